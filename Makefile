@@ -1,0 +1,116 @@
+# keylake: `make demo` shows it, `make test` proves it. Wanted on the machine: Python 3.11, a JDK 17 and make.
+
+SHELL := /bin/sh
+.SHELLFLAGS := -eu -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+JAVAC := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/javac,javac)
+BIN := .venv/bin
+MAVEN := server_plugins/mvnw --file server_plugins/pom.xml --batch-mode --no-transfer-progress
+JARS := sdk/keylake/jars
+
+# Leaves the first Python that will do in $python.
+FIND_PYTHON := python=; for name in python3.11 python3.12 python3.13 python3; do \
+    if $$name -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then python=$$name; break; fi; \
+  done; test -n "$$python"
+
+# Directories are named as well as files: a deleted file changes its directory.
+PLUGIN_SOURCES := $(shell find server_plugins -name target -prune -o \( -name pom.xml -o -path '*/src/main*' \) -print)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+## make demo       environment, plug-in build, and the main job on real data
+.PHONY: demo
+demo: environment build
+	$(BIN)/python examples/01_flights.py
+
+## make test       environment, plug-in build, and every test
+.PHONY: test
+test: environment build
+	$(MAVEN) --quiet test
+	$(BIN)/python -m pytest
+
+## make lint       formatting, style and types, Python and Java
+.PHONY: lint
+lint: environment
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+	$(MAVEN) --quiet spotless:check
+
+## make format     apply the formatters
+.PHONY: format
+format: environment
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format --quiet .
+	$(MAVEN) --quiet spotless:apply
+
+## make build      the server's jars, into sdk/keylake/jars
+.PHONY: build
+build: $(JARS)/.built
+
+## make wheel      a wheel that carries the jars, into dist
+.PHONY: wheel
+wheel: environment build
+	$(BIN)/python -m pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir dist
+
+## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one
+.PHONY: bench
+bench: environment build
+	$(BIN)/python tests/benchmarks $(NAME) $(if $(SCALE),--scale=$(SCALE))
+
+## make environment   Python packages as locked, into .venv
+.PHONY: environment
+environment: .venv/.keylake
+
+## make lock       resolve the Python packages anew, into sdk/requirements.lock
+.PHONY: lock
+lock: .build/uv
+	.build/uv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --quiet \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	    --output-file sdk/requirements.lock
+
+## make clean      remove what the builds made, not the environment
+.PHONY: clean
+clean:
+	rm -rf $(JARS) dist server_plugins/target server_plugins/*/target
+
+## make help       this list
+.PHONY: help
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+# One sentence each, before anything is built.
+.PHONY: prerequisites
+prerequisites:
+	@$(FIND_PYTHON) || { echo "keylake needs Python 3.11 or newer with its venv module: install it (Debian, Ubuntu: python3.11 and python3.11-venv)" \
+	    "so that python3.11 or python3 is found." >&2; exit 1; }
+	@case "$$($(JAVAC) -version 2>&1 | sed -n 's/^javac \([0-9]*\).*/\1/p')" in \
+	    1[7-9]|[2-9][0-9]) ;; \
+	    *) echo "keylake needs a JDK 17 or newer: install one (Debian, Ubuntu: openjdk-17-jdk-headless)" \
+	        "so that javac is found, or set JAVA_HOME to it." >&2; exit 1 ;; \
+	esac
+
+# The stamps lie inside what they vouch for: whoever removes the folder removes the stamp.
+.venv/.packages: sdk/requirements.lock | prerequisites
+	@echo "environment: installing the locked Python packages into .venv"
+	@$(FIND_PYTHON); rm -rf .venv; $$python -m venv .venv
+	@$(BIN)/python -m pip install --quiet --require-hashes --requirement sdk/requirements.lock
+	@touch $@
+
+.venv/.keylake: .venv/.packages pyproject.toml
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(JARS)/.built: $(PLUGIN_SOURCES) | prerequisites
+	@echo "build: compiling the server plug-in"
+	@$(MAVEN) --quiet package -DskipTests
+	@rm -rf $(JARS); mkdir -p $(JARS)
+	@cp server_plugins/spark/target/keylake-server-*.jar server_plugins/spark/target/companions/*.jar $(JARS)/
+	@touch $@
+
+.build/uv: | prerequisites
+	@$(FIND_PYTHON); $$python -m venv $@
+	@$@/bin/python -m pip install --quiet uv
