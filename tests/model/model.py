@@ -1,0 +1,225 @@
+"""The naive model of a keyed table: keep everything that was ever written, and answer each read by brute force.
+
+It is the law of the merge in code, for tests to compare with, so it is short and slow. There is one idea in it:
+
+    every write of a column, every row as such, and every tombstone has a **place** (version, commit, row);
+    places are compared as tuples, and the larger one is the newer one.
+
+1. A column's value is the contribution with the newest place, of those newer than the newest tombstone.
+2. The row exists if some write of it, be it of the key alone, is newer than the newest tombstone.
+3. Rows of one commit that repeat a key need no rule of their own: `row` is the last part of their places.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal
+
+Key = tuple[object, ...]
+Row = Mapping[str, object]
+Place = tuple[int, int, int]
+Version = str | int | Mapping[str, str] | None
+Versions = Literal["explicit", "commit", "ordering"]
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One value of one column, and its place."""
+
+    place: Place
+    value: object
+
+
+@dataclass(frozen=True)
+class Written:
+    """One row as it was written; a tombstone, or the columns it carries with the version of each."""
+
+    key: Key
+    version: int
+    deleted: bool = False
+    columns: Mapping[str, tuple[int, object]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The rows of one commit in their order, and which keys it replaces altogether (an overwrite does)."""
+
+    rows: tuple[Written, ...]
+    replaces: Callable[[Key], bool] = lambda _key: False
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """What `_merge_info` says about a key, in absolute versions."""
+
+    version: int
+    written: int | None
+    deleted: int | None
+    columns: Mapping[str, int]
+
+
+# A reducer sees all contributions to a column of one key and the places of all its tombstones. It decides itself what a
+# tombstone removes, since not all kinds of reducer agree on that.
+Reducer = Callable[[Sequence[Contribution], Sequence[Place]], Contribution | None]
+
+
+def latest(contributions: Sequence[Contribution], tombstones: Sequence[Place]) -> Contribution | None:
+    """The newest contribution that no tombstone removes."""
+    alive = [c for c in contributions if all(c.place > tombstone for tombstone in tombstones)]
+    return max(alive, key=lambda c: c.place, default=None)
+
+
+def latest_not_null(contributions: Sequence[Contribution], tombstones: Sequence[Place]) -> Contribution | None:
+    """As `latest`, among the contributions that are not null."""
+    return latest([c for c in contributions if c.value is not None], tombstones)
+
+
+REDUCERS: Mapping[str, Reducer] = {"Latest": latest, "LatestNotNull": latest_not_null}
+
+
+def as_version(value: object) -> int:
+    """The version a value stands for: a number itself, a date in days, a timestamp in microseconds."""
+    if isinstance(value, datetime):
+        since = value - (datetime(1970, 1, 1) if value.tzinfo is None else datetime(1970, 1, 1, tzinfo=UTC))
+        return since // timedelta(microseconds=1)
+    if isinstance(value, date):
+        return (value - date(1970, 1, 1)).days
+    assert isinstance(value, int), f"{value!r} is no version"
+    return value
+
+
+@dataclass
+class KeyedTable:
+    """A keyed table as the list of its commits. Commits are numbered from 1; `at=n` reads the first n of them."""
+
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    versions: Versions = "explicit"
+    ordering: str | None = None
+    reducers: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    commits: list[Commit] = field(default_factory=list)
+
+    # ------------------------------------------------------------------------------------------------------- writes
+
+    def upsert(self, rows: Iterable[Row], version: Version = None) -> int:
+        """Write every value column of each row."""
+        rows = list(rows)
+        assert all(set(self.columns) <= set(row) for row in rows), "upsert carries every column"
+        return self.update(rows, version)
+
+    def update(self, rows: Iterable[Row], version: Version = None, columns_from: str | None = None) -> int:
+        """Write the value columns that each row carries, or of these the ones that its entry `columns_from` names."""
+        return self.append([self._written(row, version, columns_from) for row in rows])
+
+    def delete(self, rows: Iterable[Row], version: Version = None) -> int:
+        """Write one tombstone a row."""
+        return self.append([self._tombstone(row, version) for row in rows])
+
+    def apply_changes(self, rows: Iterable[Row], op: str, version: Version = None) -> int:
+        """Write a row or a tombstone, as the row's entry `op` says."""
+        return self.append(
+            [self._tombstone(r, version) if r[op] in ("D", "d") else self._written(r, version, None) for r in rows]
+        )
+
+    def overwrite(
+        self, rows: Iterable[Row], version: Version = None, replaces: Callable[[Key], bool] = lambda _key: True
+    ) -> int:
+        """Forget what earlier commits say about the keys that `replaces` holds for, and write `rows`."""
+        return self.append([self._written(row, version, None) for row in rows], replaces)
+
+    def append(self, rows: Iterable[Written], replaces: Callable[[Key], bool] = lambda _key: False) -> int:
+        """Add one commit, and give its number."""
+        self.commits.append(Commit(tuple(rows), replaces))
+        return len(self.commits)
+
+    def _written(self, row: Row, version: Version, columns_from: str | None) -> Written:
+        named = self.columns if columns_from is None else row[columns_from]
+        assert isinstance(named, Sequence)
+        carried = [name for name in self.columns if name in row and name in named]
+        own = {c: as_version(row[v]) for c, v in version.items()} if isinstance(version, Mapping) else {}
+        base = self._row_version(row, version)
+        return Written(
+            self._key(row),
+            max(own.values()) if base is None else base,
+            columns={name: (own[name] if name in own or base is None else base, row[name]) for name in carried},
+        )
+
+    def _tombstone(self, row: Row, version: Version) -> Written:
+        at = self._row_version(row, version)
+        assert at is not None, "a tombstone has one version"
+        return Written(self._key(row), at, deleted=True)
+
+    def _key(self, row: Row) -> Key:
+        return tuple(row[name] for name in self.key)
+
+    def _row_version(self, row: Row, version: Version) -> int | None:
+        if self.versions == "commit":
+            return len(self.commits) + 1
+        if isinstance(version, int):
+            return version
+        if isinstance(version, str):
+            return as_version(row[version])
+        return as_version(row[self.ordering]) if self.ordering is not None else None
+
+    # -------------------------------------------------------------------------------------------------------- reads
+
+    def read(self, columns: Sequence[str] | None = None, at: int | None = None) -> dict[Key, dict[str, object]]:
+        """The rows that exist, by key, each with the columns asked for."""
+        wanted = self.columns if columns is None else columns
+        found: dict[Key, dict[str, object]] = {}
+        for key in self.written_keys(at):
+            if self.merge_info(key, at).written is not None:
+                values = {name: self._value(key, name, at) for name in wanted}
+                found[key] = {name: None if value is None else value.value for name, value in values.items()}
+        return found
+
+    def merge_info(self, key: Key, at: int | None = None) -> Stamps:
+        """The stamps of a key that was ever written, existing or deleted."""
+        tombstones = self._tombstones(key, at)
+        # A row counts as a write at its own version, and at that of each column it carries.
+        writes = [
+            (version, commit, number)
+            for commit, number, row in self._rows(key, at)
+            if not row.deleted
+            for version in (row.version, *(of_column for of_column, _ in row.columns.values()))
+        ]
+        alive = [place for place in writes if all(place > tombstone for tombstone in tombstones)]
+        written = max(alive)[0] if alive else None
+        deleted = max(tombstones)[0] if tombstones else None
+        leaves = {name: name for name in self.columns} | {c: g for g, cs in self.groups.items() for c in cs}
+        values = {leaf: self._value(key, name, at) for name, leaf in leaves.items()}
+        return Stamps(
+            version=max(stamp for stamp in (written, deleted) if stamp is not None),
+            written=written,
+            deleted=deleted,
+            columns={leaf: value.place[0] for leaf, value in values.items() if value is not None},
+        )
+
+    def written_keys(self, at: int | None = None) -> list[Key]:
+        """All keys that the first `at` commits say something about, existing or deleted."""
+        written = {row.key: None for commit in self.commits[:at] for row in commit.rows}
+        return [key for key in written if self._rows(key, at)]
+
+    def _value(self, key: Key, column: str, at: int | None) -> Contribution | None:
+        contributions = [
+            Contribution((row.columns[column][0], commit, number), row.columns[column][1])
+            for commit, number, row in self._rows(key, at)
+            if column in row.columns
+        ]
+        return REDUCERS[self.reducers.get(column, "Latest")](contributions, self._tombstones(key, at))
+
+    def _tombstones(self, key: Key, at: int | None) -> list[Place]:
+        return [(row.version, commit, number) for commit, number, row in self._rows(key, at) if row.deleted]
+
+    def _rows(self, key: Key, at: int | None) -> list[tuple[int, int, Written]]:
+        """Everything written to the key that no later commit replaced, with its commit and its number therein."""
+        seen = self.commits[:at]
+        first = max((number for number, commit in enumerate(seen) if commit.replaces(key)), default=0)
+        return [
+            (number, place, row)
+            for number, commit in enumerate(seen)
+            if number >= first
+            for place, row in enumerate(commit.rows)
+            if row.key == key
+        ]
