@@ -35,9 +35,7 @@ class Case:
 
     def table(self) -> KeyedTable:
         """An empty table of the case's definition."""
-        words = {
-            name: dict(_pair(word) for word in self.header.get(name, "").split()) for name in ("reducers", "groups")
-        }
+        reducers, groups = (dict(_pair(w) for w in self.header.get(n, "").split()) for n in ("reducers", "groups"))
         return KeyedTable(
             key=("k",),
             columns=self.columns,
