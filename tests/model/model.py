@@ -41,14 +41,6 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Commit:
-    """The rows of one commit in their order, and which keys it replaces altogether (an overwrite does)."""
-
-    rows: tuple[Written, ...]
-    replaces: Callable[[Key], bool] = lambda _key: False
-
-
-@dataclass(frozen=True)
 class Stamps:
     """What `_merge_info` says about a key, in absolute versions."""
 
@@ -90,7 +82,11 @@ def as_version(value: object) -> int:
 
 @dataclass
 class KeyedTable:
-    """A keyed table as the list of its commits. Commits are numbered from 1; `at=n` reads the first n of them."""
+    """A keyed table as all that was written to it: per key the rows, each with its commit and its number therein.
+
+    Commits are numbered from 1; `at=n` reads the first n of them. `replaced` says of each commit which keys it replaced
+    altogether, as an overwrite does.
+    """
 
     key: tuple[str, ...]
     columns: tuple[str, ...]
@@ -98,7 +94,8 @@ class KeyedTable:
     ordering: str | None = None
     reducers: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    commits: list[Commit] = field(default_factory=list)
+    written: dict[Key, list[tuple[int, int, Written]]] = field(default_factory=dict)
+    replaced: list[Callable[[Key], bool]] = field(default_factory=list)
 
     # ------------------------------------------------------------------------------------------------------- writes
 
@@ -130,8 +127,11 @@ class KeyedTable:
 
     def append(self, rows: Iterable[Written], replaces: Callable[[Key], bool] = lambda _key: False) -> int:
         """Add one commit, and give its number."""
-        self.commits.append(Commit(tuple(rows), replaces))
-        return len(self.commits)
+        self.replaced.append(replaces)
+        commit = len(self.replaced)
+        for number, row in enumerate(rows):
+            self.written.setdefault(row.key, []).append((commit, number, row))
+        return commit
 
     def _written(self, row: Row, version: Version, columns_from: str | None) -> Written:
         named = self.columns if columns_from is None else row[columns_from]
@@ -155,7 +155,7 @@ class KeyedTable:
 
     def _row_version(self, row: Row, version: Version) -> int | None:
         if self.versions == "commit":
-            return len(self.commits) + 1
+            return len(self.replaced) + 1
         if isinstance(version, int):
             return version
         if isinstance(version, str):
@@ -198,8 +198,7 @@ class KeyedTable:
 
     def written_keys(self, at: int | None = None) -> list[Key]:
         """All keys that the first `at` commits say something about, existing or deleted."""
-        written = {row.key: None for commit in self.commits[:at] for row in commit.rows}
-        return [key for key in written if self._rows(key, at)]
+        return [key for key in self.written if self._rows(key, at)]
 
     def _value(self, key: Key, column: str, at: int | None) -> Contribution | None:
         contributions = [
@@ -214,12 +213,6 @@ class KeyedTable:
 
     def _rows(self, key: Key, at: int | None) -> list[tuple[int, int, Written]]:
         """Everything written to the key that no later commit replaced, with its commit and its number therein."""
-        seen = self.commits[:at]
-        first = max((number for number, commit in enumerate(seen) if commit.replaces(key)), default=0)
-        return [
-            (number, place, row)
-            for number, commit in enumerate(seen)
-            if number >= first
-            for place, row in enumerate(commit.rows)
-            if row.key == key
-        ]
+        first = max((n for n, replaces in enumerate(self.replaced[:at], start=1) if replaces(key)), default=1)
+        last = len(self.replaced) if at is None else at
+        return [entry for entry in self.written[key] if first <= entry[0] <= last]
