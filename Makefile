@@ -7,7 +7,9 @@ SHELL := /bin/sh
 
 JAVAC := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/javac,javac)
 BIN := .venv/bin
-MAVEN := server_plugins/mvnw --file server_plugins/pom.xml --batch-mode --no-transfer-progress
+MAVEN := server_plugins/mvnw --file server_plugins/pom.xml --batch-mode --no-transfer-progress \
+    -Dorg.slf4j.simpleLogger.defaultLogLevel=warn
+COUNT_TESTS := -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info
 JARS := sdk/keylake/jars
 
 # Leaves the first Python that will do in $python.
@@ -28,7 +30,7 @@ demo: environment build
 ## make test       environment, plug-in build, and every test
 .PHONY: test
 test: environment build
-	$(MAVEN) --quiet test
+	$(MAVEN) $(COUNT_TESTS) test
 	$(BIN)/python -m pytest
 
 ## make lint       formatting, style and types, Python and Java
@@ -38,14 +40,14 @@ lint: environment
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/basedpyright
-	$(MAVEN) --quiet spotless:check
+	$(MAVEN) spotless:check
 
 ## make format     apply the formatters
 .PHONY: format
 format: environment
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format --quiet .
-	$(MAVEN) --quiet spotless:apply
+	$(MAVEN) spotless:apply
 
 ## make build      the server's jars, into sdk/keylake/jars
 .PHONY: build
@@ -106,7 +108,7 @@ prerequisites:
 
 $(JARS)/.built: $(PLUGIN_SOURCES) | prerequisites
 	@echo "build: compiling the server plug-in"
-	@$(MAVEN) --quiet package -DskipTests
+	@$(MAVEN) package -DskipTests
 	@rm -rf $(JARS); mkdir -p $(JARS)
 	@cp server_plugins/spark/target/keylake-server-*.jar server_plugins/spark/target/companions/*.jar $(JARS)/
 	@touch $@

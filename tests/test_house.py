@@ -1,0 +1,208 @@
+"""The rules of the house, each a test: what lies where, who may import whom, and what no file may say."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SDK = ROOT / "sdk" / "keylake"
+JAVA = ROOT / "server_plugins"
+
+MADE_BY_BUILDS = {
+    ".git",
+    ".venv",
+    ".build",
+    "target",
+    "jars",
+    "dist",
+    "lake",
+    "results",
+    "out",
+    "spark-warehouse",
+    "__pycache__",
+}
+ROOMS = {
+    ".": {
+        "pyproject.toml",
+        "sdk",
+        "server_plugins",
+        "examples",
+        "tests",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "Makefile",
+    },
+    "sdk": {"keylake", "README.md", "NOTICE", "requirements.lock", "wheel_needs_jars.py"},
+    "server_plugins": {"merge", "tables", "spark", "pom.xml", "mvnw"},
+    "tests": {"cases", "unit", "model", "integration", "benchmarks", "conftest.py", "test_house.py"},
+}
+
+# Who stands on whom. A module that is not named here may stand anywhere, as long as it makes no circle.
+SPINE = (("types", "reducers"), ("spec",), ("schema",), ("statements",), ("session",), ("table", "branch", "history"))
+
+
+def is_written_by_hand(path: Path) -> bool:
+    return not any(
+        part in MADE_BY_BUILDS or part.endswith("_cache") or part == ".hypothesis"
+        for part in path.relative_to(ROOT).parts
+    )
+
+
+@cache
+def files(*endings: str) -> tuple[Path, ...]:
+    def walk(folder: Path) -> Iterator[Path]:
+        for path in sorted(folder.iterdir()):
+            if is_written_by_hand(path):
+                yield from walk(path) if path.is_dir() else [path]
+
+    return tuple(path for path in walk(ROOT) if not endings or path.suffix in endings)
+
+
+def pom(folder: Path) -> dict[str, str]:
+    properties = ElementTree.parse(folder / "pom.xml").getroot().find("{*}properties")
+    return {} if properties is None else {re.sub("{.*}", "", each.tag): each.text or "" for each in properties}
+
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCKED = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", (ROOT / "sdk/requirements.lock").read_text(), flags=re.MULTILINE))
+
+
+# ------------------------------------------------------------------------------------------------------ what lies where
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_holds_what_the_house_names(room: str) -> None:
+    here = {path.name for path in (ROOT / room).iterdir() if is_written_by_hand(path) and not path.name.startswith(".")}
+    assert here <= ROOMS[room], f"{sorted(here - ROOMS[room])} in {room}: put it into a room, or name it in the house"
+
+
+def test_a_shared_thing_has_a_noun() -> None:
+    vague = re.compile(r"\b(utils?|common|helpers?|misc)\b", re.IGNORECASE)
+    named = [
+        path
+        for path in files()
+        if vague.search(" ".join(path.relative_to(ROOT).parts).replace("_", " ").replace(".", " "))
+    ]
+    assert not named, "give it a noun, or leave it with its owner"
+
+
+def test_a_file_is_read_in_one_go() -> None:
+    lengths = {path: path.read_text().count("\n") for path in files(".py", ".java")}
+    assert not {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > 400}
+
+
+# -------------------------------------------------------------------------------------------------- who may import whom
+
+
+def imports_at_run_time(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text())
+    for_types_only = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if node in for_types_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "keylake":
+            yield from (f"keylake.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "."
+
+
+@cache
+def stands_on(module: str) -> frozenset[str]:
+    """Every module of the package that this one needs, directly or through others."""
+    path = SDK / f"{module}.py"
+    imported = [name.split(".")[1] for name in imports_at_run_time(path) if name.startswith("keylake.")]
+    assert module not in imported
+    return frozenset(imported).union(*map(stands_on, imported))
+
+
+@pytest.mark.parametrize("module", sorted(path.stem for path in SDK.glob("*.py") if path.stem != "__init__"))
+def test_python_imports_point_one_way(module: str) -> None:
+    try:
+        below = stands_on(module)
+    except RecursionError:
+        pytest.fail(f"{module} is part of a circle of imports")
+    place = {name: number for number, row in enumerate(SPINE) for name in row}
+    if module in place:
+        assert not {name for name in below if place.get(name, -1) > place[module]}
+
+
+def test_the_package_itself_defines_nothing() -> None:
+    tree = ast.parse((SDK / "__init__.py").read_text())
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+
+
+@pytest.mark.parametrize(
+    ("module", "own"),
+    [
+        ("merge", ["java", "io.keylake.merge"]),
+        ("tables", ["java", "io.keylake.merge", "io.keylake.tables", "org.apache.iceberg"]),
+    ],
+)
+def test_java_imports_point_one_way(module: str, own: list[str]) -> None:
+    for path in (JAVA / module / "src" / "main").rglob("*.java"):
+        imported = re.findall(r"^import (?:static )?([\w.]+)", path.read_text(), flags=re.MULTILINE)
+        foreign = [name for name in imported if not any(name.startswith(f"{root}.") for root in own)]
+        assert not [name for name in foreign if module == "merge" or "spark" in name], path.name
+
+
+# ------------------------------------------------------------------------------------------------- what no file may say
+
+UNSAID = {
+    "a path of one machine": r"(?<![\w.:])/(?:work|root|tmp|home/\w+|Users/\w+)/",
+    "a host of a package registry": r"pypi\.org|pythonhosted\.org|repo1?\.maven\.|registry\.npmjs",
+    "the number of a task": r"\b[Ii]ssue #?\d",
+    "the virtual machine behind a session": r"\._jv[m]\b",
+}
+# Maven has to come from somewhere: the standard file of its wrapper says it in its one line.
+MAY_SAY = {JAVA / ".mvn/wrapper/maven-wrapper.properties"}
+
+
+@pytest.mark.parametrize("what", UNSAID)
+def test_no_file_says(what: str) -> None:
+    said = re.compile(UNSAID[what])
+    texts = [
+        path for path in files() if path not in MAY_SAY and path.suffix not in {".png", ".jar", ".parquet", ".avro"}
+    ]
+    found = [f"{path.relative_to(ROOT)}: {match.group()}" for path in texts if (match := said.search(path.read_text()))]
+    assert not found
+
+
+# --------------------------------------------------------------------------------------------------- numbers that agree
+
+
+def test_one_version() -> None:
+    assert PYPROJECT["project"]["version"] == pom(JAVA)["revision"] == version("keylake")
+
+
+def test_the_plugin_is_compiled_for_the_spark_that_is_installed() -> None:
+    assert LOCKED["pyspark"] == pom(JAVA)["spark.version"]
+
+
+def test_every_package_we_ask_for_is_locked() -> None:
+    asked = [
+        *PYPROJECT["project"]["dependencies"],
+        *PYPROJECT["dependency-groups"]["dev"],
+        *PYPROJECT["build-system"]["requires"],
+    ]
+    assert {re.split(r"[^\w-]", each)[0] for each in asked} <= LOCKED.keys()
+
+
+def test_the_checks_of_a_change_are_bounded() -> None:
+    minutes = re.findall(r"^step (\d+) ", (ROOT / ".ci/run").read_text(), flags=re.MULTILINE)
+    assert 0 < sum(map(int, minutes)) < 25
