@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -201,6 +202,12 @@ def test_every_package_we_ask_for_is_locked() -> None:
         *PYPROJECT["build-system"]["requires"],
     ]
     assert {re.split(r"[^\w-]", each)[0] for each in asked} <= LOCKED.keys()
+
+
+def test_every_package_we_import_is_asked_for() -> None:
+    asked = {re.split(r"[^\w-]", each)[0] for each in PYPROJECT["project"]["dependencies"]}
+    imported = {name.partition(".")[0] for path in SDK.rglob("*.py") for name in imports_at_run_time(path)}
+    assert imported - sys.stdlib_module_names - {"keylake"} <= asked
 
 
 def test_the_checks_of_a_change_are_bounded() -> None:
