@@ -100,6 +100,13 @@ def test_a_file_is_read_in_one_go() -> None:
     assert not {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > 400}
 
 
+@pytest.mark.parametrize("page", ["README.md", "sdk/README.md"])
+def test_a_page_points_at_what_is_there(page: str) -> None:
+    here = (ROOT / page).parent
+    targets = re.findall(r"\]\(([^):#]+)", (here / "README.md").read_text())
+    assert not [target for target in targets if not (here / target).exists()]
+
+
 # -------------------------------------------------------------------------------------------------- who may import whom
 
 
