@@ -1,0 +1,67 @@
+"""Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
+
+from keylake.definition import Column, ColumnGroup
+from keylake.errors import (
+    BadRows,
+    CommitConflict,
+    DefinitionError,
+    GateFailed,
+    KeylakeError,
+    NotKeyed,
+    SchemaMismatch,
+    ServerMissingPlugin,
+    ServerUnreachable,
+    SnapshotExpired,
+    TableExists,
+    TableNotFound,
+    Unsupported,
+    VersionMissing,
+)
+from keylake.reducers import (
+    ArraySum,
+    BitmapOr,
+    BoolAnd,
+    BoolOr,
+    Collect,
+    Count,
+    First,
+    Latest,
+    LatestNotNull,
+    MapMerge,
+    Max,
+    Min,
+    Sum,
+)
+from keylake.schema import Table, column, group, key, ordering
+from keylake.spec import TableSpec
+from keylake.types import (
+    UUID,
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Fixed,
+    Float32,
+    Float64,
+    Int32,
+    Int64,
+    String,
+    Time,
+    Timestamp,
+    Timestamptz,
+)
+
+__all__ = [
+    # a table as a class, or as a value
+    "Table", "key", "ordering", "column", "group", "TableSpec", "Column", "ColumnGroup",
+    # types of columns
+    "Bool", "Int32", "Int64", "Float32", "Float64", "Decimal", "Date", "Time", "Timestamp", "Timestamptz",
+    "String", "Binary", "Fixed", "UUID",
+    # how values of one column combine
+    "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect", "ArraySum",
+    "MapMerge", "BitmapOr",
+    # what can go wrong
+    "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
+    "TableNotFound", "NotKeyed", "SnapshotExpired", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",
+    "GateFailed",
+]  # fmt: skip

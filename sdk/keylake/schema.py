@@ -1,0 +1,358 @@
+"""Tables as classes: a pydantic model whose instances are rows, and whose class is a TableSpec.
+
+    class UserProfile(Table, name="features.user_profile"):
+        user_id: Int64 = key()              annotation           -> type of the column
+        clicks: Int64 | None = column()     what it is set to    -> role of the column
+
+Validation is strict, as the table is: no text becomes a number, no number loses its fraction.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, ForwardRef, Self, Unpack, dataclass_transform
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    create_model,
+)
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pyiceberg.types import StructType
+
+from keylake.definition import Column, ColumnGroup, Versions, name_parts
+from keylake.errors import DefinitionError
+from keylake.reducers import LATEST, Reducer
+from keylake.spec import DEFAULT_BUCKETS, Names, TableSpec, names_of
+from keylake.types import annotation_of, checked, named, type_of, without_none
+from keylake.values import python_value
+
+
+class Group:
+    """Columns that are always written together and share one version; made by `group()`, named by its attribute."""
+
+    def __init__(self, doc: str) -> None:
+        self.doc = doc
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+
+    def __repr__(self) -> str:
+        return f"group({self.doc!r})"
+
+
+@dataclass(frozen=True)
+class _Role:
+    """What a column is for. It travels in pydantic's field as its hook for JSON schemas, and leaves those alone."""
+
+    kind: str
+    doc: str = ""
+    reducer: Reducer = LATEST
+    group: Group | None = None
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Adds nothing to a JSON schema."""
+
+
+def key(*, doc: str = "", name: str | None = None) -> Any:
+    """A key column. Several make a compound key, in the order in which they stand.
+
+    `name` is the column's name where the attribute cannot have it, here and in `ordering` and `column`.
+
+    >>> class Seen(Table, name="features.seen"):
+    ...     user_id: int = key(doc="Who.")
+    >>> Seen.table_spec().key
+    ('user_id',)
+    """
+    return _field(_Role("key", doc), name, ...)
+
+
+def ordering(*, doc: str = "", name: str | None = None) -> Any:
+    """The ordering column: its value is the version of the row that carries it.
+
+    >>> class Seen(Table, name="features.seen"):
+    ...     user_id: int = key()
+    ...     at_micros: int = ordering(doc="The newest wins.")
+    >>> Seen.table_spec().ordering
+    'at_micros'
+    """
+    return _field(_Role("ordering", doc), name, ...)
+
+
+def column(*, reduce: Reducer = LATEST, group: Group | None = None, doc: str = "", name: str | None = None) -> Any:
+    """A value column. Its annotation is `X | None`, because a partial update may not carry it.
+
+    >>> from keylake.reducers import LatestNotNull
+    >>> class Seen(Table, name="features.seen"):
+    ...     user_id: int = key()
+    ...     page: str | None = column(reduce=LatestNotNull())
+    >>> Seen.table_spec().column("page").reducer
+    LatestNotNull()
+    """
+    return _field(_Role("column", doc, reduce, group), name, None)
+
+
+def group(doc: str = "") -> Group:
+    """Columns that are always written together and may therefore share one version.
+
+    >>> class Seen(Table, name="features.seen"):
+    ...     user_id: int = key()
+    ...     behaviour = group("Written by the click stream.")
+    ...     clicks: int | None = column(group=behaviour)
+    ...     page: str | None = column(group=behaviour)
+    >>> Seen.table_spec().column_groups
+    (ColumnGroup(name='behaviour', columns=('clicks', 'page'), doc='Written by the click stream.'),)
+    """
+    return Group(doc)
+
+
+def _field(role: _Role, name: str | None, default: Any) -> Any:
+    return Field(default, alias=name, json_schema_extra=role)
+
+
+_STRICT = ConfigDict(
+    strict=True,
+    extra="forbid",
+    defer_build=True,  # built once, when each annotation has been looked at
+    validate_assignment=True,
+    validate_by_name=True,
+    validate_by_alias=True,
+    ignored_types=(Group,),
+    protected_namespaces=(),
+)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What stands beside the name of a class."""
+
+    name: str
+    buckets: int
+    bucket_by: Names | None
+    versions: Versions | None
+    partition_by: Names
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(key, ordering, Field))
+class Table(BaseModel):
+    """A keyed table as a class; its instances are validated rows.
+
+    >>> class UserProfile(Table, name="features.user_profile", buckets=64):
+    ...     \"\"\"Behaviour of one user in one week.\"\"\"
+    ...
+    ...     user_id: int = key()
+    ...     week: int = key()
+    ...     spend: float | None = column(doc="Yuan since Monday.")
+    >>> UserProfile(user_id=7, week=2955)
+    UserProfile(user_id=7, week=2955, spend=None)
+    >>> print(UserProfile.table_spec())
+    features.user_profile: Behaviour of one user in one week.
+      key       user_id, week
+      versions  commit
+      buckets   64 by user_id, week
+      user_id   long, key
+      week      long, key
+      spend     double
+    """
+
+    model_config = _STRICT
+    _keylake_spec: ClassVar[TableSpec | None] = None
+    _keylake_options: ClassVar[_Options | None] = None
+
+    def __init_subclass__(
+        cls,
+        *,
+        name: str | None = None,
+        buckets: int = DEFAULT_BUCKETS,
+        bucket_by: Names | None = None,
+        versions: Versions | None = None,
+        partition_by: Names = (),
+        **config: Unpack[ConfigDict],
+    ) -> None:
+        super().__init_subclass__(**config)
+        cls._keylake_spec = None
+        cls._keylake_options = None if name is None else _Options(name, buckets, bucket_by, versions, partition_by)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: object) -> None:
+        _make_strict(cls)
+        if cls._keylake_options is not None:
+            cls._keylake_spec = _spec_of(cls, cls._keylake_options)
+        try:
+            cls.model_rebuild(force=True)
+        except PydanticUserError as error:
+            raise DefinitionError(f"Class {cls.__name__} cannot be checked by pydantic: {error.message}") from None
+
+    @classmethod
+    def table_spec(cls) -> TableSpec:
+        """The definition of the table."""
+        if cls._keylake_spec is None:
+            raise DefinitionError(
+                f"Class {cls.__name__} names no table. Say class {cls.__name__}(keylake.Table, name='namespace.table')."
+            )
+        return cls._keylake_spec
+
+    @classmethod
+    def from_row(cls, values: Mapping[str, object]) -> Self:
+        """A row read from the table: values by column name, as Arrow or Spark give them.
+
+        >>> class Seen(Table, name="features.seen"):
+        ...     user_id: int = key()
+        ...     counts: dict[str, int] | None = column()
+        >>> Seen.from_row({"user_id": 7, "counts": [("a", 1)]})
+        Seen(user_id=7, counts={'a': 1})
+        """
+        spec = cls.table_spec()
+        plain = {name: python_value(spec.column(name).type, value) for name, value in values.items()}
+        return cls.model_validate(plain, context=_READ)
+
+    def column_values(self) -> dict[str, object]:
+        """The values by column name, nested models as dicts."""
+        return self.model_dump(by_alias=True)
+
+
+_READ = "read"
+
+
+def _null_when_read(value: object, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
+    # A row that only partial updates wrote has no value in its ordering column; nobody may write that, but it is there.
+    return None if value is None and info.context == _READ else check(value)
+
+
+def _make_strict(model: type[Table]) -> None:
+    """Gives plain annotations the checks of their column types, and value columns their default."""
+    for name, field in model.model_fields.items():
+        if not model.__pydantic_fields_complete__ and isinstance(field.annotation, str | ForwardRef):
+            raise DefinitionError(
+                f"Column {name!r} has an annotation that cannot be found where class {model.__name__} stands: "
+                f"{field.annotation}. Import its names at the top of the module, not under TYPE_CHECKING."
+            )
+        annotation = checked(annotation_of(field))
+        role = _role(field)
+        field.metadata = [WrapValidator(_null_when_read)] if role.kind == "ordering" else []
+        field.annotation = annotation
+        if role.kind == "column" and field.is_required():
+            field.default = None
+
+
+def _role(field: FieldInfo) -> _Role:
+    role = field.json_schema_extra
+    return role if isinstance(role, _Role) else _Role("column", field.description or "")
+
+
+def _spec_of(model: type[Table], options: _Options) -> TableSpec:
+    roles = {field.alias or name: _role(field) for name, field in model.model_fields.items()}
+    keys = tuple(name for name, role in roles.items() if role.kind == "key")
+    orderings = [name for name, role in roles.items() if role.kind == "ordering"]
+    if len(orderings) > 1:
+        raise DefinitionError(
+            f"Columns {' and '.join(map(repr, orderings))} are both ordering(), but versions come from one. Keep one."
+        )
+    ordering_column = orderings[0] if orderings else None
+    return TableSpec(
+        name=options.name,
+        comment=inspect.cleandoc(model.__dict__.get("__doc__") or ""),
+        columns=tuple(_column(field.alias or name, field) for name, field in model.model_fields.items()),
+        key=keys,
+        versions=options.versions or ("commit" if ordering_column is None else "ordering"),
+        ordering=ordering_column,
+        buckets=options.buckets,
+        bucket_by=keys if options.bucket_by is None else names_of(options.bucket_by),
+        partition_by=names_of(options.partition_by),
+        column_groups=_column_groups(model, roles),
+    )
+
+
+def _column(name: str, field: FieldInfo) -> Column:
+    role = _role(field)
+    annotation, optional = without_none(annotation_of(field))
+    if role.kind == "key" and optional:
+        raise DefinitionError(f"Key column {name!r} may be None, but a key is never null. Take `| None` away.")
+    if role.kind == "column" and not optional:
+        raise DefinitionError(
+            f"Column {name!r} is never None, but a partial update may not carry it. "
+            "Write its type as `X | None`, or make it part of the key with = key()."
+        )
+    return Column(name, type_of(annotation, f"Column {name!r}"), role.kind == "key", role.doc, role.reducer)
+
+
+def _column_groups(model: type[Table], roles: Mapping[str, _Role]) -> tuple[ColumnGroup, ...]:
+    declared = {id(each): each for parent in model.__mro__ for each in vars(parent).values() if isinstance(each, Group)}
+    for name, role in roles.items():
+        if role.group is not None and id(role.group) not in declared:
+            raise DefinitionError(
+                f"Column {name!r} is in a group that class {model.__name__} does not have. "
+                "Declare it there: behaviour = group('...')."
+            )
+    members = {each: tuple(name for name, role in roles.items() if role.group is each) for each in declared.values()}
+    return tuple(ColumnGroup(each.name, columns, each.doc) for each, columns in members.items())
+
+
+# ------------------------------------------------------------------------------------------------ from spec to class
+
+
+def model_of(spec: TableSpec) -> type[Table]:
+    """The class of a table that is known by its spec only, as when it is opened by name.
+
+    A column whose name no attribute can have gets one like it; `column_values()` gives the values by column name.
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("user id", pa.int64()), ("clicks", pa.int32())])
+    >>> model = model_of(TableSpec.from_arrow(schema, name="features.user_clicks", key="user id"))
+    >>> model(user_id=7)
+    UserClicks(user_id=7, clicks=None)
+    """
+    attributes = _attributes(spec.column_names, Table)
+    fields: dict[str, Any] = {}
+    for each in spec.columns:
+        role = key if each.name in spec.key else ordering if each.name == spec.ordering else column
+        annotation = named(each.type, _struct_model)
+        attribute = attributes[each.name]
+        field = role(doc=each.doc, name=None if attribute == each.name else each.name)
+        fields[attribute] = (annotation | None if role is column else annotation, field)
+    words = re.findall(r"[^\W_]+", name_parts(spec.name)[-1])
+    title = "".join(word[0].upper() + word[1:] for word in words)
+    model = create_model(title if title.isidentifier() else "Row", __base__=Table, __doc__=spec.comment, **fields)
+    model._keylake_spec = spec  # pyright: ignore[reportPrivateUsage]
+    return model
+
+
+def _struct_model(struct: StructType) -> type[BaseModel]:
+    attributes = _attributes([field.name for field in struct.fields], BaseModel)
+    fields: dict[str, Any] = {}
+    for each in struct.fields:
+        annotation = named(each.field_type, _struct_model)
+        attribute = attributes[each.name]
+        default = ... if each.required else None
+        field = Field(default, alias=None if attribute == each.name else each.name)
+        fields[attribute] = (annotation if each.required else annotation | None, field)
+    return create_model("Struct", __config__=_STRICT, **fields)
+
+
+def _attributes(names: Sequence[str], parent: type) -> dict[str, str]:
+    """An attribute for each name: the name itself where Python and pydantic allow it."""
+    free = [name for name in names if _is_attribute(name, parent)]
+    attributes = {name: name for name in free}
+    for name in names:
+        if name not in attributes:
+            attribute = re.sub(r"\W", "_", name).strip("_") or "column"
+            attribute = f"column_{attribute}" if attribute[0].isdigit() else attribute
+            while attribute in attributes.values() or not _is_attribute(attribute, parent):
+                attribute += "_"
+            attributes[name] = attribute
+    return attributes
+
+
+def _is_attribute(name: str, parent: type) -> bool:
+    usable = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
+    return usable and not hasattr(parent, name)

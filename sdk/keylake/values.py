@@ -1,0 +1,43 @@
+"""Values of rows that were read, as Python has them.
+
+Spark and Arrow give some types in another form: a uuid as text, a map as a list of pairs, a struct as a Spark row.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from pyiceberg.types import IcebergType, ListType, MapType, StructType, UUIDType
+
+
+def python_value(type_: IcebergType, value: object) -> object:
+    """The Python value of a type, from whatever form it was read in.
+
+    >>> python_value(UUIDType(), "00000000-0000-0000-0000-000000000007")
+    UUID('00000000-0000-0000-0000-000000000007')
+    """
+    if value is None:
+        return None
+    if isinstance(type_, UUIDType) and not isinstance(value, uuid.UUID):
+        return uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(str(value))
+    if isinstance(type_, ListType):
+        return [python_value(type_.element_type, element) for element in cast("Iterable[object]", value)]
+    if isinstance(type_, MapType):
+        pairs = value.items() if isinstance(value, Mapping) else cast("Iterable[tuple[object, object]]", value)
+        return {python_value(type_.key_type, k): python_value(type_.value_type, v) for k, v in pairs}
+    if isinstance(type_, StructType):
+        of = (
+            value
+            if isinstance(value, Mapping)
+            else dict(zip(_names(value), cast("Iterable[object]", value), strict=True))
+        )
+        return {field.name: python_value(field.field_type, of.get(field.name)) for field in type_.fields}
+    if isinstance(value, bytearray):
+        return bytes(value)
+    return value
+
+
+def _names(row: object) -> list[str]:
+    return list(row.__fields__)  # type: ignore[attr-defined]  # a Spark row; named here so that Spark is not imported
