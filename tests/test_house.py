@@ -212,7 +212,7 @@ def test_every_package_we_ask_for_is_locked() -> None:
 
 
 def test_every_package_we_import_is_asked_for() -> None:
-    asked = {re.split(r"[^\w-]", each)[0] for each in PYPROJECT["project"]["dependencies"]}
+    asked = {re.split(r"[^\w-]", each)[0].replace("-", "_") for each in PYPROJECT["project"]["dependencies"]}
     imported = {name.partition(".")[0] for path in SDK.rglob("*.py") for name in imports_at_run_time(path)}
     assert imported - sys.stdlib_module_names - {"keylake"} <= asked
 
