@@ -1,0 +1,67 @@
+"""The rows as they lie on disk, seen without the plug-in: by Spark with stock Iceberg, and by pyiceberg."""
+
+from pathlib import Path
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+from pyspark.sql import DataFrame
+
+import keylake as kl
+from integration.twin import Twin, comparable
+
+
+def catalog_of(lake: kl.Lake, warehouse: Path) -> SqlCatalog:
+    """The lake's catalog, opened by pyiceberg."""
+    return SqlCatalog(lake.catalog, uri=f"sqlite:///{warehouse}/catalog.db", warehouse=str(warehouse))
+
+
+def in_spark(lake: kl.Lake, table: Table, part: str = "") -> DataFrame:
+    """The table, or one of its metadata tables, read from its metadata file: no catalog, and so no plug-in."""
+    location = table.metadata_location.removeprefix("file:")
+    return lake.spark.read.format("iceberg").load(f"{location}#{part}" if part else location)
+
+
+def in_pyiceberg(table: Table) -> list[str]:
+    """All raw rows, in a form and an order in which they can be compared."""
+    return sorted(repr(comparable(row)) for row in table.scan().to_arrow().to_pylist())
+
+
+def second_opinion(twin: Twin, table: Table) -> DataFrame:
+    """The merge law in plain SQL over the raw rows.
+
+    An `at` is what decides: the version, then the commit, whose number Iceberg keeps for every file. A row holds what
+    is left of its own commit, so its values are never older than a tombstone beside them: hence `>=`.
+    """
+    key = ", ".join(f"`{name}`" for name in twin.model.key)
+    ordering = "NULL"
+    if twin.model.ordering is not None:
+        ordering = f"unix_micros(`{twin.model.ordering}`)"
+    in_spark(twin.lake, table).selectExpr("*", "_file").createOrReplaceTempView("raw_rows")
+    in_spark(twin.lake, table, "entries").createOrReplaceTempView("raw_entries")
+
+    def at(lag: str) -> str:
+        # Where versions are commits, the commit alone decides.
+        version = "0" if twin.model.versions == "commit" else f"version - _merge_info.{lag}"
+        return f"struct({version} AS version, commit)"
+
+    def survives(lag: str) -> str:
+        return f"_merge_info.{lag} IS NOT NULL AND (tombstone IS NULL OR {at(lag)} >= tombstone)"
+
+    columns = ", ".join(
+        f"max_by(`{name}`, {at(f'columns.`{name}`')}) FILTER (WHERE {survives(f'columns.`{name}`')}) AS `{name}`"
+        for name in twin.model.columns
+    )
+    return twin.lake.spark.sql(
+        f"""
+        WITH files AS (
+          SELECT data_file.file_path AS _file, sequence_number AS commit FROM raw_entries WHERE status < 2
+        ), placed AS (
+          SELECT *, coalesce(_merge_info.version, {ordering}) AS version FROM raw_rows JOIN files USING (_file)
+        ), deleted AS (
+          SELECT {key}, max({at("deleted")}) AS tombstone
+          FROM placed WHERE _merge_info.deleted IS NOT NULL GROUP BY {key}
+        )
+        SELECT {key}, {columns} FROM placed LEFT JOIN deleted USING ({key})
+        GROUP BY {key} HAVING count_if({survives("written")}) > 0
+        """
+    )

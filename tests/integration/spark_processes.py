@@ -1,0 +1,90 @@
+"""Spark processes of a test's own: Connect servers that may be killed, and a standalone cluster."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyspark
+
+from keylake.embedded import EmbeddedServer
+from keylake.server import Setup
+
+SPARK_HOME = Path(pyspark.__file__).parent
+
+
+@contextmanager
+def connect_server(warehouse: Path, settings: Mapping[str, str] | None = None) -> Iterator[EmbeddedServer]:
+    """A Connect server on a warehouse, in a process of its own."""
+    warehouse.mkdir(parents=True, exist_ok=True)
+    server = EmbeddedServer(Setup(warehouse, memory="1g", settings=tuple((settings or {}).items())))
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def kill(server: EmbeddedServer) -> None:
+    """What `kill -9` does: no clean-up, no last words."""
+    server._process.send_signal(signal.SIGKILL)
+    server._process.wait(10)
+
+
+@contextmanager
+def cluster(folder: Path, workers: int) -> Iterator[str]:
+    """A standalone master and its workers, each in a process of its own, on the loopback interface: the master's URL."""
+    port = _free_port()
+    url = f"spark://127.0.0.1:{port}"
+    place = ["--host", "127.0.0.1", "--webui-port", "0"]
+    with ExitStack() as stack:
+        master = ["org.apache.spark.deploy.master.Master", *place, "--port", str(port)]
+        stack.enter_context(_spark_class(folder / "master", *master))
+        _wait_for(port)
+        for number in range(workers):
+            own = folder / f"worker-{number}"
+            worker = ["org.apache.spark.deploy.worker.Worker", *place, "--cores", "1", "--memory", "700m"]
+            stack.enter_context(_spark_class(own, *worker, "--work-dir", str(own), url))
+        yield url
+
+
+@contextmanager
+def _spark_class(folder: Path, *command: str) -> Iterator[None]:
+    folder.mkdir(parents=True)
+    own = {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(SPARK_HOME / "bin" / "spark-class"), *command],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=kept | own, start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.2)
+        else:
+            return
+    raise TimeoutError(f"nothing listens on port {port}")

@@ -1,0 +1,35 @@
+"""Every example runs from end to end, as its reader would run it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(story: str, *options: str | Path, cwd: Path) -> str:
+    command = [sys.executable, EXAMPLES / story, *options]
+    ran = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.slow
+def test_the_flights_are_right_and_leave_a_picture(tmp_path: Path) -> None:
+    said = run("01_flights.py", "--first-month", "12", "--live-days", "2", "--out", tmp_path, cwd=tmp_path)
+    assert "airline.flights: 28,135 rows × 15 columns, all as computed in plain Arrow." in said
+    assert (tmp_path / "flights.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_the_quick_start_can_be_run_twice(tmp_path: Path) -> None:
+    said = [run("02_quick_start.py", cwd=tmp_path) for _ in range(2)]
+    assert said[0] == said[1]
+    assert "city='Bergen', clicks=4" in said[0]
+
+
+def test_the_map_names_every_story() -> None:
+    stories = {path.name for path in EXAMPLES.glob("*.py")}
+    assert {name for name in stories if f"]({name})" in (EXAMPLES / "README.md").read_text()} == stories

@@ -1,0 +1,84 @@
+"""Names with signs of their own work everywhere a name stands."""
+
+import pyarrow as pa
+import pytest
+
+import keylake as kl
+from integration.twin import Twin, fresh_name
+
+NAMES = [
+    "with space",
+    "quote'd",
+    'double"quote',
+    "back`tick",
+    "größe",
+    "日本",
+    "select",
+    "a-b",
+    "100%",
+    "UPPER",
+    "ctrl\\n",
+    "😀",
+]
+
+
+def test_columns_of_any_name(lake: kl.Lake) -> None:
+    schema = pa.schema(
+        [pa.field("key column", pa.int64(), nullable=False), *(pa.field(name, pa.int64()) for name in NAMES)]
+    )
+    spec = kl.TableSpec.from_arrow(schema, name=fresh_name("names"), key="key column", versions="explicit", buckets=2)
+    twin = Twin.create(lake, spec, schema)
+    twin.upsert([{"key column": k} | {name: k * n for n, name in enumerate(NAMES)} for k in range(5)], version=1)
+    for form in ("arrow", "spark", "rows"):
+        some = [{"key column": k} | dict.fromkeys(NAMES[::2], -k) for k in range(3)]
+        twin.update(some, version=2, form=form)
+    own = [{"key column": k, name: 7, "v": 3} for k in range(2) for name in NAMES[:1]]
+    twin.update(own, version={NAMES[0]: "v"})
+    twin.update([{"key column": 4, **dict.fromkeys(NAMES, 9), "changed": NAMES[2:4]}], 4, columns_from="changed")
+    twin.delete([{"key column": 1}], version=9)
+    twin.check()
+    twin.check(NAMES[3:6])
+    twin.check_stamps()
+    assert twin.get({"key column": 2}) == twin.expected()[2,]
+    assert lake.table(spec.name).spec == spec
+
+
+@pytest.mark.parametrize("key", [["größe"], ["quote'd"], ["a b", 'c"d'], ["back`tick", "日本"]])
+def test_keys_of_any_name(lake: kl.Lake, key: list[str]) -> None:
+    schema = pa.schema([*(pa.field(name, pa.string(), nullable=False) for name in key), pa.field("v a", pa.int64())])
+    spec = kl.TableSpec.from_arrow(schema, name=fresh_name("names"), key=key, versions="commit", buckets=2)
+    twin = Twin.create(lake, spec, schema)
+    twin.upsert([dict.fromkeys(key, value) | {"v a": 1} for value in ("x", "y", "'", '"', "`")])
+    twin.update([dict.fromkeys(key, "'") | {"v a": 2}])
+    twin.check()
+    assert twin.get(dict.fromkeys(key, "'")) == {"v a": 2}
+
+
+@pytest.mark.parametrize("part", ["with space", "quote'd", "größe", "select", "a-b", "UPPER", "back``tick", "has.dot"])
+def test_tables_of_any_name(lake: kl.Lake, part: str) -> None:
+    """They work, or are refused before anything is sent."""
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("a", pa.int64())])
+    name = f"`{part}`.`table {part}`"
+    try:
+        spec = kl.TableSpec.from_arrow(schema, name=name, key="k", versions="commit", buckets=1)
+    except kl.DefinitionError:
+        return
+    table = lake.create(spec)
+    table.upsert([{"k": 1, "a": 1}])
+    table.update([{"k": 1, "a": 2}])
+    assert lake.table(name).get(k=1) is not None
+    assert table.read().collect() == [(1, 2)]
+    assert len(table.history()) == 2
+    assert table.name in [listed.name for listed in lake.tables()]
+    lake.drop(name)
+    assert table.name not in [listed.name for listed in lake.tables()]
+
+
+def test_column_names_are_matched_as_the_session_matches_them(lake: kl.Lake) -> None:
+    schema = pa.schema([pa.field("Id", pa.int64(), nullable=False), pa.field("Clicks", pa.int64())])
+    spec = kl.TableSpec.from_arrow(schema, name=fresh_name("names"), key="Id", versions="commit", buckets=1)
+    table = lake.create(spec)
+    table.upsert(pa.table({"ID": [1], "clicks": [2]}))
+    lake.spark.sql(f"INSERT INTO {lake.catalog}.{spec.name} (iD, CLICKS) VALUES (1, 3)").collect()
+    assert table.read(columns=["clicks"]).collect() == [(3,)]
+    assert table.read().columns == ["Id", "Clicks"]

@@ -1,0 +1,89 @@
+"""Values of every type, at their extremes and nested, come back as they were written, merged column by column."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+
+import keylake as kl
+from integration.twin import Twin, fresh_name
+
+LARGE = Decimal(f"{'9' * 20}.{'9' * 18}")
+POINT = pa.struct([pa.field("x", pa.float64()), pa.field("y", pa.list_(pa.int64()))])
+TYPES: dict[str, tuple[pa.DataType, list[object]]] = {
+    "boolean": (pa.bool_(), [True, False]),
+    "int": (pa.int32(), [-(2**31), 2**31 - 1, 0]),
+    "long": (pa.int64(), [-(2**63), 2**63 - 1, 0]),
+    "float": (
+        pa.float32(),
+        [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1.401298464324817e-45, 3.4028234663852886e38],
+    ),
+    "double": (pa.float64(), [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 5e-324, 1.7976931348623157e308]),
+    "date": (pa.date32(), [date(1, 1, 1), date(1582, 10, 10), date(9999, 12, 31)]),
+    "timestamp": (
+        pa.timestamp("us"),
+        [datetime(1, 1, 2, 0, 0, 0, 1), datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(9999, 12, 30)],
+    ),
+    "timestamptz": (
+        pa.timestamp("us", tz="UTC"),
+        [datetime(1, 1, 2, 0, 0, 0, 1, UTC), datetime(2026, 10, 25, 1, 30, tzinfo=UTC)],
+    ),
+    "string": (pa.string(), ["", "\0", "\U0010ffff", "null", "x" * 10_000]),
+    "binary": (pa.binary(), [b"", b"\0", b"\xff" * 100]),
+    "fixed": (pa.binary(4), [b"\0\0\0\0", b"\xff\xff\xff\xff"]),
+    "decimal": (pa.decimal128(38, 18), [LARGE, -LARGE, Decimal("0E-18")]),
+    "short_decimal": (pa.decimal128(5, 2), [Decimal("-999.99"), Decimal("0.01")]),
+    "uuid": (pa.uuid(), [UUID(int=0), UUID(int=2**128 - 1)]),
+    "list": (pa.list_(pa.int32()), [[], [1], [None], [1, None, 3], list(range(3000))]),
+    "map": (pa.map_(pa.string(), pa.float64()), [[], [("a", float("nan"))], [("", None), ("b", -0.0)]]),
+    "struct": (POINT, [{"x": None, "y": None}, {"x": -0.0, "y": []}, {"x": float("nan"), "y": [1, None]}]),
+    "structs": (pa.list_(POINT), [[], [None], [{"x": 1.0, "y": [1]}, {"x": None, "y": None}]]),
+    "maps": (pa.map_(pa.int32(), pa.list_(POINT)), [[], [(1, []), (2, None), (3, [{"x": 2.0, "y": [7]}])]]),
+}
+
+
+@pytest.fixture(scope="module")
+def twin(lake: kl.Lake) -> Twin:
+    """A table with a column of every type."""
+    columns = [pa.field(f"c_{kind}", type_) for kind, (type_, _) in TYPES.items()]
+    schema = pa.schema([pa.field("k", pa.int32(), nullable=False), *columns])
+    spec = kl.TableSpec.from_arrow(schema, name=fresh_name("value_types"), key=["k"], versions="explicit", buckets=1)
+    return Twin.create(lake, spec, schema)
+
+
+def row(key: int) -> dict[str, object]:
+    return {"k": key} | {
+        f"c_{kind}": values[key % (len(values) + 1)] if key % (len(values) + 1) < len(values) else None
+        for kind, (_, values) in TYPES.items()
+    }
+
+
+def test_values_come_back_as_they_were_written(twin: Twin) -> None:
+    """Merged with nothing, then with rows that carry some of the columns, then with deletions."""
+    twin.upsert([row(key) for key in range(60)], version=1)
+    twin.check()
+    names = list(TYPES)
+    for start in range(3):
+        some = [f"c_{kind}" for kind in names[start::3]]
+        rows = [{"k": key} | {name: row(key + 1 + start)[name] for name in some} for key in range(start, 70, 2)]
+        twin.update(rows, version=2 + start)
+    twin.delete([{"k": key} for key in range(0, 70, 5)], version=3)
+    twin.check()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_one_column_alone(twin: Twin, kind: str) -> None:
+    if not twin.commits:
+        test_values_come_back_as_they_were_written(twin)
+    twin.check([f"c_{kind}"])
+
+
+def test_values_as_python_rows(lake: kl.Lake, twin: Twin) -> None:
+    """The same through a list of dicts, whose types are the table's."""
+    name = fresh_name("value_types")
+    spec = kl.TableSpec.from_arrow(twin.schema, name=name, key="k", versions="explicit", buckets=2)
+    other = Twin.create(lake, spec, twin.schema)
+    other.upsert([row(key) for key in range(20)], version=1, form="rows")
+    other.check()
