@@ -1,0 +1,69 @@
+"""What the story prints: headings, sentences, and small tables of rows."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+WIDTH_WHEN_PIPED = 120
+LONGEST_WORD = 40  # what is longer is a text, and may take several lines
+console = Console(width=None if sys.stdout.isatty() else WIDTH_WHEN_PIPED, highlight=False)
+
+
+def chapter(title: str) -> None:
+    """A line across the page."""
+    console.print()
+    console.rule(f"[bold]{title}", align="left", style="dim")
+
+
+def say(sentence: str) -> None:
+    """One sentence; rich's own marks such as [bold] work."""
+    console.print(sentence)
+
+
+def table(rows: Iterable[Mapping[str, object]], title: str = "") -> None:
+    """Rows that have the same columns."""
+    if title:
+        console.print(f"\n[bold]{title}")
+    page: Table | None = None
+    for row in rows:
+        if page is None:
+            page = _empty()
+            for name, value in row.items():
+                number = isinstance(value, int | float)
+                page.add_column(name, justify="right" if number else "left", no_wrap=len(_text(value)) <= LONGEST_WORD)
+        page.add_row(*map(_text, row.values()))
+    console.print(page or "(no rows)")
+
+
+def before_and_after(before: Mapping[str, object], report: Mapping[str, object], after: Mapping[str, object]) -> None:
+    """One row three times, column by column; what the report changed stands out."""
+    page = _empty()
+    for name in ("column", "before", "the report says", "after"):
+        page.add_column(name, no_wrap=True)
+    for name, value in after.items():
+        told = _text(report[name]) if name in report else ""
+        changed = value != before[name]
+        page.add_row(name, _text(before[name]), told, _text(value), style="bold green" if changed else "")
+    console.print(page)
+
+
+def _empty() -> Table:
+    return Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1))
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "[dim]–[/dim]"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
+    if isinstance(value, date):
+        return f"{value:%Y-%m-%d}"
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(str, value))
+    return str(value)
