@@ -36,7 +36,7 @@ def kill(server: EmbeddedServer) -> None:
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[str]:
-    """A standalone master and its workers, each in a process of its own, on the loopback interface: the master's URL."""
+    """A standalone master and its workers, each in a process of its own, on the loopback interface; gives its URL."""
     port = _free_port()
     url = f"spark://127.0.0.1:{port}"
     place = ["--host", "127.0.0.1", "--webui-port", "0"]

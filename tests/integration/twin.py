@@ -8,6 +8,7 @@ from itertools import count
 from typing import Literal, TypeAlias
 from uuid import UUID
 
+import pandas as pd
 import pyarrow as pa
 
 import keylake as kl
@@ -117,7 +118,7 @@ class Twin:
         makers: Mapping[Form, Callable[[], object]] = {
             "arrow": lambda: table,
             "rows": lambda: [dict(row) for row in rows],
-            "pandas": lambda: table.to_pandas(types_mapper={pa.int64(): "Int64"}.get),
+            "pandas": lambda: table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get),
             "spark": lambda: self.lake.spark.createDataFrame(table),
         }
         return makers[form]()
