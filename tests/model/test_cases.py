@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+
 from model.cases import DIRECTORY, Case, read_cases
 
 CASES = read_cases()

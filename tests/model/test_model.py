@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from model.model import KeyedTable, Place, Stamps, Written, as_version
 
 COLUMNS = ("a", "b", "c")
