@@ -1,0 +1,90 @@
+package io.keylake.merge;
+
+/**
+ * The outcome of a merge for a batch of output rows: for every column class, where each row's value lies.
+ *
+ * <p>A place is one int: the run in the upper 16 bits, the row within the run's current batch in the lower 16;
+ * {@link #NOWHERE} is a null. Stamps are filled only when the rules want them.
+ */
+public final class Decisions {
+  public static final int NOWHERE = -1;
+  public static final int MAX_RUNS = 1 << 15;
+  public static final int MAX_BATCH = 1 << 16;
+
+  private final int[] keys;
+  private final int[][] places;
+  private final Stamps versions;
+  private final Stamps written;
+  private final Stamps deleted;
+  private final Stamps[] columns;
+  private int count;
+
+  Decisions(int capacity, int classes, boolean stamps) {
+    keys = new int[capacity];
+    places = new int[classes][capacity];
+    int stamped = stamps ? capacity : 0;
+    versions = new Stamps(stamped);
+    written = new Stamps(stamped);
+    deleted = new Stamps(stamped);
+    columns = new Stamps[classes];
+    for (int c = 0; c < classes; c++) {
+      columns[c] = new Stamps(stamped);
+    }
+  }
+
+  static int place(int run, int row) {
+    return run << 16 | row;
+  }
+
+  public static int run(int place) {
+    return place >>> 16;
+  }
+
+  public static int row(int place) {
+    return place & 0xFFFF;
+  }
+
+  /** Number of output rows. */
+  public int count() {
+    return count;
+  }
+
+  /** For each output row a place that holds its key. */
+  public int[] keys() {
+    return keys;
+  }
+
+  /** For each output row the place of the winning values of a column class. */
+  public int[] places(int columnClass) {
+    return places[columnClass];
+  }
+
+  public Stamps versions() {
+    return versions;
+  }
+
+  public Stamps written() {
+    return written;
+  }
+
+  public Stamps deleted() {
+    return deleted;
+  }
+
+  public Stamps columns(int columnClass) {
+    return columns[columnClass];
+  }
+
+  void clear() {
+    count = 0;
+  }
+
+  int add(int keyPlace) {
+    keys[count] = keyPlace;
+    return count++;
+  }
+
+  boolean full() {
+    return count == keys.length;
+  }
+}

@@ -1,0 +1,42 @@
+package io.keylake.merge;
+
+import java.io.Serializable;
+import java.util.List;
+
+/**
+ * What is known before a section is merged, from the table's spec and from file statistics alone.
+ *
+ * @param order what makes a write newer than another one
+ * @param written for each run, oldest first, whether its rows hold a surviving write
+ * @param deleted for each run, whether its rows hold a tombstone
+ * @param classes the wanted columns, by how they are decided
+ * @param wanted which rows leave the merge, and whether their stamps are computed
+ */
+public record MergeRules(
+    Order order, List<Presence> written, List<Presence> deleted, List<ColumnClass> classes, Wanted wanted)
+    implements Serializable {
+
+  /** What makes a write newer than another one. */
+  public enum Order {
+    /** The run is enough: every version in a run is above every version in the runs before it, or equal to it. */
+    RUN,
+    /** The version, and the run where versions are equal. */
+    VERSION
+  }
+
+  /** What a merge is asked for. */
+  public enum Wanted {
+    /** The visible rows. */
+    ROWS,
+    /** The visible rows, with their stamps. */
+    ROWS_AND_STAMPS,
+    /** Everything that later merges may need: visible rows and tombstones, with their stamps. */
+    HISTORY
+  }
+
+  public MergeRules {
+    written = List.copyOf(written);
+    deleted = List.copyOf(deleted);
+    classes = List.copyOf(classes);
+  }
+}

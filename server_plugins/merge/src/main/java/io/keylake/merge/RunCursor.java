@@ -1,0 +1,78 @@
+package io.keylake.merge;
+
+import java.io.Closeable;
+import java.io.IOException;
+
+/**
+ * Walks one sorted run, batch by batch, and knows nothing of other runs.
+ *
+ * <p>A batch shows its keys as 8-byte prefixes whose signed order is the order of the keys. Where the prefix is the
+ * whole key (one integer-like column) a comparison ends there; otherwise {@link #compareTied} looks at the rest. Keys
+ * of a run are strictly increasing across all of its batches.
+ *
+ * <p>What a batch shows (prefixes, stamps, and the values behind them) is valid until the next {@link #load}.
+ */
+public abstract class RunCursor implements Closeable {
+  private long[] prefixes = new long[0];
+  private int size;
+  private int row;
+  private boolean ended;
+
+  /**
+   * Loads the next batch and shows its keys with {@link #show}.
+   *
+   * @return the number of rows in the batch; 0 when the run has no more
+   */
+  protected abstract int load() throws IOException;
+
+  /** Compares two keys whose prefixes are equal; 0 when the prefix is the whole key. */
+  protected abstract int compareTied(int row, RunCursor other, int otherRow);
+
+  /** The row versions of the batch; asked for only when versions decide or are wanted. */
+  public abstract Stamps versions();
+
+  /** Where {@link Presence#PER_ROW}: the newest surviving write of each row. */
+  public abstract Stamps written();
+
+  /** Where {@link Presence#PER_ROW}: the newest tombstone of each row. */
+  public abstract Stamps deleted();
+
+  /** Where {@link Presence#PER_ROW}: the versions of the values of one column class. */
+  public abstract Stamps columns(int columnClass);
+
+  protected final void show(long[] batchPrefixes) {
+    prefixes = batchPrefixes;
+  }
+
+  final boolean advanceBatch() throws IOException {
+    size = load();
+    row = 0;
+    ended = size == 0;
+    return !ended;
+  }
+
+  final boolean ended() {
+    return ended;
+  }
+
+  /** True between the last row of a batch and the loading of the next one. */
+  final boolean drained() {
+    return row >= size;
+  }
+
+  final int row() {
+    return row;
+  }
+
+  final int size() {
+    return size;
+  }
+
+  final void moveTo(int newRow) {
+    row = newRow;
+  }
+
+  final long[] prefixes() {
+    return prefixes;
+  }
+}

@@ -1,0 +1,216 @@
+package io.keylake.spark;
+
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.spark.read.KeyedScanBuilder;
+import io.keylake.spark.read.MergeInfoType;
+import io.keylake.spark.write.KeyedWriteBuilder;
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.KeylakeException;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.util.SnapshotUtil;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.FieldReference;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * A keyed table as Spark sees it: its user columns, merged when read, merged into when written. It is an Iceberg table
+ * still, so that Iceberg's own statements (branches, tags, procedures) work on it.
+ *
+ * <p>On its way to a write it goes through two states: a table loaded for an insert accepts any schema, so that Spark
+ * fills nothing in for columns that the rows lack; {@link io.keylake.spark.write.KeyedWriteRule} then puts a prepared
+ * one in its place.
+ */
+public final class KeyedTable extends SparkTable {
+  private final SparkTable loaded;
+  private final KeyedSchema keyed;
+  private final State state;
+
+  private enum State {
+    LOADED,
+    LOADED_FOR_INSERT,
+    PREPARED
+  }
+
+  private KeyedTable(SparkTable loaded, KeyedSchema keyed, State state) {
+    super(loaded.table());
+    this.loaded = loaded;
+    this.keyed = keyed;
+    this.state = state;
+  }
+
+  static KeyedTable of(SparkTable loaded) {
+    Long snapshot = loaded.snapshotId();
+    boolean isHead = loaded.branch() == null && Objects.equals(snapshot, headOf(loaded));
+    Schema schema =
+        isHead || snapshot == null ? loaded.table().schema() : SnapshotUtil.schemaFor(loaded.table(), snapshot);
+    Schema effective = loaded.branch() == null ? schema : loaded.table().schema();
+    return new KeyedTable(loaded, KeyedSchema.of(loaded.table(), effective), State.LOADED);
+  }
+
+  private static Long headOf(SparkTable loaded) {
+    return loaded.table().currentSnapshot() == null ? null : loaded.table().currentSnapshot().snapshotId();
+  }
+
+  KeyedTable forInsert() {
+    return new KeyedTable(loaded, keyed, State.LOADED_FOR_INSERT);
+  }
+
+  public KeyedTable prepared() {
+    return new KeyedTable(loaded, keyed, State.PREPARED);
+  }
+
+  public boolean isPrepared() {
+    return state == State.PREPARED;
+  }
+
+  public KeyedSchema keyed() {
+    return keyed;
+  }
+
+  @Override
+  @SuppressWarnings("deprecation") // Spark's columns() comes down to it
+  public StructType schema() {
+    return SparkSchemaUtil.convert(keyed.visible());
+  }
+
+  @Override
+  public SparkTable copyWithBranch(String branch) {
+    return of(loaded.copyWithBranch(branch));
+  }
+
+  @Override
+  public Long snapshotId() {
+    return loaded.snapshotId();
+  }
+
+  @Override
+  public String branch() {
+    return loaded.branch();
+  }
+
+  @Override
+  public String version() {
+    return loaded.version();
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    Set<TableCapability> capabilities =
+        EnumSet.of(
+            TableCapability.BATCH_READ,
+            TableCapability.BATCH_WRITE,
+            TableCapability.OVERWRITE_BY_FILTER,
+            TableCapability.TRUNCATE);
+    if (state != State.LOADED) {
+      capabilities.add(TableCapability.ACCEPT_ANY_SCHEMA);
+    }
+    return capabilities;
+  }
+
+  /** A stored bucket is shown as what it is made of. */
+  @Override
+  public Transform[] partitioning() {
+    if (!keyed.hasBucketColumn()) {
+      return loaded.partitioning();
+    }
+    List<Transform> transforms = new ArrayList<>();
+    keyed.spec().partitionBy().forEach(name -> transforms.add(Expressions.identity(quoted(name))));
+    transforms.add(
+        Expressions.bucket(
+            keyed.spec().buckets(), keyed.spec().bucketBy().stream().map(KeyedTable::quoted).toArray(String[]::new)));
+    return transforms.toArray(Transform[]::new);
+  }
+
+  private static String quoted(String name) {
+    return "`" + name.replace("`", "``") + "`";
+  }
+
+  @Override
+  public MetadataColumn[] metadataColumns() {
+    return new MetadataColumn[] {
+      new Hidden(KeyedSchema.MERGE_INFO, MergeInfoType.of(keyed), "Versions of the merged row and its values."),
+      new Hidden(KeyedSchema.BUCKET, DataTypes.IntegerType, "Bucket of the row's key.")
+    };
+  }
+
+  private record Hidden(String name, DataType dataType, String comment) implements MetadataColumn {
+    @Override
+    public boolean isNullable() {
+      return false;
+    }
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    return new KeyedScanBuilder(spark(), table(), keyed, snapshotId(), schema());
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    if (!isPrepared()) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "this kind of write to keyed table %s is not supported; use INSERT INTO, writeTo(...).append() or the verbs of the SDK (and see that spark.sql.extensions has %s)"
+              .formatted(name(), KeylakeExtensions.class.getName()));
+    }
+    loaded.newWriteBuilder(info); // refuses what Iceberg refuses: time travel, a tag, a branch that is not there
+    return new KeyedWriteBuilder(spark(), table(), branch(), keyed, info);
+  }
+
+  KeylakeException noRowLevel(String statement) {
+    return new KeylakeException(
+        UNSUPPORTED,
+        "%s in SQL is not supported on keyed table %s: its rows are versioned; use delete() or update() of the SDK, or INSERT INTO"
+            .formatted(statement, name()));
+  }
+
+  @Override
+  public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+    throw noRowLevel(info.command().toString());
+  }
+
+  @Override
+  public boolean canDeleteWhere(Predicate[] predicates) {
+    throw noRowLevel("DELETE");
+  }
+
+  @Override
+  public void deleteWhere(Predicate[] predicates) {
+    throw noRowLevel("DELETE");
+  }
+
+  @Override
+  public boolean truncateTable() {
+    throw noRowLevel("TRUNCATE");
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof KeyedTable that && loaded.equals(that.loaded) && state == that.state;
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(loaded, state);
+  }
+}

@@ -1,0 +1,231 @@
+package io.keylake.spark;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.spark.procedures.KeylakeProcedures;
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.TableDefinition;
+import io.keylake.tables.TableSpec;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.catalog.Namespace;
+import org.apache.iceberg.catalog.SupportsNamespaces;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.AlreadyExistsException;
+import org.apache.iceberg.spark.Spark3Util;
+import org.apache.iceberg.spark.SparkCatalog;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * An Iceberg catalog in which tables with a keylake spec are keyed tables. Any Iceberg catalog can be behind it (its
+ * options are passed on), and tables without a spec are as they were.
+ */
+@SuppressWarnings("deprecation") // Iceberg's catalog implements the methods that Spark's newer ones come down to
+public final class KeylakeCatalog extends SparkCatalog {
+  private KeylakeProcedures procedures;
+
+  @Override
+  public Table loadTable(Identifier ident) throws NoSuchTableException {
+    return keyedIfSo(super.loadTable(ident));
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
+    return keyedIfSo(super.loadTable(ident, version));
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
+    return keyedIfSo(super.loadTable(ident, timestampMicros));
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
+    Table table = loadTable(ident);
+    if (!(table instanceof KeyedTable keyed)) {
+      return table;
+    }
+    if (privileges.contains(TableWritePrivilege.UPDATE)) {
+      throw keyed.noRowLevel("UPDATE");
+    }
+    return privileges.contains(TableWritePrivilege.INSERT) ? keyed.forInsert() : keyed;
+  }
+
+  private static Table keyedIfSo(Table table) {
+    boolean isKeyed = table instanceof SparkTable spark && KeyedSchema.isKeyed(spark.table());
+    return isKeyed && !(table instanceof KeyedTable) ? KeyedTable.of((SparkTable) table) : table;
+  }
+
+  /** CREATE TABLE makes a keyed table where its properties carry a spec. */
+  @Override
+  public Table createTable(
+      Identifier ident, StructType schema, Transform[] transforms, Map<String, String> properties)
+      throws TableAlreadyExistsException {
+    String spec = properties.get(TableSpec.PROPERTY);
+    if (spec == null) {
+      return super.createTable(ident, schema, transforms, properties);
+    }
+    if (transforms.length > 0) {
+      throw new KeylakeException(
+          DEFINITION, "a keyed table is partitioned by its spec (buckets, bucket_by, partition_by); drop PARTITIONED BY");
+    }
+    Schema columns = SparkSchemaUtil.convert(schema);
+    TableDefinition definition = new TableDefinition(TableSpec.fromJson(spec), columns, "");
+    try {
+      return create(buildIdentifier(ident), definition, properties);
+    } catch (AlreadyExistsException e) {
+      throw new TableAlreadyExistsException(ident);
+    }
+  }
+
+  /** Creates a keyed table; {@link AlreadyExistsException} when there is one of that name. */
+  public Table create(TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
+    checkName(ident);
+    Schema schema = definition.icebergSchema();
+    Catalog.TableBuilder builder =
+        icebergCatalog()
+            .buildTable(ident, schema)
+            .withPartitionSpec(definition.partitionSpec(schema))
+            .withSortOrder(definition.sortOrder(schema))
+            .withProperties(definition.properties(Spark3Util.rebuildCreateProperties(new HashMap<>(given))));
+    if (given.containsKey("location")) {
+      builder = builder.withLocation(given.get("location"));
+    }
+    return keyedIfSo(new SparkTable(builder.create()));
+  }
+
+  /** Makes the namespaces of a table that are not there yet. */
+  public void createNamespaces(TableIdentifier ident) {
+    if (icebergCatalog() instanceof SupportsNamespaces namespaces) {
+      for (int length = 1; length <= ident.namespace().length(); length++) {
+        Namespace namespace = Namespace.of(Arrays.copyOf(ident.namespace().levels(), length));
+        if (!namespaces.namespaceExists(namespace)) {
+          createUnlessThere(namespaces, namespace);
+        }
+      }
+    }
+  }
+
+  private static void createUnlessThere(SupportsNamespaces namespaces, Namespace namespace) {
+    try {
+      namespaces.createNamespace(namespace);
+    } catch (AlreadyExistsException e) {
+      // somebody else was quicker
+    }
+  }
+
+  private static void checkName(TableIdentifier ident) {
+    Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
+        .forEach(
+            part -> {
+              if (part.isBlank() || part.contains("/") || part.chars().anyMatch(Character::isISOControl)) {
+                throw new KeylakeException(
+                    DEFINITION,
+                    "'%s' cannot be part of a table's name: it is blank, or has a slash or a control character"
+                        .formatted(part));
+              }
+            });
+    for (String level : ident.namespace().levels()) {
+      if (level.contains(".")) {
+        throw new KeylakeException(
+            DEFINITION, "namespace '%s' has a dot in it, which catalogs take for two namespaces".formatted(level));
+      }
+    }
+  }
+
+  @Override
+  public StagedTable stageCreate(
+      Identifier ident, StructType schema, Transform[] transforms, Map<String, String> properties)
+      throws TableAlreadyExistsException {
+    refuseSpec(properties);
+    return super.stageCreate(ident, schema, transforms, properties);
+  }
+
+  @Override
+  public StagedTable stageReplace(
+      Identifier ident, StructType schema, Transform[] transforms, Map<String, String> properties)
+      throws NoSuchTableException {
+    refuseReplacing(ident, properties);
+    return super.stageReplace(ident, schema, transforms, properties);
+  }
+
+  @Override
+  public StagedTable stageCreateOrReplace(
+      Identifier ident, StructType schema, Transform[] transforms, Map<String, String> properties) {
+    refuseReplacing(ident, properties);
+    return super.stageCreateOrReplace(ident, schema, transforms, properties);
+  }
+
+  private static void refuseSpec(Map<String, String> properties) {
+    if (properties.containsKey(TableSpec.PROPERTY)) {
+      throw new KeylakeException(
+          UNSUPPORTED, "a keyed table cannot be created or replaced together with its rows; create it, then INSERT INTO it");
+    }
+  }
+
+  private void refuseReplacing(Identifier ident, Map<String, String> properties) {
+    refuseSpec(properties);
+    try {
+      if (loadTable(ident) instanceof KeyedTable) {
+        throw new KeylakeException(UNSUPPORTED, "keyed table %s cannot be replaced; drop it, or overwrite it".formatted(ident));
+      }
+    } catch (NoSuchTableException e) {
+      // nothing is replaced
+    }
+  }
+
+  @Override
+  public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
+    if (loadTable(ident) instanceof KeyedTable) {
+      for (TableChange change : changes) {
+        checkChange(ident, change);
+      }
+    }
+    return keyedIfSo(super.alterTable(ident, changes));
+  }
+
+  private static void checkChange(Identifier ident, TableChange change) {
+    boolean isComment = change instanceof TableChange.UpdateColumnComment;
+    if (change instanceof TableChange.ColumnChange && !isComment) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "columns of keyed table %s cannot be added, dropped, renamed or retyped yet; create a new table and copy"
+              .formatted(ident));
+    }
+    boolean isSpec =
+        (change instanceof TableChange.SetProperty set && set.property().equals(TableSpec.PROPERTY))
+            || (change instanceof TableChange.RemoveProperty remove && remove.property().equals(TableSpec.PROPERTY));
+    if (isSpec) {
+      throw new KeylakeException(
+          UNSUPPORTED, "'%s' is set when a table is created and not changed by hand".formatted(TableSpec.PROPERTY));
+    }
+  }
+
+  @Override
+  public UnboundProcedure loadProcedure(Identifier ident) {
+    if (procedures == null) {
+      procedures = new KeylakeProcedures(this);
+    }
+    boolean isOurs = ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("system");
+    UnboundProcedure own = isOurs ? procedures.find(ident.name()) : null;
+    return own == null ? super.loadProcedure(ident) : own;
+  }
+}

@@ -1,0 +1,24 @@
+package io.keylake.spark;
+
+import io.keylake.spark.write.KeyedWriteRule;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/** What a session needs beside the catalog: the rule that prepares writes. Named in {@code spark.sql.extensions}. */
+public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+  @Override
+  public BoxedUnit apply(SparkSessionExtensions extensions) {
+    extensions.injectResolutionRule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new KeyedWriteRule();
+          }
+        });
+    return BoxedUnit.UNIT;
+  }
+}

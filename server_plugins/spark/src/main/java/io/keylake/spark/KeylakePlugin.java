@@ -1,0 +1,39 @@
+package io.keylake.spark;
+
+import java.util.Map;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.plugin.DriverPlugin;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.api.plugin.SparkPlugin;
+
+/**
+ * Ends an embedded server with the process that started it, however that one ended: nobody else knows the server's
+ * token. Does nothing where {@value #OWNER} is not set.
+ */
+public final class KeylakePlugin implements SparkPlugin {
+  static final String OWNER = "spark.keylake.owner.pid";
+
+  @Override
+  public DriverPlugin driverPlugin() {
+    return new DriverPlugin() {
+      @Override
+      public Map<String, String> init(SparkContext context, PluginContext plugin) {
+        if (context.conf().contains(OWNER)) {
+          endWith(Long.parseLong(context.conf().get(OWNER)));
+        }
+        return Map.of();
+      }
+    };
+  }
+
+  private static void endWith(long pid) {
+    ProcessHandle.of(pid)
+        .ifPresentOrElse(owner -> owner.onExit().thenRun(() -> System.exit(0)), () -> System.exit(0));
+  }
+
+  @Override
+  public ExecutorPlugin executorPlugin() {
+    return null;
+  }
+}

@@ -1,0 +1,199 @@
+package io.keylake.spark.procedures;
+
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
+
+import io.keylake.spark.KeylakeCatalog;
+import io.keylake.spark.KeylakeVersion;
+import io.keylake.spark.procedures.LocalProcedure.Arguments;
+import io.keylake.tables.CommitLog;
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.TableDefinition;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.catalog.Namespace;
+import org.apache.iceberg.catalog.SupportsNamespaces;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.AlreadyExistsException;
+import org.apache.iceberg.exceptions.NoSuchNamespaceException;
+import org.apache.iceberg.exceptions.NoSuchTableException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** The statements of {@code CALL <catalog>.system}: what the SDK asks a server to do, and anybody else may. */
+public final class KeylakeProcedures {
+  private static final StructType COMMIT =
+      new StructType()
+          .add("snapshot_id", DataTypes.LongType)
+          .add("parent_id", DataTypes.LongType)
+          .add("committed_at", DataTypes.TimestampType)
+          .add("verb", DataTypes.StringType)
+          .add("rows", DataTypes.LongType)
+          .add("min_version", DataTypes.LongType)
+          .add("max_version", DataTypes.LongType)
+          .add("columns", DataTypes.createArrayType(DataTypes.StringType))
+          .add("stream", DataTypes.StringType)
+          .add("writer", DataTypes.StringType)
+          .add("write_id", DataTypes.StringType)
+          .add("idempotency_key", DataTypes.StringType)
+          .add("files", DataTypes.LongType);
+
+  private final KeylakeCatalog catalog;
+  private final Map<String, UnboundProcedure> byName;
+
+  public KeylakeProcedures(KeylakeCatalog catalog) {
+    this.catalog = catalog;
+    this.byName =
+        Stream.of(version(), createTable(), tables(), describe(), commits())
+            .collect(Collectors.toMap(LocalProcedure::name, procedure -> procedure));
+  }
+
+  /** The procedure of that name, or null. */
+  public UnboundProcedure find(String name) {
+    return byName.get(name.toLowerCase(Locale.ROOT));
+  }
+
+  private LocalProcedure version() {
+    StructType result = new StructType().add("version", DataTypes.StringType);
+    return new LocalProcedure(
+        "keylake_version", List.of(), result, arguments -> List.of(LocalProcedure.row(KeylakeVersion.get())));
+  }
+
+  private LocalProcedure createTable() {
+    StructType result = new StructType().add("table", DataTypes.StringType);
+    return new LocalProcedure(
+        "create_table",
+        List.of(LocalProcedure.required("table"), LocalProcedure.required("spec")),
+        result,
+        arguments -> {
+          TableIdentifier ident = identifier(arguments);
+          TableDefinition definition = TableDefinition.fromJson(arguments.text("spec"));
+          try {
+            catalog.createNamespaces(ident);
+            catalog.create(ident, definition, Map.of());
+          } catch (AlreadyExistsException e) {
+            throw new KeylakeException(
+                TABLE_EXISTS, "table %s exists already; open it, drop it, or take another name".formatted(quoted(ident)));
+          }
+          return List.of(LocalProcedure.row(quoted(ident)));
+        });
+  }
+
+  private LocalProcedure tables() {
+    StructType result = new StructType().add("table", DataTypes.StringType).add("versions", DataTypes.StringType);
+    return new LocalProcedure(
+        "tables",
+        List.of(),
+        result,
+        arguments -> {
+          List<InternalRow> rows = new ArrayList<>();
+          for (TableIdentifier ident : identifiers(Namespace.empty())) {
+            Table table = catalog.icebergCatalog().loadTable(ident);
+            if (KeyedSchema.isKeyed(table)) {
+              String versions = KeyedSchema.of(table).spec().versions().name().toLowerCase(Locale.ROOT);
+              rows.add(LocalProcedure.row(quoted(ident), versions));
+            }
+          }
+          return rows;
+        });
+  }
+
+  private List<TableIdentifier> identifiers(Namespace parent) {
+    List<TableIdentifier> identifiers = new ArrayList<>();
+    if (!parent.isEmpty()) {
+      identifiers.addAll(catalog.icebergCatalog().listTables(parent));
+    }
+    if (catalog.icebergCatalog() instanceof SupportsNamespaces namespaces) {
+      for (Namespace child : namespaces.listNamespaces(parent)) {
+        identifiers.addAll(identifiers(child));
+      }
+    }
+    return identifiers;
+  }
+
+  private LocalProcedure describe() {
+    StructType result = new StructType().add("spec", DataTypes.StringType);
+    return new LocalProcedure(
+        "describe",
+        List.of(LocalProcedure.required("table")),
+        result,
+        arguments -> {
+          TableIdentifier ident = identifier(arguments);
+          return List.of(LocalProcedure.row(TableDefinition.describe(load(ident), quoted(ident))));
+        });
+  }
+
+  private LocalProcedure commits() {
+    return new LocalProcedure(
+        "commits",
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.optional("branch"),
+            LocalProcedure.optional("write_id"),
+            LocalProcedure.optional("idempotency_key"),
+            LocalProcedure.optionalNumber("at_most")),
+        COMMIT,
+        arguments -> {
+          Table table = load(identifier(arguments));
+          String writeId = arguments.text("write_id");
+          String idempotencyKey = arguments.text("idempotency_key");
+          Long atMost = arguments.number("at_most");
+          return new CommitLog(table, arguments.text("branch"))
+              .entries(
+                  entry ->
+                      (writeId == null || writeId.equals(entry.writeId()))
+                          && (idempotencyKey == null || idempotencyKey.equals(entry.idempotencyKey())),
+                  atMost == null ? Integer.MAX_VALUE : Math.toIntExact(atMost))
+              .stream()
+              .map(KeylakeProcedures::row)
+              .toList();
+        });
+  }
+
+  private static InternalRow row(CommitLog.Entry entry) {
+    return LocalProcedure.row(
+        entry.snapshotId(),
+        entry.parentId(),
+        entry.committedAtMicros(),
+        entry.verb(),
+        entry.rows(),
+        entry.minVersion(),
+        entry.maxVersion(),
+        entry.columns(),
+        entry.stream(),
+        entry.writer(),
+        entry.writeId(),
+        entry.idempotencyKey(),
+        entry.files());
+  }
+
+  private Table load(TableIdentifier ident) {
+    try {
+      return catalog.icebergCatalog().loadTable(ident);
+    } catch (NoSuchTableException | NoSuchNamespaceException e) {
+      throw new KeylakeException(
+          NOT_FOUND, "there is no table %s in catalog %s".formatted(quoted(ident), catalog.name()));
+    }
+  }
+
+  private TableIdentifier identifier(Arguments arguments) {
+    List<String> parts = arguments.identifier("table");
+    boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
+    return TableIdentifier.of(parts.subList(hasCatalog ? 1 : 0, parts.size()).toArray(String[]::new));
+  }
+
+  private static String quoted(TableIdentifier ident) {
+    return Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
+        .map(part -> part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : "`" + part.replace("`", "``") + "`")
+        .collect(Collectors.joining("."));
+  }
+}

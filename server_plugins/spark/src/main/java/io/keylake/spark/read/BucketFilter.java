@@ -1,0 +1,67 @@
+package io.keylake.spark.read;
+
+import io.keylake.tables.BucketHash;
+import io.keylake.tables.KeyedSchema;
+import java.math.BigDecimal;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.UUID;
+import org.apache.iceberg.expressions.And;
+import org.apache.iceberg.expressions.Binder;
+import org.apache.iceberg.expressions.BoundPredicate;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.types.Types.NestedField;
+
+/** For buckets that are a stored column: turns equalities on the whole of {@code bucket_by} into one on the bucket. */
+final class BucketFilter {
+  private BucketFilter() {}
+
+  static Expression of(KeyedSchema schema, Expression filter) {
+    if (!schema.hasBucketColumn()) {
+      return Expressions.alwaysTrue(); // Iceberg derives the bucket itself
+    }
+    Map<Integer, Object> equal = new HashMap<>();
+    collect(Binder.bind(schema.table().asStruct(), filter, true), equal);
+    BucketHash hash = new BucketHash();
+    for (NestedField field : schema.bucketBy()) {
+      Object value = equal.get(field.fieldId());
+      if (value == null) {
+        return Expressions.alwaysTrue();
+      }
+      add(hash, value);
+    }
+    return Expressions.equal(KeyedSchema.BUCKET, hash.bucket(schema.spec().buckets()));
+  }
+
+  private static void collect(Expression expression, Map<Integer, Object> equal) {
+    if (expression instanceof And and) {
+      collect(and.left(), equal);
+      collect(and.right(), equal);
+    } else if (expression instanceof BoundPredicate<?> predicate
+        && predicate.op() == Expression.Operation.EQ
+        && predicate.isLiteralPredicate()) {
+      equal.put(predicate.ref().fieldId(), predicate.asLiteralPredicate().literal().value());
+    }
+  }
+
+  private static void add(BucketHash hash, Object value) {
+    if (value instanceof Boolean flag) {
+      hash.add(flag.booleanValue());
+    } else if (value instanceof Integer || value instanceof Long) {
+      hash.add(((Number) value).longValue());
+    } else if (value instanceof CharSequence text) {
+      hash.add(text.toString());
+    } else if (value instanceof BigDecimal decimal) {
+      hash.add(decimal);
+    } else if (value instanceof UUID uuid) {
+      hash.add(uuid);
+    } else {
+      ByteBuffer buffer = ((ByteBuffer) value).duplicate();
+      byte[] bytes = new byte[buffer.remaining()];
+      buffer.get(bytes);
+      hash.add(bytes);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+package io.keylake.spark.read;
+
+import io.keylake.tables.BucketPlan;
+import io.keylake.tables.SectionPlan;
+import java.io.IOException;
+import java.util.Iterator;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.util.SerializableConfiguration;
+
+/** Reads buckets, columnar only. */
+record BucketReaderFactory(ReadTask task, Broadcast<SerializableConfiguration> conf) implements PartitionReaderFactory {
+
+  @Override
+  public boolean supportColumnarReads(InputPartition partition) {
+    return true;
+  }
+
+  @Override
+  public PartitionReader<InternalRow> createReader(InputPartition partition) {
+    throw new UnsupportedOperationException("a merged read is columnar");
+  }
+
+  @Override
+  public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
+    return new BucketReader(task, ((BucketPartition) partition).bucket(), conf.value().value());
+  }
+
+  /** The sections of a bucket, one after the other: together they are in key order. */
+  private static final class BucketReader implements PartitionReader<ColumnarBatch> {
+    private final ReadTask task;
+    private final BucketPlan bucket;
+    private final Configuration conf;
+    private final Iterator<SectionPlan> sections;
+    private SectionReader section;
+    private ColumnarBatch batch;
+
+    BucketReader(ReadTask task, BucketPlan bucket, Configuration conf) {
+      this.task = task;
+      this.bucket = bucket;
+      this.conf = conf;
+      this.sections = bucket.sections().iterator();
+    }
+
+    @Override
+    public boolean next() throws IOException {
+      while (true) {
+        if (section == null) {
+          if (!sections.hasNext()) {
+            return false;
+          }
+          section = SectionReader.open(task, sections.next(), bucket.partition(), conf);
+        }
+        batch = section.next();
+        if (batch != null) {
+          return true;
+        }
+        section.close();
+        section = null;
+      }
+    }
+
+    @Override
+    public ColumnarBatch get() {
+      return batch;
+    }
+
+    @Override
+    public void close() throws IOException {
+      if (section != null) {
+        section.close();
+      }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+package io.keylake.spark.read;
+
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.SectionPlan;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.types.DataType;
+
+/**
+ * What every task of a scan knows: the wanted columns and how keys and versions are stored.
+ *
+ * @param batchRows rows in a batch read from a file, and at most in a batch handed out
+ */
+record ReadTask(KeyedSchema schema, List<OutputColumn> output, int batchRows) implements Serializable {
+
+  /** The columns to open in the files of one run of a section. */
+  FileColumns columns(SectionPlan section, int run) {
+    List<NestedField> fields = new ArrayList<>();
+    Set<Integer> leaves = new HashSet<>();
+    if (section.passedThrough()) {
+      addWanted(fields, outputIds(OutputColumn.Source.KEY), outputIds(OutputColumn.Source.VALUE));
+      return FileColumns.of(fields, schema, leaves);
+    }
+    Set<Integer> carried = new HashSet<>();
+    for (int c = 0; c < section.classes().size(); c++) {
+      if (section.carries(run, c)) {
+        carried.addAll(section.classes().get(c).values());
+      }
+      if (isPerRow(section.rules().classes().get(c).byRun(), run)) {
+        leaves.add(section.classes().get(c).leaf());
+      }
+    }
+    Set<Integer> keys = new HashSet<>();
+    schema.key().forEach(field -> keys.add(field.fieldId()));
+    if (section.readsVersions()) {
+      leaves.add(schema.version().fieldId());
+      if (schema.ordering() != null) {
+        carried.add(schema.ordering().fieldId());
+      }
+    }
+    if (isPerRow(section.rules().written(), run)) {
+      leaves.add(schema.written().fieldId());
+    }
+    if (isPerRow(section.rules().deleted(), run)) {
+      leaves.add(schema.deleted().fieldId());
+    }
+    addWanted(fields, keys, carried);
+    return FileColumns.of(fields, schema, leaves);
+  }
+
+  private static boolean isPerRow(List<io.keylake.merge.Presence> byRun, int run) {
+    return byRun.get(run) == io.keylake.merge.Presence.PER_ROW;
+  }
+
+  private Set<Integer> outputIds(OutputColumn.Source source) {
+    Set<Integer> ids = new HashSet<>();
+    output.stream().filter(column -> column.source() == source).forEach(column -> ids.add(column.fieldId()));
+    return ids;
+  }
+
+  private void addWanted(List<NestedField> fields, Set<Integer> keys, Set<Integer> values) {
+    schema.key().stream().filter(field -> keys.contains(field.fieldId())).forEach(fields::add);
+    schema.values().stream().filter(field -> values.contains(field.fieldId())).forEach(fields::add);
+  }
+
+  /** The stored types of the key columns, in key order. */
+  List<DataType> keyTypes() {
+    List<DataType> types = new ArrayList<>();
+    for (var field : FileColumns.of(schema.key(), schema, Set.of()).schema().fields()) {
+      types.add(field.dataType());
+    }
+    return types;
+  }
+}

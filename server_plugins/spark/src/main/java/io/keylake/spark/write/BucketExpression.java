@@ -1,0 +1,142 @@
+package io.keylake.spark.write;
+
+import io.keylake.tables.BucketHash;
+import io.keylake.tables.KeyedSchema;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.apache.iceberg.spark.functions.BucketFunction;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.StructType;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The bucket of a row that is about to be written, as an expression over its key columns. */
+final class BucketExpression {
+  private BucketExpression() {}
+
+  /**
+   * @param bucketBy the columns the bucket is made of, as the table has them
+   */
+  static Expression of(KeyedSchema schema, List<Expression> bucketBy) {
+    List<Expression> arguments = new ArrayList<>();
+    ScalarFunction<?> function;
+    if (schema.hasBucketColumn()) {
+      function = new StoredBucket(schema);
+    } else {
+      StructType inputs =
+          new StructType().add("buckets", DataTypes.IntegerType).add("key", bucketBy.get(0).dataType());
+      function = (ScalarFunction<?>) new BucketFunction().bind(inputs);
+      arguments.add(Literal.create(schema.spec().buckets(), DataTypes.IntegerType));
+    }
+    arguments.addAll(bucketBy);
+    return V2ExpressionUtils.resolveScalarFunction(function, CollectionConverters.asScala(arguments).toSeq());
+  }
+
+  /** The hash over the whole of {@code bucket_by}. */
+  private static final class StoredBucket implements ScalarFunction<Integer> {
+    private static final long serialVersionUID = 1L;
+    private final int buckets;
+    private final DataType[] types;
+    private final boolean[] uuids;
+    private transient BucketHash hash;
+
+    StoredBucket(KeyedSchema schema) {
+      List<NestedField> fields = schema.bucketBy();
+      this.buckets = schema.spec().buckets();
+      this.types = fields.stream().map(ColumnTypes::spark).toArray(DataType[]::new);
+      this.uuids = new boolean[types.length];
+      for (int i = 0; i < uuids.length; i++) {
+        uuids[i] = fields.get(i).type().typeId() == Type.TypeID.UUID;
+      }
+    }
+
+    @Override
+    public Integer produceResult(InternalRow key) {
+      if (hash == null) {
+        hash = new BucketHash();
+      }
+      hash.reset();
+      for (int i = 0; i < types.length; i++) {
+        if (key.isNullAt(i)) {
+          return 0; // the writer refuses the row, with its values
+        }
+        add(key, i);
+      }
+      return hash.bucket(buckets);
+    }
+
+    private void add(InternalRow key, int i) {
+      DataType type = types[i];
+      if (uuids[i]) {
+        hash.add(UuidText.parse(key.getUTF8String(i)));
+      } else if (type.equals(DataTypes.BooleanType)) {
+        hash.add(key.getBoolean(i));
+      } else if (type.equals(DataTypes.IntegerType) || type.equals(DataTypes.DateType)) {
+        hash.add((long) key.getInt(i));
+      } else if (type.equals(DataTypes.StringType)) {
+        hash.add(key.getUTF8String(i).getBytes());
+      } else if (type.equals(DataTypes.BinaryType)) {
+        hash.add(key.getBinary(i));
+      } else if (type instanceof DecimalType decimal) {
+        Decimal value = key.getDecimal(i, decimal.precision(), decimal.scale());
+        hash.add(value.toJavaBigDecimal());
+      } else {
+        hash.add(key.getLong(i));
+      }
+    }
+
+    @Override
+    public DataType[] inputTypes() {
+      return types;
+    }
+
+    @Override
+    public DataType resultType() {
+      return DataTypes.IntegerType;
+    }
+
+    @Override
+    public boolean isResultNullable() {
+      return false;
+    }
+
+    @Override
+    public String name() {
+      return "keylake_bucket";
+    }
+
+    @Override
+    public String canonicalName() {
+      return "keylake.bucket(" + buckets + ")";
+    }
+  }
+
+  /** Uuids as Spark carries them. */
+  static final class UuidText {
+    private UuidText() {}
+
+    static UUID parse(org.apache.spark.unsafe.types.UTF8String text) {
+      try {
+        UUID uuid = UUID.fromString(text.toString());
+        if (text.numBytes() == 36) {
+          return uuid;
+        }
+      } catch (IllegalArgumentException e) {
+        // said below
+      }
+      throw new io.keylake.tables.KeylakeException(
+          io.keylake.tables.KeylakeException.Kind.BAD_ROWS,
+          "'%s' is not a uuid; write it as xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".formatted(text));
+    }
+  }
+}

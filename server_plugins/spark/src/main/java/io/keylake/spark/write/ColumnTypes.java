@@ -1,0 +1,14 @@
+package io.keylake.spark.write;
+
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.types.DataType;
+
+/** How Spark sees the columns of a table. */
+final class ColumnTypes {
+  private ColumnTypes() {}
+
+  static DataType spark(NestedField field) {
+    return SparkSchemaUtil.convert(field.type());
+  }
+}

@@ -1,0 +1,189 @@
+package io.keylake.spark.write;
+
+import io.keylake.spark.write.WriteLayout.Column;
+import io.keylake.tables.KeyedSchema;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.iceberg.DataFile;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.unsafe.types.ByteArray;
+
+/**
+ * Turns the sorted rows of one task into files. Rows come by (bucket, key, version, row order):
+ *
+ * <ol>
+ *   <li>A row with a new key ends the key before it: its rows have been folded into one, which is stored.
+ *   <li>Rows of one key and one version are folded in row order; where the write has none, in the order of their bytes,
+ *       so that the choice does not depend on how the rows arrived.
+ * </ol>
+ */
+final class KeyedDataWriter implements DataWriter<InternalRow> {
+  /** What one task has written. */
+  record Written(DataFile[] files, long rows, long minVersion, long maxVersion) implements WriterCommitMessage {}
+
+  private final WriteLayout layout;
+  private final WriteOptions.Verb verb;
+  private final RowVersions versions;
+  private final RowCheck check;
+  private final KeyEquality keys;
+  private final RowFold fold;
+  private final StoredRows stored;
+  private final BucketFiles files;
+  private final List<InternalRow> ties = new ArrayList<>();
+  private InternalRow held;
+  private long heldVersion;
+  private long rows;
+  private long minVersion = Long.MAX_VALUE;
+  private long maxVersion = Long.MIN_VALUE;
+
+  KeyedDataWriter(
+      KeyedSchema schema, WriteLayout layout, WriteOptions.Verb verb, RowVersions versions, BucketFiles files) {
+    this.layout = layout;
+    this.verb = verb;
+    this.versions = versions;
+    this.check = new RowCheck(layout, schema.spec());
+    this.keys = new KeyEquality(layout);
+    this.fold = new RowFold(layout);
+    this.stored = new StoredRows(schema, layout);
+    this.files = files;
+  }
+
+  @Override
+  public void write(InternalRow incoming) throws IOException {
+    check.check(incoming);
+    long version = versions.of(incoming);
+    boolean sameKey = held != null && keys.same(held, incoming);
+    if (held != null && !(sameKey && version == heldVersion)) {
+      foldTies();
+      if (!sameKey) {
+        store();
+      }
+    }
+    if (!sameKey) {
+      fold.start();
+    }
+    held = incoming.copy();
+    heldVersion = version;
+    ties.add(held);
+  }
+
+  private void foldTies() {
+    if (ties.size() > 1 && layout.rowOrder() < 0) {
+      ties.sort(KeyedDataWriter::byBytes);
+    }
+    for (InternalRow row : ties) {
+      foldRow(row);
+    }
+    ties.clear();
+  }
+
+  private static int byBytes(InternalRow a, InternalRow b) {
+    return ByteArray.compareBinary(((UnsafeRow) a).getBytes(), ((UnsafeRow) b).getBytes());
+  }
+
+  private void foldRow(InternalRow row) {
+    boolean deletes = verb == WriteOptions.Verb.DELETE || (layout.op() >= 0 && check.deletes(row));
+    if (deletes) {
+      fold.delete(row, heldVersion);
+    } else {
+      fold.write(row, heldVersion, layout.columnsFrom() >= 0 ? check.carried(row) : null);
+    }
+  }
+
+  private void store() throws IOException {
+    files.write(fold.keyRow(), stored.of(fold));
+    rows++;
+    minVersion = Math.min(minVersion, fold.version());
+    maxVersion = Math.max(maxVersion, fold.version());
+  }
+
+  @Override
+  public WriterCommitMessage commit() throws IOException {
+    if (held != null) {
+      foldTies();
+      store();
+      held = null;
+    }
+    return new Written(files.finish(), rows, minVersion, maxVersion);
+  }
+
+  @Override
+  public void abort() throws IOException {
+    files.abort();
+  }
+
+  @Override
+  public void close() throws IOException {
+    files.close();
+  }
+
+  /** Builds rows as they are stored; one row object serves all. */
+  private static final class StoredRows {
+    private static final int VERSION = 0;
+    private static final int WRITTEN = 1;
+    private static final int DELETED = 2;
+    private static final int COLUMNS = 3;
+
+    private final Column[] key;
+    private final Column[] values;
+    private final int[] keyPlaces;
+    private final int[] valuePlaces;
+    private final int bucket;
+    private final int bucketPlace;
+    private final int ordering;
+    private final Object[] row;
+    private final Object[] info = new Object[4];
+    private final Object[] lags;
+    private final GenericInternalRow asRow;
+
+    StoredRows(KeyedSchema schema, WriteLayout layout) {
+      key = layout.key().toArray(Column[]::new);
+      values = layout.values().toArray(Column[]::new);
+      List<String> names = layout.stored().columns().stream().map(field -> field.name()).toList();
+      keyPlaces = layout.key().stream().mapToInt(column -> names.indexOf(column.field().name())).toArray();
+      valuePlaces = layout.values().stream().mapToInt(column -> names.indexOf(column.field().name())).toArray();
+      bucket = layout.bucket();
+      bucketPlace = names.indexOf(KeyedSchema.BUCKET);
+      ordering = layout.ordering(schema);
+      row = new Object[names.size()];
+      lags = new Object[layout.leaves()];
+      info[COLUMNS] = new GenericInternalRow(lags);
+      row[names.indexOf(KeyedSchema.MERGE_INFO)] = new GenericInternalRow(info);
+      asRow = new GenericInternalRow(row);
+    }
+
+    InternalRow of(RowFold fold) {
+      InternalRow keyRow = fold.keyRow();
+      for (int i = 0; i < key.length; i++) {
+        row[keyPlaces[i]] = keyRow.get(key[i].position(), key[i].type());
+      }
+      if (bucketPlace >= 0) {
+        row[bucketPlace] = keyRow.getInt(bucket);
+      }
+      long version = fold.version();
+      for (int i = 0; i < values.length; i++) {
+        InternalRow winner = fold.winner(i);
+        row[valuePlaces[i]] = winner == null ? null : winner.get(values[i].position(), values[i].type());
+        lags[values[i].leaf()] = winner == null ? null : (Object) (version - fold.at(i));
+      }
+      info[VERSION] = isOrderingValue(fold, version) ? null : (Object) version;
+      info[WRITTEN] = fold.isWritten() ? (Object) (version - fold.writtenAt()) : null;
+      info[DELETED] = fold.isDeleted() ? (Object) (version - fold.deletedAt()) : null;
+      return asRow;
+    }
+
+    /** Where the stored ordering column says the version already, it is not stored twice. */
+    private boolean isOrderingValue(RowFold fold, long version) {
+      InternalRow winner = ordering < 0 ? null : fold.winner(ordering);
+      if (winner == null || winner.isNullAt(values[ordering].position())) {
+        return false;
+      }
+      return RowVersions.read(winner, values[ordering], null) == version;
+    }
+  }
+}

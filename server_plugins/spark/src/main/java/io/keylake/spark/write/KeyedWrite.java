@@ -1,0 +1,217 @@
+package io.keylake.spark.write;
+
+import io.keylake.spark.write.KeyedDataWriter.Written;
+import io.keylake.tables.CommitLog;
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.TableSpec.Versions;
+import io.keylake.tables.WriteSummary;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.SerializableTable;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.exceptions.CommitStateUnknownException;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.iceberg.util.PropertyUtil;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.distributions.Distribution;
+import org.apache.spark.sql.connector.distributions.Distributions;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.FieldReference;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** One write: rows go to their bucket's task, are sorted there by key and version, reduced, and appended. */
+final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
+  private final SparkSession spark;
+  private final Table table;
+  private final KeyedSchema schema;
+  private final LogicalWriteInfo info;
+  private final WriteOptions options;
+  private final Expression replaces;
+  private final WriteLayout layout;
+  private final CommitLog log;
+  private boolean stateUnknown;
+
+  /**
+   * @param replaces what an overwrite replaces; null for an append
+   */
+  KeyedWrite(
+      SparkSession spark,
+      Table table,
+      String branch,
+      KeyedSchema schema,
+      LogicalWriteInfo info,
+      WriteOptions options,
+      Expression replaces) {
+    this.spark = spark;
+    this.table = table;
+    this.schema = schema;
+    this.info = info;
+    this.options = options;
+    this.replaces = replaces;
+    this.layout = WriteLayout.of(info.schema(), schema, options);
+    this.log = new CommitLog(table, branch);
+  }
+
+  @Override
+  public Distribution requiredDistribution() {
+    List<String> columns = new ArrayList<>(schema.spec().partitionBy());
+    columns.add(KeyedSchema.BUCKET);
+    return Distributions.clustered(columns.stream().map(KeyedWrite::column).toArray(NamedReference[]::new));
+  }
+
+  @Override
+  public SortOrder[] requiredOrdering() {
+    List<String> columns = new ArrayList<>(schema.spec().partitionBy());
+    columns.add(KeyedSchema.BUCKET);
+    schema.spec().key().stream().filter(name -> !columns.contains(name)).forEach(columns::add);
+    if (layout.version() != null) {
+      columns.add(info.schema().fieldNames()[layout.version().position()]);
+    }
+    if (layout.rowOrder() >= 0) {
+      columns.add(HelperColumn.ROW_ORDER);
+    }
+    return columns.stream()
+        .map(name -> Expressions.sort(column(name), SortDirection.ASCENDING))
+        .toArray(SortOrder[]::new);
+  }
+
+  private static NamedReference column(String name) {
+    return FieldReference.apply(CollectionConverters.asScala(List.of(name)).toSeq());
+  }
+
+  @Override
+  public BatchWrite toBatch() {
+    return this;
+  }
+
+  @Override
+  public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo physical) {
+    table.refresh();
+    Long fixedVersion =
+        schema.spec().versions() == Versions.COMMIT ? Long.valueOf(log.nextVersion()) : options.versionValue();
+    long targetFileSize =
+        options.targetFileSize() != null
+            ? options.targetFileSize()
+            : PropertyUtil.propertyAsLong(
+                table.properties(),
+                TableProperties.WRITE_TARGET_FILE_SIZE_BYTES,
+                TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT);
+    Broadcast<Table> copy =
+        JavaSparkContext.fromSparkContext(spark.sparkContext()).broadcast(SerializableTable.copyOf(table));
+    return new WriterFactory(copy, schema, layout, options.verb(), fixedVersion, targetFileSize, info.queryId());
+  }
+
+  private record WriterFactory(
+      Broadcast<Table> table,
+      KeyedSchema schema,
+      WriteLayout layout,
+      WriteOptions.Verb verb,
+      Long fixedVersion,
+      long targetFileSize,
+      String queryId)
+      implements DataWriterFactory {
+    @Override
+    public DataWriter<InternalRow> createWriter(int partitionId, long taskId) {
+      Table own = table.value();
+      OutputFileFactory places =
+          OutputFileFactory.builderFor(own, partitionId, taskId)
+              .format(FileFormat.PARQUET)
+              .operationId(queryId)
+              .build();
+      BucketFiles files = new BucketFiles(own, schema, layout, places, targetFileSize);
+      return new KeyedDataWriter(schema, layout, verb, new RowVersions(layout, fixedVersion), files);
+    }
+  }
+
+  @Override
+  public boolean useCommitCoordinator() {
+    return false;
+  }
+
+  @Override
+  public void commit(WriterCommitMessage[] messages) {
+    List<DataFile> files = new ArrayList<>();
+    long rows = 0;
+    long minVersion = Long.MAX_VALUE;
+    long maxVersion = Long.MIN_VALUE;
+    for (WriterCommitMessage message : messages) {
+      Written written = (Written) message;
+      files.addAll(Arrays.asList(written.files()));
+      rows += written.rows();
+      minVersion = Math.min(minVersion, written.minVersion());
+      maxVersion = Math.max(maxVersion, written.maxVersion());
+    }
+    table.refresh();
+    if (log.byIdempotencyKey(options.idempotencyKey()).isPresent()) {
+      delete(files);
+      return;
+    }
+    WriteSummary summary =
+        new WriteSummary(
+            options.verb().word(),
+            rows,
+            rows == 0 ? null : minVersion,
+            rows == 0 ? null : maxVersion,
+            layout.values().stream().map(column -> column.field().name()).toList(),
+            options.stream(),
+            options.writer() == null ? spark.sparkContext().sparkUser() : options.writer(),
+            options.writeId(),
+            options.idempotencyKey());
+    try {
+      if (replaces == null) {
+        log.append(files, summary);
+      } else {
+        log.overwrite(replaces, files, summary);
+      }
+    } catch (CommitStateUnknownException e) {
+      stateUnknown = true; // the files may be part of the table
+      throw e;
+    }
+  }
+
+  @Override
+  public void abort(WriterCommitMessage[] messages) {
+    if (stateUnknown) {
+      return;
+    }
+    List<DataFile> files = new ArrayList<>();
+    for (WriterCommitMessage message : messages) {
+      if (message instanceof Written written) {
+        files.addAll(Arrays.asList(written.files()));
+      }
+    }
+    delete(files);
+  }
+
+  private void delete(List<DataFile> files) {
+    files.forEach(file -> table.io().deleteFile(file.location()));
+  }
+
+  @Override
+  public String description() {
+    return "keylake %s of %s".formatted(options.verb().word(), table.name());
+  }
+
+  @Override
+  public String toString() {
+    return description();
+  }
+}

@@ -1,0 +1,74 @@
+package io.keylake.spark.write;
+
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.KeylakeException;
+import java.util.Arrays;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.spark.SparkV2Filters;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+
+/** Starts a write of rows that {@link KeyedWriteRule} has prepared. */
+public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
+  private final SparkSession spark;
+  private final Table table;
+  private final String branch;
+  private final KeyedSchema schema;
+  private final LogicalWriteInfo info;
+  private Expression replaces;
+
+  public KeyedWriteBuilder(
+      SparkSession spark, Table table, String branch, KeyedSchema schema, LogicalWriteInfo info) {
+    this.spark = spark;
+    this.table = table;
+    this.branch = branch;
+    this.schema = schema;
+    this.info = info;
+  }
+
+  @Override
+  public boolean canOverwrite(Predicate[] predicates) {
+    return true; // or say why not
+  }
+
+  @Override
+  public WriteBuilder overwrite(Predicate[] predicates) {
+    replaces = Expressions.alwaysTrue();
+    for (Predicate predicate : predicates) {
+      Expression expression = SparkV2Filters.convert(predicate);
+      boolean isOnPartition =
+          Arrays.stream(predicate.references())
+              .allMatch(ref -> schema.spec().partitionBy().contains(String.join(".", ref.fieldNames())));
+      if (expression == null || !isOnPartition) {
+        throw new KeylakeException(
+            UNSUPPORTED,
+            "overwrite replaces the whole table or whole partitions, and the condition %s is not on partition_by %s"
+                .formatted(predicate, schema.spec().partitionBy()));
+      }
+      replaces = Expressions.and(replaces, expression);
+    }
+    return this;
+  }
+
+  @Override
+  public WriteBuilder truncate() {
+    replaces = Expressions.alwaysTrue();
+    return this;
+  }
+
+  @Override
+  public Write build() {
+    WriteOptions.Verb unlessSaid = replaces == null ? WriteOptions.Verb.UPDATE : WriteOptions.Verb.OVERWRITE;
+    WriteOptions options =
+        WriteOptions.of(info.options().asCaseSensitiveMap(), unlessSaid).versionedBy(schema.spec().ordering());
+    return new KeyedWrite(spark, table, branch, schema, info, options, replaces);
+  }
+}

@@ -1,0 +1,179 @@
+package io.keylake.spark.write;
+
+import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+
+import io.keylake.spark.write.WriteLayout.Column;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.TableSpec;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Refuses rows that only their values show to be bad, and reads what a row says of itself. */
+final class RowCheck {
+  private final WriteLayout layout;
+  private final TableSpec spec;
+  private final List<Column> checked = new ArrayList<>();
+  private final Map<UTF8String, Integer> valuesByName = new HashMap<>();
+  private final Set<UTF8String> keyNames = new HashSet<>();
+  private final boolean[] carried;
+
+  RowCheck(WriteLayout layout, TableSpec spec) {
+    this.layout = layout;
+    this.spec = spec;
+    this.carried = new boolean[layout.values().size()];
+    layout.key().forEach(column -> keyNames.add(UTF8String.fromString(column.field().name())));
+    for (int i = 0; i < layout.values().size(); i++) {
+      valuesByName.put(UTF8String.fromString(layout.values().get(i).field().name()), i);
+    }
+    List<Column> all = new ArrayList<>(layout.key());
+    all.addAll(layout.values());
+    for (Column column : all) {
+      Type.TypeID id = column.field().type().typeId();
+      if (id == Type.TypeID.UUID || id == Type.TypeID.FIXED || id == Type.TypeID.MAP) {
+        checked.add(column);
+      }
+    }
+  }
+
+  void check(InternalRow row) {
+    for (Column column : layout.key()) {
+      if (row.isNullAt(column.position())) {
+        throw new KeylakeException(
+            BAD_ROWS,
+            "key column '%s' is null in the row with key %s; every row needs its whole key"
+                .formatted(column.field().name(), keyOf(row)));
+      }
+    }
+    for (Column column : checked) {
+      if (!row.isNullAt(column.position())) {
+        checkValue(row, column);
+      }
+    }
+  }
+
+  private void checkValue(InternalRow row, Column column) {
+    switch (column.field().type().typeId()) {
+      case UUID -> BucketExpression.UuidText.parse(row.getUTF8String(column.position()));
+      case FIXED -> {
+        int length = ((Types.FixedType) column.field().type()).length();
+        int given = row.getBinary(column.position()).length;
+        if (given != length) {
+          throw new KeylakeException(
+              BAD_ROWS,
+              "column '%s' holds %d bytes exactly, and the row with key %s has %d"
+                  .formatted(column.field().name(), length, keyOf(row), given));
+        }
+      }
+      default -> checkMap(row, column);
+    }
+  }
+
+  private void checkMap(InternalRow row, Column column) {
+    MapData map = row.getMap(column.position());
+    DataType keyType = ((MapType) column.type()).keyType();
+    Set<Object> seen = new HashSet<>();
+    ArrayData keys = map.keyArray();
+    for (int i = 0; i < keys.numElements(); i++) {
+      Object key = keys.get(i, keyType);
+      if (!seen.add(key instanceof byte[] bytes ? java.nio.ByteBuffer.wrap(bytes) : key)) {
+        throw new KeylakeException(
+            BAD_ROWS,
+            "map column '%s' has the key %s twice in the row with key %s"
+                .formatted(column.field().name(), key, keyOf(row)));
+      }
+    }
+  }
+
+  /** Whether a row of apply_changes deletes. */
+  boolean deletes(InternalRow row) {
+    String op = row.isNullAt(layout.op()) ? "null" : row.getUTF8String(layout.op()).toString();
+    return switch (op) {
+      case "I", "U", "c", "r", "u" -> false;
+      case "D", "d" -> true;
+      default ->
+          throw new KeylakeException(
+              BAD_ROWS,
+              "the operation is '%s' in the row with key %s; it is one of I, U, D, c, r, u, d".formatted(op, keyOf(row)));
+    };
+  }
+
+  /** The columns that {@code columns_from} names in this row; the array is used again for the next row. */
+  boolean[] carried(InternalRow row) {
+    if (row.isNullAt(layout.columnsFrom())) {
+      throw badList(row, "null");
+    }
+    ArrayData names = row.getArray(layout.columnsFrom());
+    if (names.numElements() == 0) {
+      throw badList(row, "empty");
+    }
+    java.util.Arrays.fill(carried, false);
+    for (int i = 0; i < names.numElements(); i++) {
+      UTF8String name = names.isNullAt(i) ? null : names.getUTF8String(i);
+      Integer value = valuesByName.get(name);
+      if (name == null || name.numBytes() == 0) {
+        throw badList(row, "a list with an empty name");
+      }
+      if (value == null && !keyNames.contains(name)) {
+        throw badList(row, "a list with '" + name + "', which is not a column of the frame and the table");
+      }
+      if (value != null) {
+        if (carried[value]) {
+          throw badList(row, "a list with '" + name + "' twice");
+        }
+        carried[value] = true;
+      }
+    }
+    carryOrdering();
+    checkGroups(row);
+    return carried;
+  }
+
+  /** A row that is versioned by its ordering column carries it, named or not. */
+  private void carryOrdering() {
+    Integer ordering = spec.ordering() == null ? null : valuesByName.get(UTF8String.fromString(spec.ordering()));
+    if (ordering != null) {
+      carried[ordering] = true;
+    }
+  }
+
+  private void checkGroups(InternalRow row) {
+    for (Map.Entry<String, TableSpec.ColumnGroup> group : spec.columnGroups().entrySet()) {
+      long named =
+          group.getValue().columns().stream()
+              .map(name -> valuesByName.get(UTF8String.fromString(name)))
+              .filter(value -> value != null && carried[value])
+              .count();
+      if (named > 0 && named < group.getValue().columns().size()) {
+        throw badList(row, "a list with a part of the column group '" + group.getKey() + "', which is written whole");
+      }
+    }
+  }
+
+  private KeylakeException badList(InternalRow row, String what) {
+    return new KeylakeException(
+        BAD_ROWS,
+        "columns_from is %s in the row with key %s; name the columns that the row carries, each once"
+            .formatted(what, keyOf(row)));
+  }
+
+  private String keyOf(InternalRow row) {
+    List<String> parts = new ArrayList<>();
+    for (Column column : layout.key()) {
+      Object value = row.isNullAt(column.position()) ? null : row.get(column.position(), column.type());
+      parts.add(column.field().name() + "=" + value);
+    }
+    return String.join(", ", parts);
+  }
+}

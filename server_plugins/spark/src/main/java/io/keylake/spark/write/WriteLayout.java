@@ -1,0 +1,132 @@
+package io.keylake.spark.write;
+
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.TableSpec.Reducer;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Where things lie in the rows that reach the writer, and in those it stores.
+ *
+ * @param key the key columns
+ * @param values the value columns that the rows carry
+ * @param partitionBy the key columns by which the table is partitioned before it is bucketed
+ * @param bucket position of the bucket
+ * @param version the column that versions a row, or null where {@code fixedVersion} does
+ * @param columnsFrom position of the list of carried columns, or -1
+ * @param op position of the operation, or -1
+ * @param rowOrder position of the tie break, or -1
+ * @param leaves number of version leaves
+ * @param stored the columns of the files: what the rows carry, the bucket if it is stored, and the versions
+ */
+record WriteLayout(
+    List<Column> key,
+    List<Column> values,
+    List<Column> partitionBy,
+    int bucket,
+    Column version,
+    int columnsFrom,
+    int op,
+    int rowOrder,
+    int leaves,
+    Schema stored)
+    implements Serializable {
+
+  /**
+   * A column of the incoming rows.
+   *
+   * @param field the table's column; null for a helper
+   * @param leaf its version leaf, or -1
+   * @param versionedBy the helper column that versions it, or null
+   * @param skipsNulls a null is as good as absent
+   */
+  record Column(
+      int position, DataType type, NestedField field, int leaf, Column versionedBy, boolean skipsNulls)
+      implements Serializable {}
+
+  static WriteLayout of(StructType rows, KeyedSchema schema, WriteOptions options) {
+    List<String> names = Arrays.asList(rows.fieldNames());
+    List<Column> key = new ArrayList<>();
+    schema.key().forEach(field -> key.add(column(rows, names, field.name(), field, -1, schema)));
+    List<Column> values = new ArrayList<>();
+    List<NestedField> leaves = schema.leaves().fields();
+    for (NestedField field : schema.values()) {
+      if (names.contains(field.name())) {
+        values.add(column(rows, names, field.name(), field, leaves.indexOf(schema.leafOf(field)), schema));
+      }
+    }
+    List<Column> partitionBy =
+        key.stream().filter(column -> schema.spec().partitionBy().contains(column.field().name())).toList();
+    Column version = null;
+    if (names.contains(HelperColumn.VERSION)) {
+      version = helper(rows, names, HelperColumn.VERSION);
+    } else if (schema.ordering() != null && names.contains(schema.spec().ordering())) {
+      version = helper(rows, names, schema.spec().ordering());
+    }
+    return new WriteLayout(
+        List.copyOf(key),
+        List.copyOf(values),
+        partitionBy,
+        names.indexOf(KeyedSchema.BUCKET),
+        version,
+        names.indexOf(HelperColumn.COLUMNS_FROM),
+        names.indexOf(HelperColumn.OP),
+        names.indexOf(HelperColumn.ROW_ORDER),
+        leaves.size(),
+        stored(schema, names));
+  }
+
+  private static Column column(
+      StructType rows, List<String> names, String name, NestedField field, int leaf, KeyedSchema schema) {
+    int position = names.indexOf(name);
+    String versionOf = HelperColumn.VERSION_OF + name;
+    return new Column(
+        position,
+        rows.fields()[position].dataType(),
+        field,
+        leaf,
+        names.contains(versionOf) ? helper(rows, names, versionOf) : null,
+        schema.spec().reducer(name) == Reducer.LATEST_NOT_NULL);
+  }
+
+  private static Column helper(StructType rows, List<String> names, String name) {
+    int position = names.indexOf(name);
+    return new Column(position, rows.fields()[position].dataType(), null, -1, null, false);
+  }
+
+  private static Schema stored(KeyedSchema schema, List<String> names) {
+    List<NestedField> fields = new ArrayList<>();
+    for (NestedField field : schema.table().columns()) {
+      if (names.contains(field.name()) || KeyedSchema.isHidden(field.name())) {
+        fields.add(field);
+      }
+    }
+    return new Schema(fields, schema.table().identifierFieldIds());
+  }
+
+  StructType storedAsSpark() {
+    return SparkSchemaUtil.convert(stored);
+  }
+
+  /** The value column of the stored rows that is the ordering column, or -1: an index into {@code values}. */
+  int ordering(KeyedSchema schema) {
+    for (int i = 0; i < values.size(); i++) {
+      if (values.get(i).field().name().equals(schema.spec().ordering())) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  static boolean isInt(DataType type) {
+    return type.equals(DataTypes.IntegerType) || type.equals(DataTypes.DateType);
+  }
+}

@@ -1,0 +1,122 @@
+package io.keylake.spark.write;
+
+import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.tables.KeylakeException;
+import java.io.Serializable;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * What a writer says beside its rows. The names of options are the words of the Python verbs' parameters.
+ *
+ * @param version the column that holds the version of a row, or null
+ * @param versionValue the version of every row, or null
+ * @param versionOf for value columns that have versions of their own: the column that holds them
+ * @param columnsFrom the column that lists, per row, the columns it carries, or null
+ * @param op the column that says, per row, whether it writes or deletes, or null
+ * @param rowOrder the column by which, at equal key and version, the larger wins, or null
+ */
+record WriteOptions(
+    Verb verb,
+    String version,
+    Long versionValue,
+    Map<String, String> versionOf,
+    String columnsFrom,
+    String op,
+    String rowOrder,
+    String stream,
+    String writer,
+    String writeId,
+    String idempotencyKey,
+    Long targetFileSize)
+    implements Serializable {
+  private static final String VERSION_OF = "version_of.";
+
+  enum Verb {
+    UPSERT,
+    UPDATE,
+    DELETE,
+    APPLY_CHANGES,
+    OVERWRITE;
+
+    String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  static WriteOptions of(Map<String, String> given, Verb unlessSaid) {
+    CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(given);
+    Map<String, String> versionOf = new TreeMap<>();
+    given.forEach(
+        (name, value) -> {
+          if (name.toLowerCase(Locale.ROOT).startsWith(VERSION_OF)) {
+            versionOf.put(name.substring(VERSION_OF.length()), value);
+          }
+        });
+    return new WriteOptions(
+        verb(options.get("verb"), unlessSaid),
+        options.get("version"),
+        number(options, "version_value"),
+        versionOf,
+        options.get("columns_from"),
+        options.get("op"),
+        options.get("row_order"),
+        options.get("stream"),
+        options.get("writer"),
+        options.get("write_id"),
+        options.get("idempotency_key"),
+        number(options, "target-file-size-bytes"));
+  }
+
+  /** The same without a version column: naming the ordering column as the version is saying what is so anyway. */
+  WriteOptions versionedBy(String ordering) {
+    if (version == null || !version.equalsIgnoreCase(ordering)) {
+      return this;
+    }
+    return new WriteOptions(
+        verb,
+        null,
+        versionValue,
+        versionOf,
+        columnsFrom,
+        op,
+        rowOrder,
+        stream,
+        writer,
+        writeId,
+        idempotencyKey,
+        targetFileSize);
+  }
+
+  private static Verb verb(String word, Verb unlessSaid) {
+    if (word == null) {
+      return unlessSaid;
+    }
+    for (Verb verb : Verb.values()) {
+      if (verb.word().equals(word)) {
+        boolean replaces = verb == Verb.OVERWRITE;
+        if (replaces != (unlessSaid == Verb.OVERWRITE)) {
+          throw new KeylakeException(
+              UNSUPPORTED, "the verb '%s' does not go with this kind of write; overwrite replaces, all others append".formatted(word));
+        }
+        return verb;
+      }
+    }
+    throw new KeylakeException(
+        UNSUPPORTED, "the verb '%s' is unknown; it is upsert, update, delete, apply_changes or overwrite".formatted(word));
+  }
+
+  private static Long number(CaseInsensitiveStringMap options, String name) {
+    String text = options.get(name);
+    try {
+      return text == null ? null : Long.valueOf(text.trim());
+    } catch (NumberFormatException e) {
+      throw new KeylakeException(
+          BAD_ROWS, "option %s is '%s'; it must be a whole number of 64 bits".formatted(name, text));
+    }
+  }
+}

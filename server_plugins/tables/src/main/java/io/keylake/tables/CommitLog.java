@@ -1,0 +1,151 @@
+package io.keylake.tables;
+
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Predicate;
+import org.apache.iceberg.AppendFiles;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.OverwriteFiles;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.SnapshotUpdate;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.util.SnapshotUtil;
+
+/** The commits of one branch: reads them, newest first, and adds to them. */
+public final class CommitLog {
+  private final Table table;
+  private final String branch;
+
+  /**
+   * @param branch null for main
+   */
+  public CommitLog(Table table, String branch) {
+    this.table = table;
+    this.branch = branch == null ? SnapshotRef.MAIN_BRANCH : branch;
+  }
+
+  /** A commit as history shows it; what a foreign engine committed has no verb. */
+  public record Entry(
+      long snapshotId,
+      Long parentId,
+      long committedAtMicros,
+      String verb,
+      Long rows,
+      Long minVersion,
+      Long maxVersion,
+      List<String> columns,
+      String stream,
+      String writer,
+      String writeId,
+      String idempotencyKey,
+      long files) {
+    static Entry of(Snapshot snapshot) {
+      Map<String, String> summary = snapshot.summary();
+      List<String> columns = new ArrayList<>();
+      TableSpec.parse(summary.getOrDefault(WriteSummary.COLUMNS, "[]")).forEach(c -> columns.add(c.asText()));
+      return new Entry(
+          snapshot.snapshotId(),
+          snapshot.parentId(),
+          snapshot.timestampMillis() * 1000,
+          summary.get(WriteSummary.VERB),
+          number(summary, WriteSummary.ROWS),
+          number(summary, WriteSummary.MIN_VERSION),
+          number(summary, WriteSummary.MAX_VERSION),
+          columns,
+          summary.get(WriteSummary.STREAM),
+          summary.get(WriteSummary.WRITER),
+          summary.get(WriteSummary.WRITE_ID),
+          summary.get(WriteSummary.IDEMPOTENCY_KEY),
+          Optional.ofNullable(number(summary, "added-data-files")).orElse(0L));
+    }
+
+    private static Long number(Map<String, String> summary, String name) {
+      String text = summary.get(name);
+      return text == null ? null : Long.valueOf(text);
+    }
+  }
+
+  /** Commits that fit, newest first, at most so many. */
+  public List<Entry> entries(Predicate<Entry> fits, int atMost) {
+    List<Entry> entries = new ArrayList<>();
+    Snapshot head = head();
+    if (head != null) {
+      for (Snapshot snapshot : SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)) {
+        Entry entry = Entry.of(snapshot);
+        if (entries.size() < atMost && fits.test(entry)) {
+          entries.add(entry);
+        }
+        if (entries.size() >= atMost) {
+          break;
+        }
+      }
+    }
+    return entries;
+  }
+
+  public Optional<Entry> byIdempotencyKey(String key) {
+    return key == null
+        ? Optional.empty()
+        : entries(entry -> key.equals(entry.idempotencyKey()), 1).stream().findFirst();
+  }
+
+  /** The version of a commit made now, for tables whose versions are commit times: never below an earlier one. */
+  public long nextVersion() {
+    Instant now = Instant.now();
+    long micros = ChronoUnit.MICROS.between(Instant.EPOCH, now);
+    return entries(entry -> entry.maxVersion() != null, 1).stream()
+        .map(last -> Math.max(last.maxVersion(), micros))
+        .findFirst()
+        .orElse(micros);
+  }
+
+  /** Adds files beside what is there. */
+  public void append(List<DataFile> files, WriteSummary summary) {
+    AppendFiles append = table.newAppend();
+    files.forEach(append::appendFile);
+    commit(append, summary, head() == null);
+  }
+
+  /** Puts files in the place of everything the filter selects, which must be whole partitions. */
+  public void overwrite(Expression filter, List<DataFile> files, WriteSummary summary) {
+    OverwriteFiles overwrite = table.newOverwrite().overwriteByRowFilter(filter);
+    files.forEach(overwrite::addFile);
+    commit(overwrite, summary, filter.op() == Expression.Operation.TRUE);
+  }
+
+  private void commit(SnapshotUpdate<?> update, WriteSummary summary, boolean plainReads) {
+    boolean onlyVisible = plainReads && !summary.verb().equals("delete") && !summary.verb().equals("apply_changes");
+    summary.properties(onlyVisible).forEach(update::set);
+    update.toBranch(branch);
+    try {
+      update.commit();
+    } catch (CommitFailedException e) {
+      throw new KeylakeException(
+          COMMIT_CONFLICT,
+          "the commit to branch '%s' of %s lost against other commits too often (%s); write again"
+              .formatted(branch, table.name(), e.getMessage()));
+    }
+  }
+
+  private Snapshot head() {
+    SnapshotRef ref = table.refs().get(branch);
+    if (ref == null) {
+      if (!branch.equals(SnapshotRef.MAIN_BRANCH)) {
+        throw new KeylakeException(
+            NOT_FOUND, "table %s has no branch '%s'; its branches are %s".formatted(table.name(), branch, table.refs().keySet()));
+      }
+      return null;
+    }
+    return table.snapshot(ref.snapshotId());
+  }
+}

@@ -1,0 +1,167 @@
+package io.keylake.tables;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.NOT_KEYED;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.iceberg.types.Types.StructType;
+
+/**
+ * How the columns of a keyed table lie in its Iceberg schema: the user's columns, the hidden {@value #BUCKET} where the
+ * bucket is not Iceberg's own transform, and {@value #MERGE_INFO} with one version leaf per value column or group.
+ *
+ * @param table the whole Iceberg schema
+ * @param key the key columns, in declared order
+ * @param values the other user columns, in schema order
+ * @param mergeInfo the hidden struct of versions
+ */
+public record KeyedSchema(
+    TableSpec spec, Schema table, List<NestedField> key, List<NestedField> values, NestedField mergeInfo)
+    implements Serializable {
+  public static final String MERGE_INFO = "_merge_info";
+  public static final String BUCKET = "_bucket";
+  public static final String VERSION = "version";
+  public static final String WRITTEN = "written";
+  public static final String DELETED = "deleted";
+  public static final String COLUMNS = "columns";
+
+  public static boolean isKeyed(Table table) {
+    return table.properties().containsKey(TableSpec.PROPERTY);
+  }
+
+  public static KeyedSchema of(Table table) {
+    return of(table, table.schema());
+  }
+
+  public static KeyedSchema of(Table table, Schema schema) {
+    String json = table.properties().get(TableSpec.PROPERTY);
+    if (json == null) {
+      throw new KeylakeException(
+          NOT_KEYED,
+          "table %s has no property '%s': it is a plain Iceberg table".formatted(table.name(), TableSpec.PROPERTY));
+    }
+    return of(TableSpec.fromJson(json), schema);
+  }
+
+  static KeyedSchema of(TableSpec spec, Schema schema) {
+    NestedField mergeInfo = schema.findField(MERGE_INFO);
+    if (mergeInfo == null || !mergeInfo.type().isStructType()) {
+      throw new KeylakeException(
+          DEFINITION, "the table has a spec but no struct column '%s'; create it through keylake".formatted(MERGE_INFO));
+    }
+    List<NestedField> key = spec.key().stream().map(name -> existing(schema, name)).toList();
+    List<NestedField> values =
+        schema.columns().stream()
+            .filter(field -> !isHidden(field.name()) && !spec.key().contains(field.name()))
+            .toList();
+    KeyedSchema keyed = new KeyedSchema(spec, schema, key, values, mergeInfo);
+    values.forEach(keyed::leafOf);
+    return keyed;
+  }
+
+  private static NestedField existing(Schema schema, String name) {
+    NestedField field = schema.asStruct().field(name);
+    if (field == null) {
+      throw new KeylakeException(DEFINITION, "key column '%s' is not in the table's schema".formatted(name));
+    }
+    return field;
+  }
+
+  public static boolean isHidden(String column) {
+    return column.equals(MERGE_INFO) || column.equals(BUCKET);
+  }
+
+  public boolean hasBucketColumn() {
+    return table.asStruct().field(BUCKET) != null;
+  }
+
+  /** True where the bucket is a stored column: the hash covers several columns, or one that Iceberg's cannot serve. */
+  static boolean storesBucket(List<NestedField> bucketBy) {
+    Type.TypeID first = bucketBy.get(0).type().typeId();
+    return bucketBy.size() > 1 || first == Type.TypeID.UUID || first == Type.TypeID.BOOLEAN;
+  }
+
+  public List<NestedField> bucketBy() {
+    return spec.bucketBy().stream().map(name -> table.asStruct().field(name)).toList();
+  }
+
+  /** The ordering column, or null. */
+  public NestedField ordering() {
+    return spec.ordering() == null ? null : table.asStruct().field(spec.ordering());
+  }
+
+  public NestedField version() {
+    return mergeInfo.type().asStructType().field(VERSION);
+  }
+
+  public NestedField written() {
+    return mergeInfo.type().asStructType().field(WRITTEN);
+  }
+
+  public NestedField deleted() {
+    return mergeInfo.type().asStructType().field(DELETED);
+  }
+
+  public StructType leaves() {
+    return mergeInfo.type().asStructType().field(COLUMNS).type().asStructType();
+  }
+
+  /** The version leaf of a value column. */
+  public NestedField leafOf(NestedField value) {
+    NestedField leaf = leaves().field(spec.leafOf(value.name()));
+    if (leaf == null) {
+      throw new KeylakeException(
+          DEFINITION,
+          "column '%s' has no version leaf in '%s'; columns are added and renamed through keylake"
+              .formatted(value.name(), MERGE_INFO));
+    }
+    return leaf;
+  }
+
+  /** The user's columns, as queries see them. */
+  public Schema visible() {
+    List<NestedField> columns =
+        table.columns().stream().filter(field -> !isHidden(field.name())).collect(Collectors.toList());
+    return new Schema(columns, table.identifierFieldIds());
+  }
+
+  /** Field ids whose file statistics planning needs: keys, versions, and the leaves of the wanted columns. */
+  public Set<Integer> statistics(Set<Integer> wantedLeaves) {
+    Set<Integer> ids = new LinkedHashSet<>();
+    key.forEach(field -> ids.add(field.fieldId()));
+    if (ordering() != null) {
+      ids.add(ordering().fieldId());
+    }
+    ids.add(version().fieldId());
+    ids.add(written().fieldId());
+    ids.add(deleted().fieldId());
+    ids.addAll(wantedLeaves);
+    return ids;
+  }
+
+  /** The fields of which every file needs exact statistics, by full name. */
+  public List<String> exactStatistics() {
+    List<String> names = new ArrayList<>(spec.key());
+    String prefix = MERGE_INFO + ".";
+    names.addAll(List.of(prefix + VERSION, prefix + WRITTEN, prefix + DELETED));
+    leaves().fields().forEach(leaf -> names.add(prefix + COLUMNS + "." + leaf.name()));
+    return names;
+  }
+
+  /** Value columns by their leaf's name. */
+  public Map<String, List<NestedField>> valuesByLeaf() {
+    Function<NestedField, String> leafName = value -> leafOf(value).name();
+    return values.stream().collect(Collectors.groupingBy(leafName));
+  }
+}

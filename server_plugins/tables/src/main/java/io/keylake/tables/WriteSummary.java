@@ -1,0 +1,66 @@
+package io.keylake.tables;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+
+/**
+ * What a commit says of itself in its snapshot's summary, so that history needs no file.
+ *
+ * @param verb upsert, update, delete, apply_changes or overwrite
+ * @param rows rows stored, after the rows of a key were reduced
+ * @param minVersion null when no row was written
+ * @param columns value columns written
+ * @param stream the label of who feeds; null if unknown
+ * @param writer the label of who ran it; null if unknown
+ * @param writeId by which a client finds the commit again; null if it does not wish to
+ * @param idempotencyKey at most one commit of a branch has it; null for none
+ */
+public record WriteSummary(
+    String verb,
+    long rows,
+    Long minVersion,
+    Long maxVersion,
+    List<String> columns,
+    String stream,
+    String writer,
+    String writeId,
+    String idempotencyKey) {
+  static final String VERB = "keylake.verb";
+  static final String ROWS = "keylake.rows";
+  static final String MIN_VERSION = "keylake.min_version";
+  static final String MAX_VERSION = "keylake.max_version";
+  static final String COLUMNS = "keylake.columns";
+  static final String STREAM = "keylake.stream";
+  static final String WRITER = "keylake.writer";
+  static final String WRITE_ID = "keylake.write_id";
+  static final String IDEMPOTENCY_KEY = "keylake.idempotency_key";
+  /** Whether an engine that knows nothing of keylake reads every key once in this snapshot. */
+  static final String PLAIN_READS = "keylake.plain_reads";
+
+  public WriteSummary {
+    columns = List.copyOf(columns);
+  }
+
+  Map<String, String> properties(boolean plainReads) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, verb);
+    properties.put(ROWS, String.valueOf(rows));
+    put(properties, MIN_VERSION, minVersion);
+    put(properties, MAX_VERSION, maxVersion);
+    properties.put(COLUMNS, TableSpec.write(new TreeSet<>(columns)));
+    put(properties, STREAM, stream);
+    put(properties, WRITER, writer);
+    put(properties, WRITE_ID, writeId);
+    put(properties, IDEMPOTENCY_KEY, idempotencyKey);
+    properties.put(PLAIN_READS, plainReads ? "safe" : "unmerged");
+    return properties;
+  }
+
+  private static void put(Map<String, String> properties, String name, Object value) {
+    if (value != null) {
+      properties.put(name, value.toString());
+    }
+  }
+}
