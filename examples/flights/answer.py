@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flights.feed import Batch
+from flights.feed import INSTANT, Batch
 
 
 def merged(log: Sequence[Batch], schema: pa.Schema, key: Sequence[str], known_once: Sequence[str]) -> pa.Table:
@@ -39,8 +39,16 @@ def in_key_order(table: pa.Table, key: Sequence[str]) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in key]).combine_chunks()
 
 
+def in_utc(table: pa.Table) -> pa.Table:
+    """The same instants, in one time zone: Spark gives them in its session's."""
+    fields = [field.with_type(INSTANT) if pa.types.is_timestamp(field.type) else field for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
 def difference(table: pa.Table, answer: pa.Table) -> str | None:
     """None if the tables are equal in every row and column; otherwise a sentence about where they first differ."""
+    if [(f.name, f.type) for f in table.schema] != [(f.name, f.type) for f in answer.schema]:
+        return f"its columns are {table.schema} instead of {answer.schema}"
     if table.num_rows != answer.num_rows:
         return f"it has {table.num_rows:,} rows instead of {answer.num_rows:,}"
     for name in answer.column_names:

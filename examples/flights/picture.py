@@ -8,6 +8,7 @@
 └───────────────────┴──────────────────┴───────────────────┘
 """
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -57,6 +58,11 @@ class Glimpse:
     stream: str
     by_status: dict[str, int]
     mean_delay: float | None
+
+
+def can_be_drawn() -> bool:
+    """Whether matplotlib is there: keylake itself does without it."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def draw(flights: pa.Table, day: date, glimpses: Sequence[Glimpse], reports: pd.DataFrame, file: Path) -> None:
