@@ -16,6 +16,8 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -88,9 +90,14 @@ public final class KeyedTable extends SparkTable {
   }
 
   @Override
-  @SuppressWarnings("deprecation") // Spark's columns() comes down to it
+  @SuppressWarnings("deprecation") // what is left of its callers must not see the hidden columns either
   public StructType schema() {
     return SparkSchemaUtil.convert(keyed.visible());
+  }
+
+  @Override
+  public Column[] columns() {
+    return CatalogV2Util.structTypeToV2Columns(schema());
   }
 
   @Override

@@ -59,10 +59,10 @@ final class ColumnarRunCursor extends RunCursor {
     return presence == Presence.PER_ROW ? new Stamps(task.batchRows()) : null;
   }
 
-  /** A stored column in the current batch, or null when this run's files do not carry it. */
+  /** A stored column in the current batch; null when this run does not carry it or has ended. */
   ColumnVector column(int fieldId) {
     int position = columns.position(fieldId);
-    return position < 0 ? null : batch.column(position);
+    return position < 0 || batch == null ? null : batch.column(position);
   }
 
   @Override

@@ -1,6 +1,6 @@
 package io.keylake.spark.write;
 
-import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.KeyedTable;
@@ -150,7 +150,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     List<String> names = schema.visible().columns().stream().map(NestedField::name).toList();
     if (names.size() != frame.size()) {
       throw new KeylakeException(
-          BAD_ROWS,
+          SCHEMA_MISMATCH,
           "the INSERT has %d columns and the table has %d; to write some of them, name them: INSERT INTO t (%s) ..."
               .formatted(frame.size(), names.size(), String.join(", ", schema.spec().key()) + ", ..."));
     }
@@ -171,7 +171,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
       Expression list = helper(frame, shape, options.columnsFrom());
       if (!(list.dataType() instanceof ArrayType array && array.elementType() instanceof StringType)) {
         throw new KeylakeException(
-            BAD_ROWS,
+            SCHEMA_MISMATCH,
             "columns_from names column '%s' of type %s; it must be an array of strings"
                 .formatted(options.columnsFrom(), list.dataType().sql()));
       }
@@ -181,7 +181,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
       Expression op = helper(frame, shape, options.op());
       if (!(op.dataType() instanceof StringType)) {
         throw new KeylakeException(
-            BAD_ROWS, "op names column '%s' of type %s; it must be a string".formatted(options.op(), op.dataType().sql()));
+            SCHEMA_MISMATCH, "op names column '%s' of type %s; it must be a string".formatted(options.op(), op.dataType().sql()));
       }
       columns.add(alias(op, HelperColumn.OP));
     }
@@ -208,7 +208,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
             || type.equals(DataTypes.LongType);
     if (!isTime && !isWhole) {
       throw new KeylakeException(
-          BAD_ROWS,
+          SCHEMA_MISMATCH,
           "the version is of type %s; a version is a whole number, a date or a timestamp".formatted(type.sql()));
     }
     return isWhole ? CheckedCast.of(value, "version", DataTypes.LongType) : value;

@@ -26,14 +26,12 @@ final class RowCheck {
   private final TableSpec spec;
   private final List<Column> checked = new ArrayList<>();
   private final Map<UTF8String, Integer> valuesByName = new HashMap<>();
-  private final Set<UTF8String> keyNames = new HashSet<>();
   private final boolean[] carried;
 
   RowCheck(WriteLayout layout, TableSpec spec) {
     this.layout = layout;
     this.spec = spec;
     this.carried = new boolean[layout.values().size()];
-    layout.key().forEach(column -> keyNames.add(UTF8String.fromString(column.field().name())));
     for (int i = 0; i < layout.values().size(); i++) {
       valuesByName.put(UTF8String.fromString(layout.values().get(i).field().name()), i);
     }
@@ -125,15 +123,13 @@ final class RowCheck {
       if (name == null || name.numBytes() == 0) {
         throw badList(row, "a list with an empty name");
       }
-      if (value == null && !keyNames.contains(name)) {
-        throw badList(row, "a list with '" + name + "', which is not a column of the frame and the table");
+      if (value == null) {
+        throw badList(row, "a list with '" + name + "', which is not a value column of the frame and the table");
       }
-      if (value != null) {
-        if (carried[value]) {
-          throw badList(row, "a list with '" + name + "' twice");
-        }
-        carried[value] = true;
+      if (carried[value]) {
+        throw badList(row, "a list with '" + name + "' twice");
       }
+      carried[value] = true;
     }
     carryOrdering();
     checkGroups(row);

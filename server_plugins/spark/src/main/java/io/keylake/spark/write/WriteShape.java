@@ -1,11 +1,10 @@
 package io.keylake.spark.write;
 
-import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 import static io.keylake.tables.KeylakeException.Kind.VERSION_MISSING;
 
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -41,7 +40,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
             columns.put(position, field);
           } else if (!helpers.containsValue(position)) {
             throw new KeylakeException(
-                BAD_ROWS,
+                SCHEMA_MISMATCH,
                 "the frame has a column '%s' that table columns %s do not have; drop it, or add it to the table"
                     .formatted(frame.get(position), names(schema)));
           }
@@ -59,7 +58,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
       Integer other = positions.put(fold(frame.get(i), caseSensitive), i);
       if (other != null) {
         throw new KeylakeException(
-            BAD_ROWS,
+            SCHEMA_MISMATCH,
             "the frame has the column '%s' twice (as '%s' and '%s'); rename or drop one"
                 .formatted(frame.get(i), frame.get(other), frame.get(i)));
       }
@@ -81,7 +80,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
           Integer position = positions.get(fold(column, caseSensitive));
           if (position == null) {
             throw new KeylakeException(
-                option.startsWith("version") ? VERSION_MISSING : BAD_ROWS,
+                option.startsWith("version") ? VERSION_MISSING : SCHEMA_MISMATCH,
                 "option %s names column '%s', which the frame does not have; its columns are %s"
                     .formatted(option, column, positions.keySet()));
           }
@@ -117,7 +116,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
     for (String name : schema.spec().key()) {
       if (!present.contains(name)) {
         throw new KeylakeException(
-            BAD_ROWS,
+            SCHEMA_MISMATCH,
             "the frame lacks the key column '%s'; every row needs the whole key %s"
                 .formatted(name, schema.spec().key()));
       }
@@ -132,7 +131,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
       case UPSERT, OVERWRITE -> {
         if (!missing.isEmpty()) {
           throw new KeylakeException(
-              BAD_ROWS,
+              SCHEMA_MISMATCH,
               "%s writes every column and the frame lacks %s; to write only the columns it carries, use update"
                   .formatted(options.verb().word(), missing));
         }
@@ -142,7 +141,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
           boolean needed = schema.spec().key().contains(field.name()) || field.name().equals(schema.spec().ordering());
           if (!needed && !helpers.containsKey(field.name())) {
             throw new KeylakeException(
-                BAD_ROWS,
+                SCHEMA_MISMATCH,
                 "delete takes the key %s and the version only, and the frame also has '%s'; drop it"
                     .formatted(schema.spec().key(), field.name()));
           }
@@ -151,7 +150,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
       case UPDATE, APPLY_CHANGES -> checkGroups(schema, present);
     }
     if ((options.verb() == WriteOptions.Verb.APPLY_CHANGES) != (options.op() != null)) {
-      throw new KeylakeException(BAD_ROWS, "apply_changes, and only it, names the column 'op' that says what a row does");
+      throw new KeylakeException(SCHEMA_MISMATCH, "apply_changes, and only it, names the column 'op' that says what a row does");
     }
   }
 
@@ -167,7 +166,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
                 Set<String> lacking = new LinkedHashSet<>(group.columns());
                 lacking.removeAll(carried);
                 throw new KeylakeException(
-                    BAD_ROWS,
+                    SCHEMA_MISMATCH,
                     "the frame carries %s of the column group '%s' and lacks %s; a group is written whole"
                         .formatted(carried, name, lacking));
               }
@@ -179,16 +178,16 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
     boolean hasOrdering = schema.ordering() != null && names().contains(schema.spec().ordering());
     Versions versions = schema.spec().versions();
     if (options.version() != null && options.versionValue() != null) {
-      throw new KeylakeException(Kind.BAD_ROWS, "the version is given twice, as a column and as a number; give one");
+      throw new KeylakeException(SCHEMA_MISMATCH, "the version is given twice, as a column and as a number; give one");
     }
     if (versions == Versions.COMMIT && given) {
       throw new KeylakeException(
-          BAD_ROWS,
+          SCHEMA_MISMATCH,
           "versions of this table are commit times, so version= is refused; declare versions=\"explicit\" to give them");
     }
     if (hasOrdering && (options.version() != null || options.versionValue() != null)) {
       throw new KeylakeException(
-          BAD_ROWS,
+          SCHEMA_MISMATCH,
           "the frame carries the ordering column '%s', which is the version; give version= only without it"
               .formatted(schema.spec().ordering()));
     }
@@ -210,7 +209,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
     for (String column : options.versionOf().keySet()) {
       if (!valueNames.contains(column) || !names().contains(column)) {
         throw new KeylakeException(
-            BAD_ROWS, "version= maps the column '%s', which is not a value column of the frame".formatted(column));
+            SCHEMA_MISMATCH, "version= maps the column '%s', which is not a value column of the frame".formatted(column));
       }
     }
     boolean hasRowVersion = hasOrdering || options.version() != null || options.versionValue() != null;
@@ -227,7 +226,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
       String before = sourceOfLeaf.putIfAbsent(leaf, source == null ? "" : source);
       if (before != null && !before.equals(source == null ? "" : source)) {
         throw new KeylakeException(
-            BAD_ROWS, "the columns of group '%s' share one version, and version= gives them several".formatted(leaf));
+            SCHEMA_MISMATCH, "the columns of group '%s' share one version, and version= gives them several".formatted(leaf));
       }
     }
   }
