@@ -4,17 +4,17 @@ import io.keylake.tables.BucketPlan;
 import io.keylake.tables.SectionPlan;
 import java.io.IOException;
 import java.util.Iterator;
-import org.apache.hadoop.conf.Configuration;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.io.FileIO;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import org.apache.spark.util.SerializableConfiguration;
 
 /** Reads buckets, columnar only. */
-record BucketReaderFactory(ReadTask task, Broadcast<SerializableConfiguration> conf) implements PartitionReaderFactory {
+record BucketReaderFactory(ReadTask task, Broadcast<Table> table) implements PartitionReaderFactory {
 
   @Override
   public boolean supportColumnarReads(InputPartition partition) {
@@ -28,22 +28,22 @@ record BucketReaderFactory(ReadTask task, Broadcast<SerializableConfiguration> c
 
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
-    return new BucketReader(task, ((BucketPartition) partition).bucket(), conf.value().value());
+    return new BucketReader(task, ((BucketPartition) partition).bucket(), table.value().io());
   }
 
   /** The sections of a bucket, one after the other: together they are in key order. */
   private static final class BucketReader implements PartitionReader<ColumnarBatch> {
     private final ReadTask task;
     private final BucketPlan bucket;
-    private final Configuration conf;
+    private final FileIO io;
     private final Iterator<SectionPlan> sections;
     private SectionReader section;
     private ColumnarBatch batch;
 
-    BucketReader(ReadTask task, BucketPlan bucket, Configuration conf) {
+    BucketReader(ReadTask task, BucketPlan bucket, FileIO io) {
       this.task = task;
       this.bucket = bucket;
-      this.conf = conf;
+      this.io = io;
       this.sections = bucket.sections().iterator();
     }
 
@@ -54,7 +54,7 @@ record BucketReaderFactory(ReadTask task, Broadcast<SerializableConfiguration> c
           if (!sections.hasNext()) {
             return false;
           }
-          section = SectionReader.open(task, sections.next(), bucket.partition(), conf);
+          section = SectionReader.open(task, sections.next(), bucket.partition(), io);
         }
         batch = section.next();
         if (batch != null) {

@@ -8,7 +8,7 @@ import io.keylake.tables.SectionPlan;
 import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.IOException;
 import java.util.Iterator;
-import org.apache.hadoop.conf.Configuration;
+import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.StructType;
@@ -22,7 +22,7 @@ final class ColumnarRunCursor extends RunCursor {
   private final int run;
   private final FileColumns columns;
   private final KeyOrder order;
-  private final Configuration conf;
+  private final FileIO io;
   private final Iterator<StoredFile> files;
   private final int[] keyPositions;
   private final long[] prefixes;
@@ -34,13 +34,13 @@ final class ColumnarRunCursor extends RunCursor {
   private StoredFileReader reader;
   private ColumnarBatch batch;
 
-  ColumnarRunCursor(ReadTask task, SectionPlan section, int run, KeyOrder order, Configuration conf) {
+  ColumnarRunCursor(ReadTask task, SectionPlan section, int run, KeyOrder order, FileIO io) {
     this.task = task;
     this.section = section;
     this.run = run;
     this.columns = task.columns(section, run);
     this.order = order;
-    this.conf = conf;
+    this.io = io;
     this.files = section.runs().get(run).iterator();
     KeyedSchema schema = task.schema();
     this.keyPositions = schema.key().stream().mapToInt(field -> columns.position(field.fieldId())).toArray();
@@ -87,7 +87,7 @@ final class ColumnarRunCursor extends RunCursor {
         if (!files.hasNext()) {
           return null;
         }
-        reader = new StoredFileReader(files.next(), columns, conf, task.batchRows());
+        reader = new StoredFileReader(io, files.next(), columns, task.keyFilter(), task.batchRows());
       }
       ColumnarBatch next = reader.next();
       if (next != null && next.numRows() > 0) {

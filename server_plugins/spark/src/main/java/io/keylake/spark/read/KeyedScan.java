@@ -14,11 +14,11 @@ import java.util.List;
 import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Set;
+import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
-import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -39,7 +39,6 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
-import org.apache.spark.util.SerializableConfiguration;
 
 /** A merged read: one partition per bucket, its rows in key order. */
 final class KeyedScan
@@ -52,16 +51,18 @@ final class KeyedScan
   private final Long snapshotId;
   private final StructType wanted;
   private final Expression filter;
+  private final KeyFilter keyFilter;
   private List<BucketPlan> plan;
 
   KeyedScan(
-      SparkSession spark, Table table, KeyedSchema schema, Long snapshotId, StructType wanted, Expression filter) {
+      SparkSession spark, Table table, KeyedSchema schema, Long snapshotId, StructType wanted, Expression filter, KeyFilter keyFilter) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
     this.snapshotId = snapshotId;
     this.wanted = wanted;
     this.filter = filter;
+    this.keyFilter = keyFilter;
   }
 
   @Override
@@ -123,10 +124,9 @@ final class KeyedScan
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    SparkContext context = spark.sparkContext();
-    SerializableConfiguration conf = new SerializableConfiguration(spark.sessionState().newHadoopConf());
-    return new BucketReaderFactory(
-        new ReadTask(schema, output(), BATCH_ROWS), JavaSparkContext.fromSparkContext(context).broadcast(conf));
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    ReadTask task = new ReadTask(schema, output(), keyFilter, BATCH_ROWS);
+    return new BucketReaderFactory(task, context.broadcast(SerializableTable.copyOf(table)));
   }
 
   /** Buckets that are a stored column can be reported only to a query that reads that column. */
@@ -224,7 +224,8 @@ final class KeyedScan
         && Objects.equals(table.uuid(), that.table.uuid())
         && Objects.equals(snapshotId, that.snapshotId)
         && wanted.equals(that.wanted)
-        && filter.toString().equals(that.filter.toString());
+        && filter.toString().equals(that.filter.toString())
+        && keyFilter.equals(that.keyFilter);
   }
 
   @Override

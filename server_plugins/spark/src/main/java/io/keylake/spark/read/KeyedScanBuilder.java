@@ -21,6 +21,8 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.internal.connector.PredicateUtils;
+import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -94,7 +96,15 @@ public final class KeyedScanBuilder
 
   @Override
   public Scan build() {
-    return new KeyedScan(spark, table, schema, snapshotId, wanted, fileFilter());
+    return new KeyedScan(spark, table, schema, snapshotId, wanted, fileFilter(), KeyFilter.of(filters(), schema.key()));
+  }
+
+  private List<Filter> filters() {
+    List<Filter> filters = new ArrayList<>();
+    for (Predicate predicate : pushed) {
+      PredicateUtils.toV1(predicate).foreach(filters::add);
+    }
+    return filters;
   }
 
   /** Iceberg's statistics of uuids are not in one order everywhere, so ranges of them choose no files. */

@@ -1,5 +1,6 @@
 package io.keylake.spark.read;
 
+import io.keylake.merge.Presence;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.SectionPlan;
 import java.io.Serializable;
@@ -15,7 +16,7 @@ import org.apache.spark.sql.types.DataType;
  *
  * @param batchRows rows in a batch read from a file, and at most in a batch handed out
  */
-record ReadTask(KeyedSchema schema, List<OutputColumn> output, int batchRows) implements Serializable {
+record ReadTask(KeyedSchema schema, List<OutputColumn> output, KeyFilter keyFilter, int batchRows) implements Serializable {
 
   /** The columns to open in the files of one run of a section. */
   FileColumns columns(SectionPlan section, int run) {
@@ -52,8 +53,8 @@ record ReadTask(KeyedSchema schema, List<OutputColumn> output, int batchRows) im
     return FileColumns.of(fields, schema, leaves);
   }
 
-  private static boolean isPerRow(List<io.keylake.merge.Presence> byRun, int run) {
-    return byRun.get(run) == io.keylake.merge.Presence.PER_ROW;
+  private static boolean isPerRow(List<Presence> byRun, int run) {
+    return byRun.get(run) == Presence.PER_ROW;
   }
 
   private Set<Integer> outputIds(OutputColumn.Source source) {

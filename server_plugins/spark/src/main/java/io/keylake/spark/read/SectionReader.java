@@ -11,7 +11,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import org.apache.hadoop.conf.Configuration;
+import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.types.DataTypes;
@@ -31,10 +31,10 @@ abstract class SectionReader implements Closeable {
     this.bucket = (Integer) partition.get(partition.size() - 1);
   }
 
-  static SectionReader open(ReadTask task, SectionPlan section, List<Serializable> partition, Configuration conf) {
+  static SectionReader open(ReadTask task, SectionPlan section, List<Serializable> partition, FileIO io) {
     return section.passedThrough()
-        ? new PassedThrough(task, section, partition, conf)
-        : new Merged(task, section, partition, conf);
+        ? new PassedThrough(task, section, partition, io)
+        : new Merged(task, section, partition, io);
   }
 
   /** The next batch, or null at the end. */
@@ -49,15 +49,15 @@ abstract class SectionReader implements Closeable {
   /** One run whose rows are the answer as they stand. */
   private static final class PassedThrough extends SectionReader {
     private final Iterator<StoredFile> files;
-    private final Configuration conf;
+    private final FileIO io;
     private final FileColumns columns;
     private StoredFileReader reader;
     private long unread;
 
-    PassedThrough(ReadTask task, SectionPlan section, List<Serializable> partition, Configuration conf) {
+    PassedThrough(ReadTask task, SectionPlan section, List<Serializable> partition, FileIO io) {
       super(task, section, partition);
       this.files = section.runs().get(0).iterator();
-      this.conf = conf;
+      this.io = io;
       this.columns = task.columns(section, 0);
     }
 
@@ -85,7 +85,7 @@ abstract class SectionReader implements Closeable {
           if (!files.hasNext()) {
             return null;
           }
-          reader = new StoredFileReader(files.next(), columns, conf, task.batchRows());
+          reader = new StoredFileReader(io, files.next(), columns, task.keyFilter(), task.batchRows());
         }
         ColumnarBatch batch = reader.next();
         if (batch != null) {
@@ -123,11 +123,11 @@ abstract class SectionReader implements Closeable {
     private final List<ColumnarRunCursor> cursors = new ArrayList<>();
     private final SortedMerge merge;
 
-    Merged(ReadTask task, SectionPlan section, List<Serializable> partition, Configuration conf) {
+    Merged(ReadTask task, SectionPlan section, List<Serializable> partition, FileIO io) {
       super(task, section, partition);
       KeyOrder order = new KeyOrder(task.keyTypes());
       for (int run = 0; run < section.runs().size(); run++) {
-        cursors.add(new ColumnarRunCursor(task, section, run, order, conf));
+        cursors.add(new ColumnarRunCursor(task, section, run, order, io));
       }
       this.merge = new SortedMerge(cursors, section.rules(), task.batchRows());
     }

@@ -1,0 +1,64 @@
+package io.keylake.spark.read;
+
+import java.io.Serializable;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.parquet.filter2.predicate.FilterApi;
+import org.apache.parquet.filter2.predicate.FilterPredicate;
+import org.apache.parquet.schema.MessageType;
+import org.apache.parquet.schema.Type;
+import org.apache.spark.sql.catalyst.util.RebaseDateTime;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFilters;
+import org.apache.spark.sql.internal.LegacyBehaviorPolicy;
+import org.apache.spark.sql.sources.Filter;
+import scala.Option;
+
+/**
+ * Filters on key columns, for the row groups and pages inside a file. Every version of a row has the same key, so they
+ * drop all of them or none.
+ */
+record KeyFilter(List<Filter> filters, Map<String, Integer> keyIds) implements Serializable {
+  private static final int IN_VALUES = 100;
+
+  static KeyFilter of(List<Filter> filters, List<NestedField> key) {
+    Map<String, Integer> ids = new HashMap<>();
+    key.forEach(field -> ids.put(field.name(), field.fieldId()));
+    return new KeyFilter(List.copyOf(filters), Map.copyOf(ids));
+  }
+
+  /** What a file with this schema can be asked, or null for nothing. */
+  FilterPredicate on(MessageType file) {
+    ParquetFilters parquet =
+        new ParquetFilters(
+            file,
+            true,
+            true,
+            true,
+            true,
+            IN_VALUES,
+            true,
+            new RebaseDateTime.RebaseSpec(LegacyBehaviorPolicy.CORRECTED(), Option.empty()));
+    FilterPredicate all = null;
+    for (Filter filter : filters) {
+      if (Arrays.stream(filter.references()).allMatch(name -> isSameColumn(file, name))) {
+        Option<FilterPredicate> one = parquet.createFilter(filter);
+        if (one.isDefined()) {
+          all = all == null ? one.get() : FilterApi.and(all, one.get());
+        }
+      }
+    }
+    return all;
+  }
+
+  /** A column may have been renamed since the file was written; then its filter is left to the rows. */
+  private boolean isSameColumn(MessageType file, String name) {
+    if (!file.containsField(name)) {
+      return false;
+    }
+    Type.ID id = file.getType(name).getId();
+    return id != null && id.intValue() == keyIds.get(name);
+  }
+}
