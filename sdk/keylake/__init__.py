@@ -1,6 +1,6 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
-from keylake.definition import Column, ColumnGroup
+from keylake.definition import Column, ColumnGroup, Versions
 from keylake.errors import (
     BadRows,
     CommitConflict,
@@ -17,6 +17,7 @@ from keylake.errors import (
     Unsupported,
     VersionMissing,
 )
+from keylake.lake import Lake, ListedTable, connect
 from keylake.reducers import (
     ArraySum,
     BitmapOr,
@@ -32,8 +33,10 @@ from keylake.reducers import (
     Min,
     Sum,
 )
+from keylake.results import Commit, CommitInfo, History
 from keylake.schema import Table, column, group, key, ordering
 from keylake.spec import TableSpec
+from keylake.table import KeyedTable
 from keylake.types import (
     UUID,
     Binary,
@@ -52,14 +55,18 @@ from keylake.types import (
 )
 
 __all__ = [
+    # the way in
+    "connect", "Lake", "KeyedTable", "ListedTable",
     # a table as a class, or as a value
-    "Table", "key", "ordering", "column", "group", "TableSpec", "Column", "ColumnGroup",
+    "Table", "key", "ordering", "column", "group", "TableSpec", "Column", "ColumnGroup", "Versions",
     # types of columns
     "Bool", "Int32", "Int64", "Float32", "Float64", "Decimal", "Date", "Time", "Timestamp", "Timestamptz",
     "String", "Binary", "Fixed", "UUID",
     # how values of one column combine
     "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect", "ArraySum",
     "MapMerge", "BitmapOr",
+    # what verbs give back
+    "Commit", "CommitInfo", "History",
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NotKeyed", "SnapshotExpired", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",

@@ -112,6 +112,16 @@ def name_parts(name: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
+def table_name(parts: Sequence[str]) -> str:
+    """The name that has these parts, with backticks around those parts that need them.
+
+    >>> table_name(["features", "user.profile"])
+    'features.`user.profile`'
+    """
+    plain = re.compile(r"(?!\d+$)[A-Za-z0-9_]+")
+    return ".".join(part if plain.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
+
+
 def check_columns(columns: Sequence[Column]) -> None:
     """Names that exist once, types that Iceberg v2 stores, reducers that the server keeps.
 
@@ -294,7 +304,7 @@ def check_buckets(key: Sequence[str], buckets: int, bucket_by: Sequence[str], pa
             if name not in key:
                 raise DefinitionError(
                     f"{option} names {name!r}, which is no key column; a key would lie in several places. "
-                    f"{_hint(name, key)}"
+                    f"{hint(name, key)}"
                 )
         _check_distinct(names, f"{option}: column")
     if set(bucket_by) <= set(partition_by):
@@ -357,10 +367,15 @@ def _column(columns: Sequence[Column], name: str, role: str) -> Column:
         if column.name == name:
             return column
     names = [column.name for column in columns]
-    raise DefinitionError(f"{role} column {name!r} is not in the schema. {_hint(name, names)}")
+    raise DefinitionError(f"{role} column {name!r} is not in the schema. {hint(name, names)}")
 
 
-def _hint(name: str, names: Sequence[str]) -> str:
+def hint(name: str, names: Sequence[str]) -> str:
+    """What may have been meant by a name that is not there.
+
+    >>> hint("click", ["clicks", "spend"]), hint("zork", ["clicks", "spend"])
+    ("Did you mean 'clicks'?", 'There are: clicks, spend.')
+    """
     by_lower = {known.lower(): known for known in names}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f"Did you mean {by_lower[near[0]]!r}?" if near else f"There are: {', '.join(names)}."

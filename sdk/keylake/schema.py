@@ -216,9 +216,20 @@ class Table(BaseModel):
         plain = {name: python_value(spec.column(name).type, value) for name, value in values.items()}
         return cls.model_validate(plain, context=_READ)
 
-    def column_values(self) -> dict[str, object]:
-        """The values by column name, nested models as dicts."""
-        return self.model_dump(by_alias=True)
+    @classmethod
+    def attributes(cls) -> dict[str, str]:
+        """The attribute of each column, by the column's name."""
+        return {field.alias or name: name for name, field in cls.model_fields.items()}
+
+    def __getitem__(self, column: str) -> Any:
+        """The value of a column, whatever its name.
+
+        >>> class Seen(Table, name="features.seen"):
+        ...     user_id: int = key(name="user id")
+        >>> Seen(user_id=7)["user id"]
+        7
+        """
+        return getattr(self, self.attributes()[column])
 
 
 _READ = "read"
@@ -304,7 +315,7 @@ def _column_groups(model: type[Table], roles: Mapping[str, _Role]) -> tuple[Colu
 def model_of(spec: TableSpec) -> type[Table]:
     """The class of a table that is known by its spec only, as when it is opened by name.
 
-    A column whose name no attribute can have gets one like it; `column_values()` gives the values by column name.
+    A column whose name no attribute can have gets one like it; `row["the name"]` finds it, too.
 
     >>> import pyarrow as pa
     >>> schema = pa.schema([("user id", pa.int64()), ("clicks", pa.int32())])

@@ -83,9 +83,10 @@ class TableSpec:
     def __post_init__(self) -> None:
         for name in ("columns", "key", "bucket_by", "partition_by", "column_groups"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        # One name has one spelling, the server's.
+        object.__setattr__(self, "name", definition.table_name(definition.name_parts(self.name)))
         # JSON keeps groups by name, so their order means nothing.
         object.__setattr__(self, "column_groups", tuple(sorted(self.column_groups, key=lambda group: group.name)))
-        definition.name_parts(self.name)
         definition.check_columns(self.columns)
         definition.check_key(self.columns, self.key)
         definition.check_versions(self.columns, self.key, self.versions, self.ordering)
@@ -117,6 +118,15 @@ class TableSpec:
             if column.name == name:
                 return column
         raise KeyError(name)
+
+    def hint(self, name: str) -> str:
+        """What may have been meant by a column that is not there.
+
+        >>> schema = pa.schema([("user_id", pa.int64())])
+        >>> TableSpec.from_arrow(schema, name="features.seen", key="user_id").hint("userid")
+        "Did you mean 'user_id'?"
+        """
+        return definition.hint(name, self.column_names)
 
     def bucket_of(self, *key: object) -> int:
         """The bucket in which a key lies; the values stand in the order of the key.

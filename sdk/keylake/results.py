@@ -1,0 +1,150 @@
+"""What verbs give back: small frozen values.
+
+A `Commit` is what a write tells; a `CommitInfo` is what the table still knows about it later, and a `History` is a
+sequence of those, the newest first, that shows itself as a table.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from keylake.html_table import html_table
+
+VersionRange = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A write that is in the table: its snapshot, how many rows it stored, the range of their versions, its duration.
+
+    >>> print(Commit(snapshot_id=17, rows=1200, versions=(5, 9), seconds=0.84))
+    commit 17: 1,200 rows, versions 5 to 9, 0.8 s
+    """
+
+    snapshot_id: int
+    rows: int
+    versions: VersionRange | None  # None where there were no rows
+    seconds: float
+
+    def __str__(self) -> str:
+        versions = "no versions" if self.versions is None else f"versions {_span(self.versions)}"
+        return f"commit {self.snapshot_id}: {self.rows:,} rows, {versions}, {self.seconds:.1f} s"
+
+
+@dataclass(frozen=True)
+class CommitInfo:
+    """One commit of a table's history: what it wrote, when, and who wrote it."""
+
+    snapshot_id: int
+    parent_id: int | None
+    committed_at: datetime.datetime
+    verb: str | None  # None where the commit is no write of ours
+    rows: int | None
+    versions: VersionRange | None
+    columns: tuple[str, ...]
+    stream: str | None
+    writer: str | None
+    write_id: str | None
+    idempotency_key: str | None
+    files: int | None
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> CommitInfo:
+        """A commit from a row of the procedure `commits`.
+
+        >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+        >>> row = {"snapshot_id": 17, "committed_at": at, "verb": "update", "rows": 3, "columns": ["clicks"],
+        ...        "min_version": 5, "max_version": 9, "stream": "web", "files": 1}
+        >>> CommitInfo.from_row(row).versions
+        (5, 9)
+        """
+        low, high = row.get("min_version"), row.get("max_version")
+        return cls(
+            snapshot_id=row["snapshot_id"],
+            parent_id=row.get("parent_id"),
+            committed_at=row["committed_at"],
+            verb=row.get("verb"),
+            rows=row.get("rows"),
+            versions=None if low is None or high is None else (low, high),
+            columns=tuple(row.get("columns") or ()),
+            stream=row.get("stream"),
+            writer=row.get("writer"),
+            write_id=row.get("write_id"),
+            idempotency_key=row.get("idempotency_key"),
+            files=row.get("files"),
+        )
+
+
+class History(Sequence[CommitInfo]):
+    """The commits of a table or branch, the newest first. It cannot be changed.
+
+    >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    >>> row = {"snapshot_id": 17, "committed_at": at, "verb": "update", "rows": 3, "columns": ["clicks"], "stream": "a"}
+    >>> print(History("features.user_profile", [CommitInfo.from_row(row)]))
+    features.user_profile: 1 commit
+    snapshot  committed at         verb    rows  versions  columns  stream  writer
+    17        2026-01-01 00:00:00  update  3               clicks   a
+    """
+
+    _HEADER = ("snapshot", "committed at", "verb", "rows", "versions", "columns", "stream", "writer")
+
+    def __init__(self, table: str, commits: Iterable[CommitInfo]) -> None:
+        self._table = table
+        self._commits = tuple(commits)
+
+    @overload
+    def __getitem__(self, index: int) -> CommitInfo: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> History: ...
+
+    def __getitem__(self, index: int | slice) -> CommitInfo | History:
+        if isinstance(index, slice):
+            return History(self._table, self._commits[index])
+        return self._commits[index]
+
+    def __len__(self) -> int:
+        return len(self._commits)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, History) and self._commits == other._commits
+
+    def __hash__(self) -> int:
+        return hash(self._commits)
+
+    def __str__(self) -> str:
+        lines = [self._HEADER, *(tuple("" if cell is None else str(cell) for cell in row) for row in self._rows())]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        shown = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        return "\n".join((self._title(), *shown))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self._HEADER, self._rows())
+
+    def _title(self) -> str:
+        return f"{self._table}: {len(self)} commit{'' if len(self) == 1 else 's'}"
+
+    def _rows(self) -> list[tuple[object, ...]]:
+        return [
+            (
+                commit.snapshot_id,
+                f"{commit.committed_at:%Y-%m-%d %H:%M:%S}",
+                commit.verb,
+                None if commit.rows is None else f"{commit.rows:,}",
+                None if commit.versions is None else _span(commit.versions),
+                ", ".join(commit.columns),
+                commit.stream,
+                commit.writer,
+            )
+            for commit in self._commits
+        ]
+
+
+def _span(versions: VersionRange) -> str:
+    low, high = versions
+    return str(low) if low == high else f"{low} to {high}"
