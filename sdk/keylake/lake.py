@@ -1,0 +1,207 @@
+"""The way in: `connect()` gives a Lake, which creates, opens, lists and drops keyed tables."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
+
+from keylake.embedded import EmbeddedServer, checked_warehouse
+from keylake.errors import DefinitionError, SchemaMismatch, TableExists
+from keylake.html_table import html_table
+from keylake.schema import Table, model_of
+from keylake.server import Setup, check_catalog_name
+from keylake.session import Session
+from keylake.spec import TableSpec, Versions
+from keylake.statements import Call, TablePath
+from keylake.table import KeyedTable, Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_WAREHOUSE = "./lake"
+
+
+def connect(
+    url: str | None = None,
+    *,
+    catalog: str = "lake",
+    warehouse: str | os.PathLike[str] | None = None,
+    memory: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    writer: str | None = None,
+) -> Lake:
+    """Open a lake: on a Spark Connect server, or, without a `url`, on one that is started here.
+
+    The embedded server keeps everything in the directory `warehouse`, `./lake` unless said. It gets a third of the
+    machine's memory, or `memory` ("4g"), and further Spark `settings`. Sessions have Spark's own time zone, the
+    machine's; set `spark.sql.session.timeZone` for another. Paths that Spark reads are relative to this process.
+
+    A `url` is what pyspark takes, `sc://host:15002/;token=...;use_ssl=true`; the environment's SPARK_REMOTE stands for
+    it where nothing else is said. `writer` is who the history says wrote a commit: the user's name unless said.
+
+        with kl.connect() as lake:
+            profiles = lake.create(UserProfile)
+    """
+    check_catalog_name(catalog)
+    writer = writer or _user()
+    if url is not None and (warehouse, memory, settings) != (None, None, None):
+        raise DefinitionError(
+            "warehouse=, memory= and settings= are for an embedded server, and a url names one that runs already. "
+            "Leave either out."
+        )
+    if (warehouse, memory, settings) == (None, None, None):
+        url = url or os.environ.get("SPARK_REMOTE") or None
+    if url is not None:
+        return Lake(Session(url, catalog, writer))
+    more = tuple(sorted((settings or {}).items()))
+    setup = Setup(checked_warehouse(warehouse or DEFAULT_WAREHOUSE), catalog, memory, more)
+    server = EmbeddedServer.shared(setup)
+    try:
+        return Lake(Session(server.url, catalog, writer), server)
+    except BaseException:
+        server.release()
+        raise
+
+
+class ListedTable(str):
+    """The name of a keyed table, as `lake.tables()` lists it, which also knows where the table's versions come from.
+
+    >>> ListedTable("features.clicks", "commit").versions
+    'commit'
+    """
+
+    __slots__ = ("versions",)
+    versions: Versions
+
+    def __new__(cls, name: str, versions: Versions) -> Self:
+        listed = super().__new__(cls, name)
+        listed.versions = versions
+        return listed
+
+    @property
+    def name(self) -> str:
+        """The name as a plain string."""
+        return str(self)
+
+
+class Lake:
+    """An open lake. `lake.spark` is the plain Spark session behind it, always at hand.
+
+    Close it, or use it in a `with` block; the end of the process closes it, too.
+    """
+
+    def __init__(self, session: Session, server: EmbeddedServer | None = None) -> None:
+        self._session = session
+        self._server = server
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark Connect session."""
+        return self._session.spark
+
+    @property
+    def catalog(self) -> str:
+        """The catalog in which the tables are, as SQL has it in front of their names."""
+        return self._session.catalog
+
+    # ------------------------------------------------------------------------------------------------------- tables
+
+    @overload
+    def create(self, table: type[Row], *, if_exists: Literal["error", "match"] = "error") -> KeyedTable[Row]: ...
+
+    @overload
+    def create(self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error") -> KeyedTable: ...
+
+    def create(
+        self, table: type[Table] | TableSpec, *, if_exists: Literal["error", "match"] = "error"
+    ) -> KeyedTable[Any]:
+        """Create a table, and its namespace. With `if_exists="match"` one that is there is opened, if it is the same.
+
+        profiles = lake.create(UserProfile, if_exists="match")
+        """
+        if if_exists not in ("error", "match"):
+            raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
+        spec = table if isinstance(table, TableSpec) else table.table_spec()
+        path = TablePath(spec.name)
+        try:
+            self._session.call(Call.of("create_table", path, spec=spec.to_json()))
+        except TableExists:
+            if if_exists == "error":
+                raise
+            return self._matching(spec, table)
+        return self.table(table if isinstance(table, type) else path.name)
+
+    @overload
+    def table(self, table: type[Row]) -> KeyedTable[Row]: ...
+
+    @overload
+    def table(self, table: str) -> KeyedTable: ...
+
+    def table(self, table: type[Table] | str) -> KeyedTable[Any]:
+        """Open a table: by its class, which it must match, or by name.
+
+        profiles = lake.table("features.user_profile")
+        """
+        if isinstance(table, str):
+            spec = self._described(TablePath(table))
+            return KeyedTable(self._session, spec, model_of(spec))
+        return self._matching(table.table_spec(), table)
+
+    def tables(self) -> tuple[ListedTable, ...]:
+        """All keyed tables of the catalog, by name."""
+        rows = self._session.call(Call("tables")).to_pylist()
+        return tuple(ListedTable(row["table"], row["versions"]) for row in sorted(rows, key=lambda row: row["table"]))
+
+    def drop(self, name: str) -> TableSpec:
+        """Take a keyed table out of the catalog, and return what it was. Its files stay, as with DROP TABLE."""
+        path = TablePath(name)
+        spec = self._described(path)
+        self._session.drop(path)
+        return spec
+
+    def _described(self, path: TablePath) -> TableSpec:
+        return TableSpec.from_json(str(self._session.call(Call.of("describe", path)).column(0)[0]))
+
+    def _matching(self, wanted: TableSpec, table: type[Table] | TableSpec) -> KeyedTable[Any]:
+        found = self._described(TablePath(wanted.name))
+        differences = wanted.differences(found)
+        if differences:
+            raise SchemaMismatch(
+                f"{wanted.name} is another table than the one that was meant (here) in the lake (there): "
+                f"{'; '.join(differences)}. Change the definition, or open the table by its name."
+            )
+        return KeyedTable(self._session, found, table if isinstance(table, type) else model_of(found))
+
+    # --------------------------------------------------------------------------------------------------- end, shown
+
+    def close(self) -> None:
+        """End the session, and the embedded server when nobody else in this process uses it."""
+        self._session.close()
+        if self._server is not None:
+            self._server.release()
+            self._server = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = self._session.address if self._server is None else self._server.setup.warehouse
+        return f"Lake({self.catalog!r} at {where})"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), ("table", "versions"), [(table, table.versions) for table in self.tables()])
+
+
+def _user() -> str | None:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None

@@ -1,0 +1,259 @@
+"""A keyed table, and the verbs people call. Each builds a statement, runs it, and returns a small frozen result.
+
+rows ── LocalRows ──┐
+frame ──────────────┴─ intention.write ── Write ── session ── commits(write_id) ── Commit
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, Unpack
+
+import pyarrow as pa
+from typing_extensions import TypedDict, TypeVar
+
+from keylake.errors import DefinitionError, KeylakeError, SchemaMismatch
+from keylake.intention import Intention, Version, write
+from keylake.misfit import shown
+from keylake.results import Commit, CommitInfo, History
+from keylake.rows import Helper, LocalRows
+from keylake.schema import Table
+from keylake.session import Session
+from keylake.spec import Names, TableSpec, names_of
+from keylake.statements import Call, Moment, Select, TablePath, Write
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+Row = TypeVar("Row", bound=Table, default=Table)
+Rows = object  # a Spark frame, a pandas frame, an Arrow table, or a list of dicts or of rows of the table's class
+
+
+class Labels(TypedDict, total=False):
+    """What any verb may say about its commit, for `history()` and for doing it again safely."""
+
+    stream: str | None  # where the rows come from
+    idempotency_key: str | None  # a second commit with the same key does nothing and returns the first
+
+
+class KeyedTable(Generic[Row]):
+    """A table in which every key stands once. `lake.create()` and `lake.table()` give one.
+
+    Rows may be a Spark frame of `lake.spark`, a pandas frame, an Arrow table, or a list of dicts or of rows of the
+    table's class; an empty one makes a commit of no rows. `version=` says how new the rows are, where they do not carry
+    an ordering column: the name of one of their columns, one number for all, or a mapping from columns to the columns
+    that hold their versions.
+    """
+
+    def __init__(self, session: Session, spec: TableSpec, model: type[Row], branch: str | None = None) -> None:
+        self._session = session
+        self._model = model
+        self._path = TablePath(spec.name, branch)
+        self.spec = spec
+
+    @property
+    def name(self) -> str:
+        """The table's name with its namespace, as SQL has it behind the catalog."""
+        return self._path.name
+
+    def branch(self, name: str) -> KeyedTable[Row]:
+        """The same table on a branch that exists: the same verbs, apart from what everybody reads."""
+        branch = None if name == "main" else name
+        other = KeyedTable(self._session, self.spec, self._model, branch)
+        other.history(at_most=1)  # an error when there is no such branch
+        return other
+
+    # ------------------------------------------------------------------------------------------------------- writes
+
+    def upsert(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
+        """Write whole rows: every column, at the version of the row.
+
+        profiles.upsert([UserProfile(user_id=7, day=today, event_time=now, clicks=3)])
+        """
+        return self._write(rows, Intention("upsert", version=version, **labels))
+
+    def update(
+        self,
+        rows: Rows,
+        *,
+        version: Version | None = None,
+        columns_from: str | None = None,
+        **labels: Unpack[Labels],
+    ) -> Commit:
+        """Write exactly the columns that the rows carry; a key that is new makes a row.
+
+        `columns_from` names a column of the rows, a list of names, which says row by row which of them are written.
+
+            profiles.update(clicks, version="event_time")
+        """
+        return self._write(rows, Intention("update", version=version, columns_from=columns_from, **labels))
+
+    def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
+        """Delete the rows of these keys, up to the version: what was written at a larger one stays.
+
+        profiles.delete([{"user_id": 7, "day": today}], version=now_micros)
+        """
+        return self._write(rows, Intention("delete", version=version, **labels))
+
+    def apply_changes(self, rows: Rows, *, op: str, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
+        """Insert, update and delete in one commit; the column `op` says which: I, U, D, or Debezium's c, r, u, d.
+
+        profiles.apply_changes(captured, op="op")
+        """
+        return self._write(rows, Intention("apply_changes", version=version, op=op, **labels))
+
+    def overwrite(
+        self,
+        rows: Rows,
+        *,
+        where: str | Column | None = None,
+        version: Version | None = None,
+        **labels: Unpack[Labels],
+    ) -> Commit:
+        """Replace the whole content by these rows, or with `where` the partitions for which that holds.
+
+        profiles.overwrite(frame, where="day = DATE '2026-01-01'")
+        """
+        return self._write(rows, Intention("overwrite", version=version, **labels), where)
+
+    def _write(self, rows: Rows, intention: Intention, replaced: str | Column | None = None) -> Commit:
+        begun_at = time.perf_counter()
+        intention = replace(intention, writer=self._session.writer)
+        key = intention.idempotency_key
+        found = () if key is None else self._commits(idempotency_key=key, at_most=1)
+        if not found:
+            write_id = str(uuid.uuid4())
+            frame, statement = self._statement(rows, intention, write_id)
+            self._send(statement, frame, replaced)
+            found = self._commits(write_id=write_id, at_most=1)
+            # Another writer with the same key may have been first, in between.
+            found = found or (() if key is None else self._commits(idempotency_key=key, at_most=1))
+        if not found:
+            raise KeylakeError(
+                f"The write to {self._path} ended without a commit. Look at history(), and write it again."
+            )
+        done = found[0]
+        return Commit(done.snapshot_id, done.rows or 0, done.versions, time.perf_counter() - begun_at)
+
+    def _statement(self, rows: Rows, intention: Intention, write_id: str) -> tuple[DataFrame, Write]:
+        """The rows as a frame, and what is to be done with it; all that can be checked here has been."""
+        if self._session.is_frame(rows):
+            frame: Any = rows
+            return frame, write(self.spec, self._path, intention, self._session.columns(frame), write_id)
+        local = LocalRows.of(rows, self.spec, intention.verb)
+        row_order = _free_name("_row", (*local.names, *self.spec.column_names))
+        statement = write(self.spec, self._path, replace(intention, row_order=row_order), local.names, write_id)
+        table = local.to_arrow(self.spec, _helpers(statement))
+        numbers = pa.array(range(local.count), pa.int64())
+        return self._session.frame(table.append_column(row_order, numbers)), statement
+
+    def _send(self, statement: Write, frame: DataFrame, replaced: str | Column | None) -> None:
+        try:
+            self._session.write(statement, frame, replaced)
+        except SchemaMismatch as error:
+            raise SchemaMismatch(f"{error}{self._sample(str(error), frame)}") from None
+
+    def _sample(self, sentence: str, frame: DataFrame) -> str:
+        """A value of the column that a sentence is about; it is fetched only now that something is wrong."""
+        columns = {name.lower(): name for name in self._session.columns(frame)}
+        named = [columns[name.lower()] for name in re.findall(r"'([^']+)'", sentence) if name.lower() in columns]
+        values = self._session.values(frame, named[0], at_most=1) if named else []
+        return f" The rows have {shown(values[0])} there, for example." if values else ""
+
+    # -------------------------------------------------------------------------------------------------------- reads
+
+    def read(
+        self,
+        *,
+        columns: Names | None = None,
+        where: str | Column | None = None,
+        at: Commit | CommitInfo | Moment | None = None,
+    ) -> DataFrame:
+        """The merged rows as a plain Spark frame: some columns, some rows, now or at a moment.
+
+        `where` is Spark SQL or a column. `at` is a commit, a snapshot id, a time with a zone, or the name of a tag or
+        branch.
+
+            profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).show()
+        """
+        moment = at.snapshot_id if isinstance(at, Commit | CommitInfo) else at
+        if not _is_moment(moment):
+            raise DefinitionError(
+                f"at={at!r} is no moment. Give a commit, a snapshot id, a time, or the name of a tag."
+            )
+        names = None if columns is None else names_of(columns)
+        if names is not None and moment is None:  # at another moment the table may have had other columns
+            self._check_columns(names)
+        return self._session.frame_of(Select(self._path, names, moment), where)
+
+    def get(self, **key: object) -> Row | None:
+        """The row of a key, or None; opens one bucket.
+
+        profiles.get(user_id=7, day=today)
+        """
+        columns = {attribute: column for column, attribute in self._model.attributes().items()}
+        given = {columns.get(name, name): value for name, value in key.items()}
+        if set(given) != set(self.spec.key):
+            wanted = ", ".join(map(repr, self.spec.key))
+            raise SchemaMismatch(f"The key of {self._path} is {wanted}, and get() has {', '.join(map(repr, given))}.")
+        fitted = LocalRows.of([given], self.spec, "delete").to_arrow(self.spec).to_pylist()[0]
+        parts = tuple((name, self.spec.column(name).type, fitted[name]) for name in self.spec.key)
+        rows = self._session.fetch(Select(self._path, self.spec.column_names, key=parts)).to_pylist()
+        return self._model.from_row(rows[0]) if rows else None
+
+    def history(self, *, at_most: int | None = None) -> History:
+        """The commits of the table or branch, newest first: what they wrote, how much, and who.
+
+        profiles.history()[0].stream
+        """
+        return History(str(self._path), self._commits(at_most=at_most))
+
+    def _commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
+        rows = self._session.call(Call.of("commits", self._path, **which)).to_pylist()
+        return tuple(map(CommitInfo.from_row, rows))
+
+    def _check_columns(self, names: tuple[str, ...]) -> None:
+        known = {name.lower() for name in self.spec.column_names}
+        for name in names:
+            if name.lower() not in known and not name.startswith("_"):
+                raise SchemaMismatch(f"{self._path} has no column {name!r}. {self.spec.hint(name)}")
+
+    # ------------------------------------------------------------------------------------------------------- shown
+
+    def __repr__(self) -> str:
+        branch = "" if self._path.branch is None else f", branch {self._path.branch!r}"
+        return f"KeyedTable({self.name!r}{branch})"
+
+    def __str__(self) -> str:
+        return str(self.spec)
+
+    def _repr_html_(self) -> str:
+        return self.spec._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+
+def _helpers(statement: Write) -> dict[str, Helper]:
+    """The columns of the rows that the options of a write name, and what they are for."""
+    roles: dict[str, Helper] = {
+        "version": "version",
+        "version_of": "version",
+        "op": "op",
+        "columns_from": "columns_from",
+    }
+    return {
+        value: roles[name.partition(".")[0]] for name, value in statement.options if name.partition(".")[0] in roles
+    }
+
+
+def _is_moment(moment: object) -> bool:
+    return isinstance(moment, int | str | datetime | None) and not isinstance(moment, bool)
+
+
+def _free_name(name: str, taken: tuple[str, ...]) -> str:
+    lower = {each.lower() for each in taken}
+    while name in lower:
+        name = f"_{name}"
+    return name
