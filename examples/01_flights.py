@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +29,8 @@ import keylake as kl
 from flights import answer, feed, page, picture, planes
 from flights.feed import Batch
 from keylake import Float64, Int32, column, group, key, ordering
+
+Told = list[tuple[Batch, kl.Commit]]
 
 
 class Flight(kl.Table, name="airline.flights", buckets=4):
@@ -91,7 +94,9 @@ def main() -> None:
 
     page.chapter("A lake and two tables")
     with kl.connect(warehouse=options.out / "lake") as lake:
-        flights, fleet = _created(lake, Flight), _created(lake, Plane)
+        for name in ("airline.flights", "airline.planes"):
+            lake.spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")  # an earlier run's
+        flights, fleet = lake.create(Flight), lake.create(Plane)
         page.say(f"Spark {lake.spark.version} is up after {time.perf_counter() - begun_at:.0f} s.")
 
         page.chapter("The archive at once, then night by night")
@@ -118,22 +123,14 @@ def main() -> None:
     page.say(f"\n{time.perf_counter() - begun_at:.0f} s in all.")
 
 
-def _created(lake: kl.Lake, table: type[kl.Table]) -> kl.KeyedTable:
-    """A new table; the one of an earlier run goes."""
-    name = table.table_spec().name
-    if name in lake.tables():
-        lake.drop(name)
-    return lake.create(table)
-
-
-def _tell(flights: kl.KeyedTable, told: feed.Feed) -> list[tuple[Batch, kl.Commit]]:
+def _tell(flights: kl.KeyedTable[Flight], told: feed.Feed) -> Told:
     """Writes the archive, then every night; shows the flight whose take-off came last, before and after it came."""
     if len(told.archive.rows):
         commit = flights.upsert(told.archive.rows, stream="archive")
         page.say(f"archive  {commit.rows:>8,} rows in one commit   {commit.seconds:.1f} s")
     latest = told.overtaken().iloc[0]
     one = {"carrier": latest.carrier, "flight": int(latest.flight), "origin": latest.origin, "day": latest.day.date()}
-    commits: list[tuple[Batch, kl.Commit]] = []
+    commits: Told = []
     for week, batches in groupby(told.nights, key=lambda batch: f"week {batch.until:%V}"):
         since = len(commits)
         for batch in batches:
@@ -150,7 +147,7 @@ def _tell(flights: kl.KeyedTable, told: feed.Feed) -> list[tuple[Batch, kl.Commi
     return commits
 
 
-def _tell_fleet(fleet: kl.KeyedTable, told: Sequence[Batch]) -> None:
+def _tell_fleet(fleet: kl.KeyedTable[Plane], told: Sequence[Batch]) -> None:
     """Writes the three streams of the planes; shows a plane that is deleted, and stays so when older news comes."""
     for batch in told:
         write = fleet.delete if batch.deletes else fleet.update
@@ -166,7 +163,7 @@ def _tell_fleet(fleet: kl.KeyedTable, told: Sequence[Batch]) -> None:
         )
 
 
-def _ask(lake: kl.Lake, flights: kl.KeyedTable) -> None:
+def _ask(lake: kl.Lake, flights: kl.KeyedTable[Flight]) -> None:
     grounded = flights.read(
         columns=["carrier", "flight", "origin", "destination", "scheduled_at", "tail_number"],
         where="day = '2013-12-31' AND status = 'cancelled'",
@@ -187,7 +184,7 @@ def _ask(lake: kl.Lake, flights: kl.KeyedTable) -> None:
     page.table(newest, "The newest commits")
 
 
-def _checked(table: kl.KeyedTable, wanted: pa.Table) -> pa.Table:
+def _checked(table: kl.KeyedTable[Any], wanted: pa.Table) -> pa.Table:
     """The merged table, after every row and column of it was found equal to the answer wanted."""
     merged = answer.in_key_order(answer.in_utc(table.read().toArrow()), table.spec.key)
     if found := answer.difference(merged, wanted):
@@ -203,7 +200,9 @@ def _worst_day(merged: pa.Table, since: date) -> date:
     return by_day.sort_by([("departure_delay_mean", "descending")])["day"][0].as_py()
 
 
-def _glimpses(flights: kl.KeyedTable, day: date, commits: Sequence[tuple[Batch, kl.Commit]]) -> list[picture.Glimpse]:
+def _glimpses(
+    flights: kl.KeyedTable[Flight], day: date, commits: Sequence[tuple[Batch, kl.Commit]]
+) -> list[picture.Glimpse]:
     """What the table said about a day after each commit of the following nights: time travel."""
     glimpses = []
     for batch, commit in commits:

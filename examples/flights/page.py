@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
+from zoneinfo import ZoneInfo
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+NEW_YORK = ZoneInfo("America/New_York")
 WIDTH_WHEN_PIPED = 120
 LONGEST_WORD = 40  # what is longer is a text, and may take several lines
 console = Console(width=None if sys.stdout.isatty() else WIDTH_WHEN_PIPED, highlight=False)
@@ -59,7 +61,7 @@ def _text(value: object) -> str:
     if value is None:
         return "[dim]–[/dim]"
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M}"
+        return f"{value.astimezone(NEW_YORK):%Y-%m-%d %H:%M}"
     if isinstance(value, date):
         return f"{value:%Y-%m-%d}"
     if isinstance(value, float):
