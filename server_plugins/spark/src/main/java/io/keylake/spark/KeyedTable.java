@@ -14,6 +14,7 @@ import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.spark.SparkTableUtil;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
@@ -43,6 +44,16 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * one in its place.
  */
 public final class KeyedTable extends SparkTable {
+  private static final Set<String> OPTIONS_OF_OTHER_READS =
+      Set.of(
+          "snapshot-id",
+          "as-of-timestamp",
+          "branch",
+          "tag",
+          "start-snapshot-id",
+          "end-snapshot-id",
+          "scan-task-set-id");
+
   private final SparkTable loaded;
   private final KeyedSchema keyed;
   private final State state;
@@ -169,6 +180,14 @@ public final class KeyedTable extends SparkTable {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    for (String option : OPTIONS_OF_OTHER_READS) {
+      if (options.containsKey(option)) {
+        throw new KeylakeException(
+            UNSUPPORTED,
+            "the read option '%s' is not supported on keyed table %s; write SELECT ... VERSION AS OF, or TIMESTAMP AS OF"
+                .formatted(option, name()));
+      }
+    }
     return new KeyedScanBuilder(spark(), table(), keyed, snapshotId(), schema());
   }
 
@@ -181,7 +200,14 @@ public final class KeyedTable extends SparkTable {
               .formatted(name(), KeylakeExtensions.class.getName()));
     }
     loaded.newWriteBuilder(info); // refuses what Iceberg refuses: time travel, a tag, a branch that is not there
-    return new KeyedWriteBuilder(spark(), table(), branch(), keyed, info);
+    String target = SparkTableUtil.determineWriteBranch(spark(), table(), branch(), info.options());
+    if (!Objects.equals(target, branch()) && info.options().get("branch") == null) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "the session's write-audit-publish branch '%s' is not supported on keyed table %s; write to the table's branch_%s"
+              .formatted(target, name(), target));
+    }
+    return new KeyedWriteBuilder(spark(), table(), target, keyed, info);
   }
 
   KeylakeException noRowLevel(String statement) {

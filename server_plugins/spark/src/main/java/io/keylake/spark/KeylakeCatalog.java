@@ -36,7 +36,8 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * An Iceberg catalog in which tables with a keylake spec are keyed tables. Any Iceberg catalog can be behind it (its
- * options are passed on), and tables without a spec are as they were.
+ * options are passed on), and tables without a spec are as they were. Servers that share a warehouse set {@code
+ * cache-enabled=false}, so that a read sees what the others have committed.
  */
 @SuppressWarnings("deprecation") // Iceberg's catalog implements the methods that Spark's newer ones come down to
 public final class KeylakeCatalog extends SparkCatalog {

@@ -12,6 +12,9 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.iceberg.Schema;
+import org.apache.iceberg.SortDirection;
+import org.apache.iceberg.SortField;
+import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
@@ -115,6 +118,27 @@ public record KeyedSchema(
 
   public StructType leaves() {
     return mergeInfo.type().asStructType().field(COLUMNS).type().asStructType();
+  }
+
+  /** The sort order that every file of the table has: ascending by key. */
+  public static SortOrder keyOrder(Table table, List<NestedField> key) {
+    return table.sortOrders().values().stream()
+        .filter(order -> isByKey(order, key))
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new KeylakeException(
+                    DEFINITION, "table %s has no sort order by its key; create it through keylake".formatted(table.name())));
+  }
+
+  private static boolean isByKey(SortOrder order, List<NestedField> key) {
+    List<Integer> sorted =
+        order.fields().stream()
+            .filter(field -> field.transform().isIdentity() && field.direction() == SortDirection.ASC)
+            .map(SortField::sourceId)
+            .toList();
+    return sorted.size() == order.fields().size()
+        && sorted.equals(key.stream().map(NestedField::fieldId).toList());
   }
 
   /** The version leaf of a value column. */

@@ -47,6 +47,7 @@ public final class ReadPlanner {
   private final Table table;
   private final KeyedSchema schema;
   private final Wish wish;
+  private final int keyOrderId;
   private final Map<Integer, NestedField> wantedLeaves = new LinkedHashMap<>();
   private final Map<Integer, List<Integer>> valuesByLeaf = new HashMap<>();
 
@@ -71,6 +72,7 @@ public final class ReadPlanner {
     this.table = table;
     this.schema = schema;
     this.wish = wish;
+    this.keyOrderId = KeyedSchema.keyOrder(table, schema.key()).orderId();
     for (NestedField value : schema.values()) {
       boolean isWanted = wish.values().contains(value.fieldId());
       if (isWanted || wish.stamps()) {
@@ -122,6 +124,13 @@ public final class ReadPlanner {
           UNSUPPORTED,
           "table %s has files of several partition specs (%s); the bucketing of a keyed table cannot change yet"
               .formatted(table.name(), specs));
+    }
+    Integer order = task.file().sortOrderId();
+    if (order == null || order != keyOrderId) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "file %s is not sorted by key: it was written or rewritten by something that does not know keyed tables; roll back to the snapshot before"
+              .formatted(task.file().location()));
     }
     if (!task.deletes().isEmpty()) {
       throw new KeylakeException(

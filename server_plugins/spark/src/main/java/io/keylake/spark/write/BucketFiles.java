@@ -14,6 +14,7 @@ import java.util.Objects;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
@@ -36,6 +37,7 @@ final class BucketFiles implements Closeable {
   private final StructType storedType;
   private final OutputFileFactory places;
   private final MetricsConfig metrics;
+  private final SortOrder order;
   private final long targetFileSize;
   private final List<DataFile> done = new ArrayList<>();
   private PartitionTuple partition;
@@ -54,7 +56,8 @@ final class BucketFiles implements Closeable {
     schema
         .exactStatistics()
         .forEach(name -> properties.put(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX + name, "full"));
-    this.metrics = MetricsConfig.from(properties, table.schema(), table.sortOrder());
+    this.order = KeyedSchema.keyOrder(table, schema.key());
+    this.metrics = MetricsConfig.from(properties, table.schema(), order);
   }
 
   /** A partition value as Iceberg keeps it. */
@@ -137,7 +140,7 @@ final class BucketFiles implements Closeable {
         .spec(table.spec())
         .partition(partition)
         .keyMetadata(file.keyMetadata())
-        .sortOrder(table.sortOrder())
+        .sortOrder(order)
         .build();
   }
 
