@@ -4,8 +4,8 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * Columns that are decided together: the same runs carry them, in the same rows, at the same versions. Two overlapping
- * streams over 500 columns make four classes, and four decisions a key.
+ * Columns that are decided together: the same runs carry them, in the same rows, at the same
+ * versions. Two overlapping streams over 500 columns make four classes, and four decisions a key.
  *
  * @param byRun for each run, oldest first, whether its rows carry these columns
  */

@@ -1,10 +1,11 @@
 package io.keylake.merge;
 
 /**
- * The outcome of a merge for a batch of output rows: for every column class, where each row's value lies.
+ * The outcome of a merge for a batch of output rows: for every column class, where each row's value
+ * lies.
  *
- * <p>A place is one int: the run in the upper 16 bits, the row within the run's current batch in the lower 16;
- * {@link #NOWHERE} is a null. Stamps are filled only when the rules want them.
+ * <p>A place is one int: the run in the upper 16 bits, the row within the run's current batch in
+ * the lower 16; {@link #NOWHERE} is a null. Stamps are filled only when the rules want them.
  */
 public final class Decisions {
   public static final int NOWHERE = -1;

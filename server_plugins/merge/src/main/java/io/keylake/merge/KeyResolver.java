@@ -10,12 +10,13 @@ import java.util.List;
  *
  * <ol>
  *   <li>Of two writes of a column, the larger (version, run) wins.
- *   <li>A tombstone removes every value whose (version, run) is smaller. Only the newest tombstone matters.
+ *   <li>A tombstone removes every value whose (version, run) is smaller. Only the newest tombstone
+ *       matters.
  *   <li>The row is visible iff its newest write is not removed.
  * </ol>
  *
- * <p>A stored row may hold a tombstone and writes: these were made after it, or they would not be there, so a tombstone
- * never removes a value of its own row.
+ * <p>A stored row may hold a tombstone and writes: these were made after it, or they would not be
+ * there, so a tombstone never removes a value of its own row.
  */
 final class KeyResolver {
   private final RunCursor[] cursors;
@@ -38,7 +39,10 @@ final class KeyResolver {
     this.history = rules.wanted() == MergeRules.Wanted.HISTORY;
     this.written = rules.written().toArray(Presence[]::new);
     this.deleted = rules.deleted().toArray(Presence[]::new);
-    this.classes = rules.classes().stream().map(c -> c.byRun().toArray(Presence[]::new)).toArray(Presence[][]::new);
+    this.classes =
+        rules.classes().stream()
+            .map(c -> c.byRun().toArray(Presence[]::new))
+            .toArray(Presence[][]::new);
     this.plain = new boolean[cursors.length];
     for (int run = 0; run < cursors.length; run++) {
       plain[run] = !stamps && isPlain(run, rules.classes());
@@ -160,7 +164,11 @@ final class KeyResolver {
   private void putColumns(int c, int index, int entry, int[] runs, int[] rows) {
     out.places(c)[index] = entry < 0 ? NOWHERE : place(runs[entry], rows[entry]);
     if (stamps) {
-      put(out.columns(c), index, entry >= 0, entry < 0 ? 0 : columnsAt(c, runs[entry], rows[entry]));
+      put(
+          out.columns(c),
+          index,
+          entry >= 0,
+          entry < 0 ? 0 : columnsAt(c, runs[entry], rows[entry]));
     }
   }
 
@@ -182,28 +190,37 @@ final class KeyResolver {
 
   private boolean isWritten(int run, int row) {
     Presence presence = written[run];
-    return presence == Presence.ALWAYS || (presence == Presence.PER_ROW && cursors[run].written().isSet(row));
+    return presence == Presence.ALWAYS
+        || (presence == Presence.PER_ROW && cursors[run].written().isSet(row));
   }
 
   private boolean isDeleted(int run, int row) {
     Presence presence = deleted[run];
-    return presence == Presence.ALWAYS || (presence == Presence.PER_ROW && cursors[run].deleted().isSet(row));
+    return presence == Presence.ALWAYS
+        || (presence == Presence.PER_ROW && cursors[run].deleted().isSet(row));
   }
 
   private boolean carries(int c, int run, int row) {
     Presence presence = classes[c][run];
-    return presence == Presence.ALWAYS || (presence == Presence.PER_ROW && cursors[run].columns(c).isSet(row));
+    return presence == Presence.ALWAYS
+        || (presence == Presence.PER_ROW && cursors[run].columns(c).isSet(row));
   }
 
   private long writtenAt(int run, int row) {
-    return written[run] == Presence.ALWAYS ? cursors[run].versions().at(row) : cursors[run].written().at(row);
+    return written[run] == Presence.ALWAYS
+        ? cursors[run].versions().at(row)
+        : cursors[run].written().at(row);
   }
 
   private long deletedAt(int run, int row) {
-    return deleted[run] == Presence.ALWAYS ? cursors[run].versions().at(row) : cursors[run].deleted().at(row);
+    return deleted[run] == Presence.ALWAYS
+        ? cursors[run].versions().at(row)
+        : cursors[run].deleted().at(row);
   }
 
   private long columnsAt(int c, int run, int row) {
-    return classes[c][run] == Presence.ALWAYS ? cursors[run].versions().at(row) : cursors[run].columns(c).at(row);
+    return classes[c][run] == Presence.ALWAYS
+        ? cursors[run].versions().at(row)
+        : cursors[run].columns(c).at(row);
   }
 }

@@ -3,8 +3,9 @@ package io.keylake.merge;
 /**
  * Says which run holds the smallest key. Equal keys leave in run order, oldest run first.
  *
- * <p>A tournament among k leaves: an inner node keeps the loser of the match played there, node 0 the overall winner.
- * When the winner moves on, only the matches on its path to the root are played again: log2(k) comparisons.
+ * <p>A tournament among k leaves: an inner node keeps the loser of the match played there, node 0
+ * the overall winner. When the winner moves on, only the matches on its path to the root are played
+ * again: log2(k) comparisons.
  *
  * <pre>
  *            winner (node 0)
@@ -13,8 +14,8 @@ package io.keylake.merge;
  *         r0   r1   r2   r3
  * </pre>
  *
- * <p>A drained or ended run loses every match, so the tree stays valid until its next batch is there and {@link
- * #rebuild} is called.
+ * <p>A drained or ended run loses every match, so the tree stays valid until its next batch is
+ * there and {@link #rebuild} is called.
  */
 final class LoserTree {
   private final RunCursor[] cursors;

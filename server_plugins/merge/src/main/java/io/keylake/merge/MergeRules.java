@@ -13,12 +13,19 @@ import java.util.List;
  * @param wanted which rows leave the merge, and whether their stamps are computed
  */
 public record MergeRules(
-    Order order, List<Presence> written, List<Presence> deleted, List<ColumnClass> classes, Wanted wanted)
+    Order order,
+    List<Presence> written,
+    List<Presence> deleted,
+    List<ColumnClass> classes,
+    Wanted wanted)
     implements Serializable {
 
   /** What makes a write newer than another one. */
   public enum Order {
-    /** The run is enough: every version in a run is above every version in the runs before it, or equal to it. */
+    /**
+     * The run is enough: every version in a run is above every version in the runs before it, or
+     * equal to it.
+     */
     RUN,
     /** The version, and the run where versions are equal. */
     VERSION

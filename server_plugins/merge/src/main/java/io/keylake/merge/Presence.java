@@ -1,6 +1,9 @@
 package io.keylake.merge;
 
-/** Whether the rows of one run carry something: a write, a tombstone, or the values of a column class. */
+/**
+ * Whether the rows of one run carry something: a write, a tombstone, or the values of a column
+ * class.
+ */
 public enum Presence {
   /** Every row carries it, at the row's own version. Nothing has to be read to know that. */
   ALWAYS,

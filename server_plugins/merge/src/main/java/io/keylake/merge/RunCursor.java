@@ -6,11 +6,12 @@ import java.io.IOException;
 /**
  * Walks one sorted run, batch by batch, and knows nothing of other runs.
  *
- * <p>A batch shows its keys as 8-byte prefixes whose signed order is the order of the keys. Where the prefix is the
- * whole key (one integer-like column) a comparison ends there; otherwise {@link #compareTied} looks at the rest. Keys
- * of a run are strictly increasing across all of its batches.
+ * <p>A batch shows its keys as 8-byte prefixes whose signed order is the order of the keys. Where
+ * the prefix is the whole key (one integer-like column) a comparison ends there; otherwise {@link
+ * #compareTied} looks at the rest. Keys of a run are strictly increasing across all of its batches.
  *
- * <p>What a batch shows (prefixes, stamps, and the values behind them) is valid until the next {@link #load}.
+ * <p>What a batch shows (prefixes, stamps, and the values behind them) is valid until the next
+ * {@link #load}.
  */
 public abstract class RunCursor implements Closeable {
   private long[] prefixes = new long[0];

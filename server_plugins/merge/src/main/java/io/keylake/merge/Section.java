@@ -7,8 +7,8 @@ import java.util.function.Function;
 import java.util.function.ToLongFunction;
 
 /**
- * A key range and the runs that overlap there. Sections of a bucket never overlap and follow each other in key order,
- * so each is read by itself: one run is passed through, several are merged.
+ * A key range and the runs that overlap there. Sections of a bucket never overlap and follow each
+ * other in key order, so each is read by itself: one run is passed through, several are merged.
  *
  * <pre>
  *   commit 3        [----]                  section 1: a-d, runs 1 and 3
@@ -32,7 +32,11 @@ public record Section<F>(List<SortedRun<F>> runs) {
    * @param age commit order; files of one age form one run where their ranges are disjoint
    */
   public static <F, K> List<Section<F>> cut(
-      List<F> files, Function<F, K> lower, Function<F, K> upper, ToLongFunction<F> age, Comparator<K> order) {
+      List<F> files,
+      Function<F, K> lower,
+      Function<F, K> upper,
+      ToLongFunction<F> age,
+      Comparator<K> order) {
     List<F> byLower = new ArrayList<>(files);
     byLower.sort(Comparator.comparing(lower, order));
     List<Section<F>> sections = new ArrayList<>();
@@ -55,7 +59,11 @@ public record Section<F>(List<SortedRun<F>> runs) {
   }
 
   private static <F, K> List<SortedRun<F>> runs(
-      List<F> byLower, Function<F, K> lower, Function<F, K> upper, ToLongFunction<F> age, Comparator<K> order) {
+      List<F> byLower,
+      Function<F, K> lower,
+      Function<F, K> upper,
+      ToLongFunction<F> age,
+      Comparator<K> order) {
     List<F> byAge = new ArrayList<>(byLower);
     byAge.sort(Comparator.comparingLong(age)); // stable: still by lower bound within an age
     List<SortedRun<F>> runs = new ArrayList<>();

@@ -5,14 +5,17 @@ import java.io.IOException;
 import java.util.List;
 
 /**
- * Merges runs that overlap: decides, for every key, which stored row holds the value of which column. It looks at keys
- * and stamps only; whoever asked gathers the values afterwards, from the batches that are still in place.
+ * Merges runs that overlap: decides, for every key, which stored row holds the value of which
+ * column. It looks at keys and stamps only; whoever asked gathers the values afterwards, from the
+ * batches that are still in place.
  *
  * <p>The loop:
  *
  * <ol>
- *   <li>Load the next batch of every run whose batch is used up. What the last {@link Decisions} pointed to is gone now.
- *   <li>While one run's keys lie below all other heads, take the whole stretch without playing the tree.
+ *   <li>Load the next batch of every run whose batch is used up. What the last {@link Decisions}
+ *       pointed to is gone now.
+ *   <li>While one run's keys lie below all other heads, take the whole stretch without playing the
+ *       tree.
  *   <li>Otherwise collect the rows of one key, in run order, and resolve them by the merge law.
  *   <li>Stop as soon as a batch is used up, so that every place decided so far stays readable.
  * </ol>
@@ -45,7 +48,10 @@ public final class SortedMerge implements Closeable {
     this.groupRows = new int[this.cursors.length];
   }
 
-  /** The next decisions; their count is 0 when all runs have ended. They are valid until the next call. */
+  /**
+   * The next decisions; their count is 0 when all runs have ended. They are valid until the next
+   * call.
+   */
   public Decisions next() throws IOException {
     out.clear();
     while (out.count() == 0 && loadDrained()) {
@@ -101,7 +107,9 @@ public final class SortedMerge implements Closeable {
       row++;
     }
     RunCursor other = cursors[challenger];
-    while (row < size && prefixes[row] == limit && cursor.compareTied(row, other, other.row()) < 0) {
+    while (row < size
+        && prefixes[row] == limit
+        && cursor.compareTied(row, other, other.row()) < 0) {
       row++;
     }
     return row;

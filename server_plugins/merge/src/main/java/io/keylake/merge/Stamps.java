@@ -3,11 +3,12 @@ package io.keylake.merge;
 import java.util.Arrays;
 
 /**
- * The versions at which something happened to the rows of one batch: {@code at[row]}, meaningful where {@code
- * set[row]}.
+ * The versions at which something happened to the rows of one batch: {@code at[row]}, meaningful
+ * where {@code set[row]}.
  *
- * <p>Versions are absolute. On disk they are lags behind the row's version; whoever fills the stamps subtracts, in
- * wrapping 64-bit arithmetic, so that the extremes of the version range survive the round trip.
+ * <p>Versions are absolute. On disk they are lags behind the row's version; whoever fills the
+ * stamps subtracts, in wrapping 64-bit arithmetic, so that the extremes of the version range
+ * survive the round trip.
  */
 public final class Stamps {
   private long[] at;

@@ -22,7 +22,6 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expressions;
-import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -36,12 +35,13 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A keyed table as Spark sees it: its user columns, merged when read, merged into when written. It is an Iceberg table
- * still, so that Iceberg's own statements (branches, tags, procedures) work on it.
+ * A keyed table as Spark sees it: its user columns, merged when read, merged into when written. It
+ * is an Iceberg table still, so that Iceberg's own statements (branches, tags, procedures) work on
+ * it.
  *
- * <p>On its way to a write it goes through two states: a table loaded for an insert accepts any schema, so that Spark
- * fills nothing in for columns that the rows lack; {@link io.keylake.spark.write.KeyedWriteRule} then puts a prepared
- * one in its place.
+ * <p>On its way to a write it goes through two states: a table loaded for an insert accepts any
+ * schema, so that Spark fills nothing in for columns that the rows lack; {@link
+ * io.keylake.spark.write.KeyedWriteRule} then puts a prepared one in its place.
  */
 public final class KeyedTable extends SparkTable {
   private static final Set<String> OPTIONS_OF_OTHER_READS =
@@ -75,13 +75,17 @@ public final class KeyedTable extends SparkTable {
     Long snapshot = loaded.snapshotId();
     boolean isHead = loaded.branch() == null && Objects.equals(snapshot, headOf(loaded));
     Schema schema =
-        isHead || snapshot == null ? loaded.table().schema() : SnapshotUtil.schemaFor(loaded.table(), snapshot);
+        isHead || snapshot == null
+            ? loaded.table().schema()
+            : SnapshotUtil.schemaFor(loaded.table(), snapshot);
     Schema effective = loaded.branch() == null ? schema : loaded.table().schema();
     return new KeyedTable(loaded, KeyedSchema.of(loaded.table(), effective), State.LOADED);
   }
 
   private static Long headOf(SparkTable loaded) {
-    return loaded.table().currentSnapshot() == null ? null : loaded.table().currentSnapshot().snapshotId();
+    return loaded.table().currentSnapshot() == null
+        ? null
+        : loaded.table().currentSnapshot().snapshotId();
   }
 
   KeyedTable forInsert() {
@@ -101,7 +105,8 @@ public final class KeyedTable extends SparkTable {
   }
 
   @Override
-  @SuppressWarnings("deprecation") // what is left of its callers must not see the hidden columns either
+  @SuppressWarnings(
+      "deprecation") // what is left of its callers must not see the hidden columns either
   public StructType schema() {
     return SparkSchemaUtil.convert(keyed.visible());
   }
@@ -155,7 +160,8 @@ public final class KeyedTable extends SparkTable {
     keyed.spec().partitionBy().forEach(name -> transforms.add(Expressions.identity(quoted(name))));
     transforms.add(
         Expressions.bucket(
-            keyed.spec().buckets(), keyed.spec().bucketBy().stream().map(KeyedTable::quoted).toArray(String[]::new)));
+            keyed.spec().buckets(),
+            keyed.spec().bucketBy().stream().map(KeyedTable::quoted).toArray(String[]::new)));
     return transforms.toArray(Transform[]::new);
   }
 
@@ -166,7 +172,10 @@ public final class KeyedTable extends SparkTable {
   @Override
   public MetadataColumn[] metadataColumns() {
     return new MetadataColumn[] {
-      new Hidden(KeyedSchema.MERGE_INFO, MergeInfoType.of(keyed), "Versions of the merged row and its values."),
+      new Hidden(
+          KeyedSchema.MERGE_INFO,
+          MergeInfoType.of(keyed),
+          "Versions of the merged row and its values."),
       new Hidden(KeyedSchema.BUCKET, DataTypes.IntegerType, "Bucket of the row's key.")
     };
   }
@@ -199,7 +208,8 @@ public final class KeyedTable extends SparkTable {
           "this kind of write to keyed table %s is not supported; use INSERT INTO, writeTo(...).append() or the verbs of the SDK (and see that spark.sql.extensions has %s)"
               .formatted(name(), KeylakeExtensions.class.getName()));
     }
-    loaded.newWriteBuilder(info); // refuses what Iceberg refuses: time travel, a tag, a branch that is not there
+    loaded.newWriteBuilder(
+        info); // refuses what Iceberg refuses: time travel, a tag, a branch that is not there
     String target = SparkTableUtil.determineWriteBranch(spark(), table(), branch(), info.options());
     if (!Objects.equals(target, branch()) && info.options().get("branch") == null) {
       throw new KeylakeException(

@@ -35,11 +35,13 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * An Iceberg catalog in which tables with a keylake spec are keyed tables. Any Iceberg catalog can be behind it (its
- * options are passed on), and tables without a spec are as they were. Servers that share a warehouse set {@code
- * cache-enabled=false}, so that a read sees what the others have committed.
+ * An Iceberg catalog in which tables with a keylake spec are keyed tables. Any Iceberg catalog can
+ * be behind it (its options are passed on), and tables without a spec are as they were. Servers
+ * that share a warehouse set {@code cache-enabled=false}, so that a read sees what the others have
+ * committed.
  */
-@SuppressWarnings("deprecation") // Iceberg's catalog implements the methods that Spark's newer ones come down to
+@SuppressWarnings(
+    "deprecation") // Iceberg's catalog implements the methods that Spark's newer ones come down to
 public final class KeylakeCatalog extends SparkCatalog {
   private KeylakeProcedures procedures;
 
@@ -59,7 +61,8 @@ public final class KeylakeCatalog extends SparkCatalog {
   }
 
   @Override
-  public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
+  public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges)
+      throws NoSuchTableException {
     Table table = loadTable(ident);
     if (!(table instanceof KeyedTable keyed)) {
       return table;
@@ -86,7 +89,8 @@ public final class KeylakeCatalog extends SparkCatalog {
     }
     if (transforms.length > 0) {
       throw new KeylakeException(
-          DEFINITION, "a keyed table is partitioned by its spec (buckets, bucket_by, partition_by); drop PARTITIONED BY");
+          DEFINITION,
+          "a keyed table is partitioned by its spec (buckets, bucket_by, partition_by); drop PARTITIONED BY");
     }
     Schema columns = SparkSchemaUtil.convert(schema);
     TableDefinition definition = new TableDefinition(TableSpec.fromJson(spec), columns, "");
@@ -98,7 +102,8 @@ public final class KeylakeCatalog extends SparkCatalog {
   }
 
   /** Creates a keyed table; {@link AlreadyExistsException} when there is one of that name. */
-  public Table create(TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
+  public Table create(
+      TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
     checkName(ident);
     Schema schema = definition.icebergSchema();
     Catalog.TableBuilder builder =
@@ -106,7 +111,8 @@ public final class KeylakeCatalog extends SparkCatalog {
             .buildTable(ident, schema)
             .withPartitionSpec(definition.partitionSpec(schema))
             .withSortOrder(definition.sortOrder(schema))
-            .withProperties(definition.properties(Spark3Util.rebuildCreateProperties(new HashMap<>(given))));
+            .withProperties(
+                definition.properties(Spark3Util.rebuildCreateProperties(new HashMap<>(given))));
     if (given.containsKey("location")) {
       builder = builder.withLocation(given.get("location"));
     }
@@ -137,7 +143,9 @@ public final class KeylakeCatalog extends SparkCatalog {
     Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
         .forEach(
             part -> {
-              if (part.isBlank() || part.contains("/") || part.chars().anyMatch(Character::isISOControl)) {
+              if (part.isBlank()
+                  || part.contains("/")
+                  || part.chars().anyMatch(Character::isISOControl)) {
                 throw new KeylakeException(
                     DEFINITION,
                     "'%s' cannot be part of a table's name: it is blank, or has a slash or a control character"
@@ -147,7 +155,9 @@ public final class KeylakeCatalog extends SparkCatalog {
     for (String level : ident.namespace().levels()) {
       if (level.contains(".")) {
         throw new KeylakeException(
-            DEFINITION, "namespace '%s' has a dot in it, which catalogs take for two namespaces".formatted(level));
+            DEFINITION,
+            "namespace '%s' has a dot in it, which catalogs take for two namespaces"
+                .formatted(level));
       }
     }
   }
@@ -178,7 +188,8 @@ public final class KeylakeCatalog extends SparkCatalog {
   private static void refuseSpec(Map<String, String> properties) {
     if (properties.containsKey(TableSpec.PROPERTY)) {
       throw new KeylakeException(
-          UNSUPPORTED, "a keyed table cannot be created or replaced together with its rows; create it, then INSERT INTO it");
+          UNSUPPORTED,
+          "a keyed table cannot be created or replaced together with its rows; create it, then INSERT INTO it");
     }
   }
 
@@ -186,7 +197,9 @@ public final class KeylakeCatalog extends SparkCatalog {
     refuseSpec(properties);
     try {
       if (loadTable(ident) instanceof KeyedTable) {
-        throw new KeylakeException(UNSUPPORTED, "keyed table %s cannot be replaced; drop it, or overwrite it".formatted(ident));
+        throw new KeylakeException(
+            UNSUPPORTED,
+            "keyed table %s cannot be replaced; drop it, or overwrite it".formatted(ident));
       }
     } catch (NoSuchTableException e) {
       // nothing is replaced
@@ -213,10 +226,13 @@ public final class KeylakeCatalog extends SparkCatalog {
     }
     boolean isSpec =
         (change instanceof TableChange.SetProperty set && set.property().equals(TableSpec.PROPERTY))
-            || (change instanceof TableChange.RemoveProperty remove && remove.property().equals(TableSpec.PROPERTY));
+            || (change instanceof TableChange.RemoveProperty remove
+                && remove.property().equals(TableSpec.PROPERTY));
     if (isSpec) {
       throw new KeylakeException(
-          UNSUPPORTED, "'%s' is set when a table is created and not changed by hand".formatted(TableSpec.PROPERTY));
+          UNSUPPORTED,
+          "'%s' is set when a table is created and not changed by hand"
+              .formatted(TableSpec.PROPERTY));
     }
   }
 
@@ -225,7 +241,8 @@ public final class KeylakeCatalog extends SparkCatalog {
     if (procedures == null) {
       procedures = new KeylakeProcedures(this);
     }
-    boolean isOurs = ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("system");
+    boolean isOurs =
+        ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("system");
     UnboundProcedure own = isOurs ? procedures.find(ident.name()) : null;
     return own == null ? super.loadProcedure(ident) : own;
   }

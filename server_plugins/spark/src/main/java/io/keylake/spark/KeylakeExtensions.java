@@ -8,7 +8,10 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
-/** What a session needs beside the catalog: the rule that prepares writes. Named in {@code spark.sql.extensions}. */
+/**
+ * What a session needs beside the catalog: the rule that prepares writes. Named in {@code
+ * spark.sql.extensions}.
+ */
 public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {

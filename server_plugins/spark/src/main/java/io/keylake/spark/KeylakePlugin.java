@@ -8,8 +8,8 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * Ends an embedded server with the process that started it, however that one ended: nobody else knows the server's
- * token. Does nothing where {@value #OWNER} is not set.
+ * Ends an embedded server with the process that started it, however that one ended: nobody else
+ * knows the server's token. Does nothing where {@value #OWNER} is not set.
  */
 public final class KeylakePlugin implements SparkPlugin {
   static final String OWNER = "spark.keylake.owner.pid";
@@ -29,7 +29,8 @@ public final class KeylakePlugin implements SparkPlugin {
 
   private static void endWith(long pid) {
     ProcessHandle.of(pid)
-        .ifPresentOrElse(owner -> owner.onExit().thenRun(() -> System.exit(0)), () -> System.exit(0));
+        .ifPresentOrElse(
+            owner -> owner.onExit().thenRun(() -> System.exit(0)), () -> System.exit(0));
   }
 
   @Override

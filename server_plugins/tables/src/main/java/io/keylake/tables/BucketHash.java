@@ -10,9 +10,10 @@ import org.apache.iceberg.relocated.com.google.common.hash.Hashing;
 /**
  * The bucket of a compound key: murmur3 (32 bits, seed 0) over all of its columns together.
  *
- * <p>Columns follow each other in {@code bucket_by} order. Whole numbers, dates (days) and timestamps (microseconds)
- * are 8 bytes, little-endian; a boolean is one byte; a string (UTF-8), binary, decimal (unscaled, shortest two's
- * complement, big-endian) or uuid (16 bytes, big-endian) is its length in 4 bytes, little-endian, and its bytes.
+ * <p>Columns follow each other in {@code bucket_by} order. Whole numbers, dates (days) and
+ * timestamps (microseconds) are 8 bytes, little-endian; a boolean is one byte; a string (UTF-8),
+ * binary, decimal (unscaled, shortest two's complement, big-endian) or uuid (16 bytes, big-endian)
+ * is its length in 4 bytes, little-endian, and its bytes.
  */
 public final class BucketHash {
   private ByteBuffer bytes = ByteBuffer.allocate(64).order(ByteOrder.LITTLE_ENDIAN);
@@ -64,7 +65,9 @@ public final class BucketHash {
   private ByteBuffer room(int more) {
     if (bytes.remaining() < more) {
       int needed = Math.addExact(bytes.position(), more);
-      ByteBuffer larger = ByteBuffer.allocate(Math.max(needed, 2 * bytes.capacity())).order(ByteOrder.LITTLE_ENDIAN);
+      ByteBuffer larger =
+          ByteBuffer.allocate(Math.max(needed, 2 * bytes.capacity()))
+              .order(ByteOrder.LITTLE_ENDIAN);
       larger.put(bytes.flip());
       bytes = larger;
     }

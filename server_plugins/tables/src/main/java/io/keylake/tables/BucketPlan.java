@@ -9,7 +9,8 @@ import java.util.List;
  * @param partition the partition tuple as Iceberg keeps it; the bucket is its last member
  * @param sections in key order
  */
-public record BucketPlan(List<Serializable> partition, List<SectionPlan> sections) implements Serializable {
+public record BucketPlan(List<Serializable> partition, List<SectionPlan> sections)
+    implements Serializable {
   public BucketPlan {
     sections = List.copyOf(sections);
   }

@@ -52,7 +52,8 @@ public final class CommitLog {
     static Entry of(Snapshot snapshot) {
       Map<String, String> summary = snapshot.summary();
       List<String> columns = new ArrayList<>();
-      TableSpec.parse(summary.getOrDefault(WriteSummary.COLUMNS, "[]")).forEach(c -> columns.add(c.asText()));
+      TableSpec.parse(summary.getOrDefault(WriteSummary.COLUMNS, "[]"))
+          .forEach(c -> columns.add(c.asText()));
       return new Entry(
           snapshot.snapshotId(),
           snapshot.parentId(),
@@ -99,7 +100,10 @@ public final class CommitLog {
         : entries(entry -> key.equals(entry.idempotencyKey()), 1).stream().findFirst();
   }
 
-  /** The version of a commit made now, for tables whose versions are commit times: never below an earlier one. */
+  /**
+   * The version of a commit made now, for tables whose versions are commit times: never below an
+   * earlier one.
+   */
   public long nextVersion() {
     Instant now = Instant.now();
     long micros = ChronoUnit.MICROS.between(Instant.EPOCH, now);
@@ -124,7 +128,8 @@ public final class CommitLog {
   }
 
   private void commit(SnapshotUpdate<?> update, WriteSummary summary, boolean plainReads) {
-    boolean onlyVisible = plainReads && !summary.verb().equals("delete") && !summary.verb().equals("apply_changes");
+    boolean onlyVisible =
+        plainReads && !summary.verb().equals("delete") && !summary.verb().equals("apply_changes");
     summary.properties(onlyVisible).forEach(update::set);
     update.toBranch(branch);
     try {
@@ -142,7 +147,9 @@ public final class CommitLog {
     if (ref == null) {
       if (!branch.equals(SnapshotRef.MAIN_BRANCH)) {
         throw new KeylakeException(
-            NOT_FOUND, "table %s has no branch '%s'; its branches are %s".formatted(table.name(), branch, table.refs().keySet()));
+            NOT_FOUND,
+            "table %s has no branch '%s'; its branches are %s"
+                .formatted(table.name(), branch, table.refs().keySet()));
       }
       return null;
     }

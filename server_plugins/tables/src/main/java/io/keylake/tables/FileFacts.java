@@ -12,15 +12,21 @@ import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 
 /**
- * What the manifest says of one file, so that its bytes need not be asked: who is in it, which columns it carries, and
- * between which versions. Whatever the manifest does not say is assumed in the way that reads more, never less.
+ * What the manifest says of one file, so that its bytes need not be asked: who is in it, which
+ * columns it carries, and between which versions. Whatever the manifest does not say is assumed in
+ * the way that reads more, never less.
  *
  * @param written whether every row's newest write is at the row's version
  * @param visible whether every row holds a surviving write, at whatever version
  * @param versions all stamps of the wanted columns lie in this range
  */
 record FileFacts(
-    KeyBound lower, KeyBound upper, Presence written, boolean visible, Presence deleted, VersionRange versions) {
+    KeyBound lower,
+    KeyBound upper,
+    Presence written,
+    boolean visible,
+    Presence deleted,
+    VersionRange versions) {
 
   /** A closed range of versions. */
   record VersionRange(long min, long max) {
@@ -65,8 +71,11 @@ record FileFacts(
     return bound(bounds, leaf) instanceof Long value && value == 0;
   }
 
-  /** The row versions of the file, stretched downwards by the largest lag that a wanted leaf has. */
-  private static VersionRange versions(DataFile file, KeyedSchema schema, Collection<NestedField> wanted) {
+  /**
+   * The row versions of the file, stretched downwards by the largest lag that a wanted leaf has.
+   */
+  private static VersionRange versions(
+      DataFile file, KeyedSchema schema, Collection<NestedField> wanted) {
     VersionRange range = null;
     for (NestedField source : versionSources(schema)) {
       if (presence(file, source) == Presence.NEVER) {
@@ -90,11 +99,14 @@ record FileFacts(
   }
 
   private static List<NestedField> versionSources(KeyedSchema schema) {
-    return schema.ordering() == null ? List.of(schema.version()) : List.of(schema.version(), schema.ordering());
+    return schema.ordering() == null
+        ? List.of(schema.version())
+        : List.of(schema.version(), schema.ordering());
   }
 
   /** The largest lag of the file, or -1 when the manifest does not say. */
-  private static long largestLag(DataFile file, KeyedSchema schema, Collection<NestedField> wanted) {
+  private static long largestLag(
+      DataFile file, KeyedSchema schema, Collection<NestedField> wanted) {
     List<NestedField> leaves = new ArrayList<>(wanted);
     leaves.add(schema.written());
     leaves.add(schema.deleted());

@@ -8,8 +8,8 @@ import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 
 /**
- * A bound of a file's keys, from the bounds of its columns apart. These hold for the compound key as well: every key
- * (a, b) with a &lt;= A and b &lt;= B is at or below (A, B).
+ * A bound of a file's keys, from the bounds of its columns apart. These hold for the compound key
+ * as well: every key (a, b) with a &lt;= A and b &lt;= B is at or below (A, B).
  *
  * @param infinite -1 or 1 for a bound below or above every key, 0 otherwise
  */
@@ -43,6 +43,8 @@ record KeyBound(List<Object> values, int infinite) {
 
   private static int unsigned(UUID a, UUID b) {
     int high = Long.compareUnsigned(a.getMostSignificantBits(), b.getMostSignificantBits());
-    return high != 0 ? high : Long.compareUnsigned(a.getLeastSignificantBits(), b.getLeastSignificantBits());
+    return high != 0
+        ? high
+        : Long.compareUnsigned(a.getLeastSignificantBits(), b.getLeastSignificantBits());
   }
 }

@@ -21,8 +21,9 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
 
 /**
- * How the columns of a keyed table lie in its Iceberg schema: the user's columns, the hidden {@value #BUCKET} where the
- * bucket is not Iceberg's own transform, and {@value #MERGE_INFO} with one version leaf per value column or group.
+ * How the columns of a keyed table lie in its Iceberg schema: the user's columns, the hidden
+ * {@value #BUCKET} where the bucket is not Iceberg's own transform, and {@value #MERGE_INFO} with
+ * one version leaf per value column or group.
  *
  * @param table the whole Iceberg schema
  * @param key the key columns, in declared order
@@ -30,7 +31,11 @@ import org.apache.iceberg.types.Types.StructType;
  * @param mergeInfo the hidden struct of versions
  */
 public record KeyedSchema(
-    TableSpec spec, Schema table, List<NestedField> key, List<NestedField> values, NestedField mergeInfo)
+    TableSpec spec,
+    Schema table,
+    List<NestedField> key,
+    List<NestedField> values,
+    NestedField mergeInfo)
     implements Serializable {
   public static final String MERGE_INFO = "_merge_info";
   public static final String BUCKET = "_bucket";
@@ -52,7 +57,8 @@ public record KeyedSchema(
     if (json == null) {
       throw new KeylakeException(
           NOT_KEYED,
-          "table %s has no property '%s': it is a plain Iceberg table".formatted(table.name(), TableSpec.PROPERTY));
+          "table %s has no property '%s': it is a plain Iceberg table"
+              .formatted(table.name(), TableSpec.PROPERTY));
     }
     return of(TableSpec.fromJson(json), schema);
   }
@@ -61,7 +67,9 @@ public record KeyedSchema(
     NestedField mergeInfo = schema.findField(MERGE_INFO);
     if (mergeInfo == null || !mergeInfo.type().isStructType()) {
       throw new KeylakeException(
-          DEFINITION, "the table has a spec but no struct column '%s'; create it through keylake".formatted(MERGE_INFO));
+          DEFINITION,
+          "the table has a spec but no struct column '%s'; create it through keylake"
+              .formatted(MERGE_INFO));
     }
     List<NestedField> key = spec.key().stream().map(name -> existing(schema, name)).toList();
     List<NestedField> values =
@@ -76,7 +84,8 @@ public record KeyedSchema(
   private static NestedField existing(Schema schema, String name) {
     NestedField field = schema.asStruct().field(name);
     if (field == null) {
-      throw new KeylakeException(DEFINITION, "key column '%s' is not in the table's schema".formatted(name));
+      throw new KeylakeException(
+          DEFINITION, "key column '%s' is not in the table's schema".formatted(name));
     }
     return field;
   }
@@ -89,7 +98,10 @@ public record KeyedSchema(
     return table.asStruct().field(BUCKET) != null;
   }
 
-  /** True where the bucket is a stored column: the hash covers several columns, or one that Iceberg's cannot serve. */
+  /**
+   * True where the bucket is a stored column: the hash covers several columns, or one that
+   * Iceberg's cannot serve.
+   */
   static boolean storesBucket(List<NestedField> bucketBy) {
     Type.TypeID first = bucketBy.get(0).type().typeId();
     return bucketBy.size() > 1 || first == Type.TypeID.UUID || first == Type.TypeID.BOOLEAN;
@@ -128,13 +140,16 @@ public record KeyedSchema(
         .orElseThrow(
             () ->
                 new KeylakeException(
-                    DEFINITION, "table %s has no sort order by its key; create it through keylake".formatted(table.name())));
+                    DEFINITION,
+                    "table %s has no sort order by its key; create it through keylake"
+                        .formatted(table.name())));
   }
 
   private static boolean isByKey(SortOrder order, List<NestedField> key) {
     List<Integer> sorted =
         order.fields().stream()
-            .filter(field -> field.transform().isIdentity() && field.direction() == SortDirection.ASC)
+            .filter(
+                field -> field.transform().isIdentity() && field.direction() == SortDirection.ASC)
             .map(SortField::sourceId)
             .toList();
     return sorted.size() == order.fields().size()
@@ -156,11 +171,16 @@ public record KeyedSchema(
   /** The user's columns, as queries see them. */
   public Schema visible() {
     List<NestedField> columns =
-        table.columns().stream().filter(field -> !isHidden(field.name())).collect(Collectors.toList());
+        table.columns().stream()
+            .filter(field -> !isHidden(field.name()))
+            .collect(Collectors.toList());
     return new Schema(columns, table.identifierFieldIds());
   }
 
-  /** Field ids whose file statistics planning needs: keys, versions, and the leaves of the wanted columns. */
+  /**
+   * Field ids whose file statistics planning needs: keys, versions, and the leaves of the wanted
+   * columns.
+   */
   public Set<Integer> statistics(Set<Integer> wantedLeaves) {
     Set<Integer> ids = new LinkedHashSet<>();
     key.forEach(field -> ids.add(field.fieldId()));

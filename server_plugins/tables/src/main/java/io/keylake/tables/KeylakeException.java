@@ -1,8 +1,8 @@
 package io.keylake.tables;
 
 /**
- * Every refusal of the server. The message holds one line, {@code [KEYLAKE_<KIND>] <sentence>}, by which a client finds
- * the kind and the sentence in whatever the engine wraps around it.
+ * Every refusal of the server. The message holds one line, {@code [KEYLAKE_<KIND>] <sentence>}, by
+ * which a client finds the kind and the sentence in whatever the engine wraps around it.
  */
 public final class KeylakeException extends RuntimeException {
   private static final long serialVersionUID = 1L;

@@ -34,13 +34,17 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.ByteBuffers;
 
 /**
- * Plans a merged read from manifests alone: which files, in which sections, and what of them has to be opened.
+ * Plans a merged read from manifests alone: which files, in which sections, and what of them has to
+ * be opened.
  *
  * <ol>
  *   <li>Files that cannot hold a wanted key are dropped by Iceberg's own planning.
- *   <li>The files of a bucket are cut into sections; a section of one run whose rows are all visible is passed through.
- *   <li>Where the version ranges of the runs do not overlap, the runs are put in version order and no version is read.
- *   <li>Columns that the same runs carry in every row form one class; a leaf is read only where rows differ.
+ *   <li>The files of a bucket are cut into sections; a section of one run whose rows are all
+ *       visible is passed through.
+ *   <li>Where the version ranges of the runs do not overlap, the runs are put in version order and
+ *       no version is read.
+ *   <li>Columns that the same runs carry in every row form one class; a leaf is read only where
+ *       rows differ.
  * </ol>
  */
 public final class ReadPlanner {
@@ -54,11 +58,13 @@ public final class ReadPlanner {
   /**
    * What a read wants.
    *
-   * @param filter on key columns only: a filter on values could change which version of a row is the newest
+   * @param filter on key columns only: a filter on values could change which version of a row is
+   *     the newest
    * @param values field ids of the wanted value columns
    * @param wanted which rows, and whether with their stamps
    */
-  public record Wish(Long snapshotId, Expression filter, Set<Integer> values, MergeRules.Wanted wanted) {
+  public record Wish(
+      Long snapshotId, Expression filter, Set<Integer> values, MergeRules.Wanted wanted) {
     public Wish {
       values = Set.copyOf(values);
     }
@@ -78,7 +84,8 @@ public final class ReadPlanner {
       if (isWanted || wish.stamps()) {
         NestedField leaf = schema.leafOf(value);
         wantedLeaves.put(leaf.fieldId(), leaf);
-        List<Integer> values = valuesByLeaf.computeIfAbsent(leaf.fieldId(), id -> new ArrayList<>());
+        List<Integer> values =
+            valuesByLeaf.computeIfAbsent(leaf.fieldId(), id -> new ArrayList<>());
         if (isWanted) {
           values.add(value.fieldId());
         }
@@ -96,7 +103,9 @@ public final class ReadPlanner {
     try (CloseableIterable<FileScanTask> tasks = scan().planFiles()) {
       for (FileScanTask task : tasks) {
         check(task, specs);
-        buckets.computeIfAbsent(partition(task), key -> new ArrayList<>()).add(candidate(task.file()));
+        buckets
+            .computeIfAbsent(partition(task), key -> new ArrayList<>())
+            .add(candidate(task.file()));
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -108,7 +117,9 @@ public final class ReadPlanner {
 
   private TableScan scan() {
     List<String> statistics =
-        schema.statistics(wantedLeaves.keySet()).stream().map(schema.table()::findColumnName).toList();
+        schema.statistics(wantedLeaves.keySet()).stream()
+            .map(schema.table()::findColumnName)
+            .toList();
     return table
         .newScan()
         .useSnapshot(wish.snapshotId())
@@ -154,11 +165,14 @@ public final class ReadPlanner {
     if (value instanceof CharSequence text) {
       return text.toString();
     }
-    return value instanceof ByteBuffer buffer ? ByteBuffers.toByteArray(buffer) : (Serializable) value;
+    return value instanceof ByteBuffer buffer
+        ? ByteBuffers.toByteArray(buffer)
+        : (Serializable) value;
   }
 
   /** One file as the planner sees it. */
-  private record Candidate(StoredFile file, long age, FileFacts facts, Map<Integer, Presence> leaves) {}
+  private record Candidate(
+      StoredFile file, long age, FileFacts facts, Map<Integer, Presence> leaves) {}
 
   private Candidate candidate(DataFile file) {
     Map<Integer, Presence> leaves = new HashMap<>();
@@ -172,7 +186,8 @@ public final class ReadPlanner {
 
   private List<SectionPlan> sections(List<Candidate> files) {
     Comparator<KeyBound> order = KeyBound.order(schema.key());
-    return Section.cut(files, f -> f.facts().lower(), f -> f.facts().upper(), Candidate::age, order).stream()
+    return Section.cut(files, f -> f.facts().lower(), f -> f.facts().upper(), Candidate::age, order)
+        .stream()
         .map(this::plan)
         .toList();
   }
@@ -180,11 +195,15 @@ public final class ReadPlanner {
   private SectionPlan plan(Section<Candidate> section) {
     List<SortedRun<Candidate>> runs = section.runs();
     boolean single = runs.size() == 1;
-    if (single && !wish.stamps() && runs.get(0).files().stream().allMatch(f -> f.facts().visible())) {
+    if (single
+        && !wish.stamps()
+        && runs.get(0).files().stream().allMatch(f -> f.facts().visible())) {
       return new SectionPlan(List.of(files(runs.get(0))), null, List.of());
     }
     List<SortedRun<Candidate>> byVersion =
-        schema.spec().versions() == TableSpec.Versions.COMMIT || single ? runs : inVersionOrder(runs);
+        schema.spec().versions() == TableSpec.Versions.COMMIT || single
+            ? runs
+            : inVersionOrder(runs);
     MergeRules.Order order = byVersion == null ? MergeRules.Order.VERSION : MergeRules.Order.RUN;
     List<SortedRun<Candidate>> ordered = byVersion == null ? runs : byVersion;
     List<DecidedColumns> columns = new ArrayList<>();
@@ -199,11 +218,15 @@ public final class ReadPlanner {
     return new SectionPlan(ordered.stream().map(ReadPlanner::files).toList(), rules, columns);
   }
 
-  /** The runs in version order where that order is the same for all of their rows; null where versions must decide. */
+  /**
+   * The runs in version order where that order is the same for all of their rows; null where
+   * versions must decide.
+   */
   private static List<SortedRun<Candidate>> inVersionOrder(List<SortedRun<Candidate>> runs) {
     List<SortedRun<Candidate>> sorted = new ArrayList<>(runs);
     Comparator<SortedRun<Candidate>> byRange = Comparator.comparingLong(run -> versions(run).min());
-    sorted.sort(byRange.thenComparingLong(run -> versions(run).max()).thenComparingLong(SortedRun::age));
+    sorted.sort(
+        byRange.thenComparingLong(run -> versions(run).max()).thenComparingLong(SortedRun::age));
     for (int i = 1; i < sorted.size(); i++) {
       long before = versions(sorted.get(i - 1)).max();
       long after = versions(sorted.get(i)).min();
@@ -216,7 +239,10 @@ public final class ReadPlanner {
   }
 
   private static VersionRange versions(SortedRun<Candidate> run) {
-    return run.files().stream().map(f -> f.facts().versions()).reduce(VersionRange::and).orElseThrow();
+    return run.files().stream()
+        .map(f -> f.facts().versions())
+        .reduce(VersionRange::and)
+        .orElseThrow();
   }
 
   private List<ColumnClass> classes(List<SortedRun<Candidate>> runs, List<DecidedColumns> columns) {

@@ -23,8 +23,8 @@ import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
 
 /**
- * A keyed table as it is about to be created: from the user's columns and the spec to Iceberg's schema, partitioning,
- * sort order and properties.
+ * A keyed table as it is about to be created: from the user's columns and the spec to Iceberg's
+ * schema, partitioning, sort order and properties.
  *
  * @param columns the user's columns; identifier fields and nullability are set here
  */
@@ -65,7 +65,8 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     JsonNode node = TableSpec.parse(json);
     TableSpec spec = TableSpec.fromNode(node, Set.of("name", "comment", "schema"));
     if (!node.path("schema").isObject()) {
-      throw new KeylakeException(DEFINITION, "the table spec has no 'schema'; a new table needs its columns");
+      throw new KeylakeException(
+          DEFINITION, "the table spec has no 'schema'; a new table needs its columns");
     }
     Schema columns = SchemaParser.fromJson(node.get("schema").toString());
     return new TableDefinition(spec, columns, node.path("comment").asText(""));
@@ -88,10 +89,19 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
       boolean isKey = spec.key().contains(field.name());
       fields.add(NestedField.from(field).isOptional(!isKey).build());
     }
-    int[] nextId = {TypeUtil.indexById(columns.asStruct()).keySet().stream().mapToInt(Integer::intValue).max().orElse(0)};
+    int[] nextId = {
+      TypeUtil.indexById(columns.asStruct()).keySet().stream()
+          .mapToInt(Integer::intValue)
+          .max()
+          .orElse(0)
+    };
     if (storesBucket()) {
       fields.add(
-          NestedField.required(++nextId[0], KeyedSchema.BUCKET, Types.IntegerType.get(), "Bucket of the row's key."));
+          NestedField.required(
+              ++nextId[0],
+              KeyedSchema.BUCKET,
+              Types.IntegerType.get(),
+              "Bucket of the row's key."));
     }
     fields.add(mergeInfo(nextId));
     Schema unidentified = new Schema(fields);
@@ -106,22 +116,36 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
         .filter(field -> !spec.key().contains(field.name()))
         .forEach(field -> names.add(spec.leafOf(field.name())));
     List<NestedField> leaves =
-        names.stream().map(name -> NestedField.optional(++nextId[0], name, Types.LongType.get())).toList();
+        names.stream()
+            .map(name -> NestedField.optional(++nextId[0], name, Types.LongType.get()))
+            .toList();
     List<NestedField> parts =
         List.of(
             NestedField.optional(
-                ++nextId[0], KeyedSchema.VERSION, Types.LongType.get(), "Null: the ordering column's value."),
+                ++nextId[0],
+                KeyedSchema.VERSION,
+                Types.LongType.get(),
+                "Null: the ordering column's value."),
             NestedField.optional(
-                ++nextId[0], KeyedSchema.WRITTEN, Types.LongType.get(), "How far the newest write lies behind."),
+                ++nextId[0],
+                KeyedSchema.WRITTEN,
+                Types.LongType.get(),
+                "How far the newest write lies behind."),
             NestedField.optional(
-                ++nextId[0], KeyedSchema.DELETED, Types.LongType.get(), "How far the newest tombstone lies behind."),
+                ++nextId[0],
+                KeyedSchema.DELETED,
+                Types.LongType.get(),
+                "How far the newest tombstone lies behind."),
             NestedField.optional(
                 ++nextId[0],
                 KeyedSchema.COLUMNS,
                 Types.StructType.of(leaves),
                 "How far each value lies behind; null: absent."));
     return NestedField.optional(
-        ++nextId[0], KeyedSchema.MERGE_INFO, Types.StructType.of(parts), "Versions of the row and its values.");
+        ++nextId[0],
+        KeyedSchema.MERGE_INFO,
+        Types.StructType.of(parts),
+        "Versions of the row and its values.");
   }
 
   public PartitionSpec partitionSpec(Schema icebergSchema) {
@@ -160,7 +184,8 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
   }
 
   private boolean storesBucket() {
-    return KeyedSchema.storesBucket(spec.bucketBy().stream().map(columns.asStruct()::field).toList());
+    return KeyedSchema.storesBucket(
+        spec.bucketBy().stream().map(columns.asStruct()::field).toList());
   }
 
   private static void check(TableSpec spec, Schema columns) {
@@ -184,7 +209,8 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
       }
     }
     if (spec.ordering() != null
-        && !ORDERING_TYPES.contains(existing(columns, spec.ordering(), "ordering").type().typeId())) {
+        && !ORDERING_TYPES.contains(
+            existing(columns, spec.ordering(), "ordering").type().typeId())) {
       throw new KeylakeException(
           DEFINITION,
           "ordering column '%s' is of type %s; it must be int, long, date or timestamp"
@@ -194,11 +220,16 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     spec.columnGroups()
         .forEach(
             (group, members) ->
-                members.columns().forEach(name -> checkValueColumn(spec, columns, name, "group " + group)));
+                members
+                    .columns()
+                    .forEach(name -> checkValueColumn(spec, columns, name, "group " + group)));
     for (String group : spec.columnGroups().keySet()) {
-      if (columns.asStruct().field(group) != null && !spec.columnGroups().get(group).columns().contains(group)) {
+      if (columns.asStruct().field(group) != null
+          && !spec.columnGroups().get(group).columns().contains(group)) {
         throw new KeylakeException(
-            DEFINITION, "the column group '%s' has the name of a column outside it; rename the group".formatted(group));
+            DEFINITION,
+            "the column group '%s' has the name of a column outside it; rename the group"
+                .formatted(group));
       }
     }
   }
@@ -208,9 +239,12 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     String other = seen.put(lower, name);
     if (other != null) {
       throw new KeylakeException(
-          DEFINITION, "columns '%s' and '%s' differ only in case; rename one".formatted(other, name));
+          DEFINITION,
+          "columns '%s' and '%s' differ only in case; rename one".formatted(other, name));
     }
-    if (name.isEmpty() || RESERVED_NAMES.contains(lower) || RESERVED_PREFIXES.stream().anyMatch(lower::startsWith)) {
+    if (name.isEmpty()
+        || RESERVED_NAMES.contains(lower)
+        || RESERVED_PREFIXES.stream().anyMatch(lower::startsWith)) {
       throw new KeylakeException(
           DEFINITION,
           "column name '%s' is reserved (empty, one of Iceberg's metadata columns, or beginning with %s); rename it"
@@ -222,7 +256,9 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     existing(columns, name, what);
     if (spec.key().contains(name)) {
       throw new KeylakeException(
-          DEFINITION, "%s names '%s', which is a key column; only value columns can be named".formatted(what, name));
+          DEFINITION,
+          "%s names '%s', which is a key column; only value columns can be named"
+              .formatted(what, name));
     }
   }
 

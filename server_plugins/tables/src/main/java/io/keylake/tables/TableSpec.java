@@ -19,14 +19,16 @@ import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.SerializationFeature;
 
 /**
- * The rules of a keyed table: the contract between Python, which writes it, and the server, which obeys it. It lies in
- * the table property {@value #PROPERTY} as JSON; names, types and comments of columns lie in the Iceberg schema.
+ * The rules of a keyed table: the contract between Python, which writes it, and the server, which
+ * obeys it. It lies in the table property {@value #PROPERTY} as JSON; names, types and comments of
+ * columns lie in the Iceberg schema.
  *
  * @param versions where versions come from
  * @param ordering the ordering column, or null
  * @param buckets how many buckets
  * @param bucketBy the part of the key that decides the bucket
- * @param partitionBy further key columns by whose values the table is partitioned before it is bucketed
+ * @param partitionBy further key columns by whose values the table is partitioned before it is
+ *     bucketed
  * @param reducers the value columns that are not reduced by {@link Reducer#LATEST}
  * @param columnGroups value columns that are always written together and share one version
  */
@@ -131,14 +133,16 @@ public record TableSpec(
       return JSON.readTree(json);
     } catch (JsonProcessingException e) {
       throw new KeylakeException(
-          DEFINITION, "the table spec is not JSON (%s): %s".formatted(e.getOriginalMessage(), shorten(json)));
+          DEFINITION,
+          "the table spec is not JSON (%s): %s".formatted(e.getOriginalMessage(), shorten(json)));
     }
   }
 
   /** Reads a spec from an object that may also have the members named in {@code beside}. */
   static TableSpec fromNode(JsonNode node, Set<String> beside) {
     if (!node.isObject()) {
-      throw new KeylakeException(DEFINITION, "a table spec is a JSON object, not " + shorten(node.toString()));
+      throw new KeylakeException(
+          DEFINITION, "a table spec is a JSON object, not " + shorten(node.toString()));
     }
     int version = node.path("spec_version").asInt(0);
     if (version != SPEC_VERSION) {
@@ -192,7 +196,9 @@ public record TableSpec(
     members.put("reducers", reducerTypes);
     Map<String, Object> groups = new TreeMap<>();
     columnGroups.forEach(
-        (name, group) -> groups.put(name, new TreeMap<>(Map.of("columns", group.columns(), "doc", group.doc()))));
+        (name, group) ->
+            groups.put(
+                name, new TreeMap<>(Map.of("columns", group.columns(), "doc", group.doc()))));
     members.put("column_groups", groups);
     return members;
   }
@@ -225,7 +231,10 @@ public record TableSpec(
     for (Iterator<String> names = node.fieldNames(); names.hasNext(); ) {
       String name = names.next();
       refuseUnknown(node.get(name), Set.of("columns", "doc"), "the column group '" + name + "'");
-      groups.put(name, new ColumnGroup(strings(node.get(name), "columns"), node.get(name).path("doc").asText("")));
+      groups.put(
+          name,
+          new ColumnGroup(
+              strings(node.get(name), "columns"), node.get(name).path("doc").asText("")));
     }
     return groups;
   }
@@ -257,7 +266,8 @@ public record TableSpec(
       throw new KeylakeException(DEFINITION, "the key is empty; name at least one key column");
     }
     if (buckets < 1) {
-      throw new KeylakeException(DEFINITION, "buckets is %d; it must be at least 1".formatted(buckets));
+      throw new KeylakeException(
+          DEFINITION, "buckets is %d; it must be at least 1".formatted(buckets));
     }
     if (bucketBy.isEmpty() || !key.containsAll(bucketBy) || !key.containsAll(partitionBy)) {
       throw new KeylakeException(
@@ -275,7 +285,8 @@ public record TableSpec(
               .formatted(versions.name().toLowerCase(Locale.ROOT), ordering));
     }
     if (ordering != null && key.contains(ordering)) {
-      throw new KeylakeException(DEFINITION, "the ordering column '%s' is a key column".formatted(ordering));
+      throw new KeylakeException(
+          DEFINITION, "the ordering column '%s' is a key column".formatted(ordering));
     }
   }
 
@@ -284,11 +295,13 @@ public record TableSpec(
     groups.forEach(
         (name, group) -> {
           if (group.columns().isEmpty()) {
-            throw new KeylakeException(DEFINITION, "the column group '%s' has no column".formatted(name));
+            throw new KeylakeException(
+                DEFINITION, "the column group '%s' has no column".formatted(name));
           }
           for (String column : group.columns()) {
             if (!seen.add(column)) {
-              throw new KeylakeException(DEFINITION, "column '%s' is in two column groups".formatted(column));
+              throw new KeylakeException(
+                  DEFINITION, "column '%s' is in two column groups".formatted(column));
             }
             if (group.columns().size() > 1 && reducers.get(column) == Reducer.LATEST_NOT_NULL) {
               throw new KeylakeException(

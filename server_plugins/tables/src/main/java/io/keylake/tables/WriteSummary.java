@@ -36,6 +36,7 @@ public record WriteSummary(
   static final String WRITER = "keylake.writer";
   static final String WRITE_ID = "keylake.write_id";
   static final String IDEMPOTENCY_KEY = "keylake.idempotency_key";
+
   /** Whether an engine that knows nothing of keylake reads every key once in this snapshot. */
   static final String PLAIN_READS = "keylake.plain_reads";
 

@@ -29,7 +29,10 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** The statements of {@code CALL <catalog>.system}: what the SDK asks a server to do, and anybody else may. */
+/**
+ * The statements of {@code CALL <catalog>.system}: what the SDK asks a server to do, and anybody
+ * else may.
+ */
 public final class KeylakeProcedures {
   private static final StructType COMMIT =
       new StructType()
@@ -65,7 +68,10 @@ public final class KeylakeProcedures {
   private LocalProcedure version() {
     StructType result = new StructType().add("version", DataTypes.StringType);
     return new LocalProcedure(
-        "keylake_version", List.of(), result, arguments -> List.of(LocalProcedure.row(KeylakeVersion.get())));
+        "keylake_version",
+        List.of(),
+        result,
+        arguments -> List.of(LocalProcedure.row(KeylakeVersion.get())));
   }
 
   private LocalProcedure createTable() {
@@ -82,14 +88,17 @@ public final class KeylakeProcedures {
             catalog.create(ident, definition, Map.of());
           } catch (AlreadyExistsException e) {
             throw new KeylakeException(
-                TABLE_EXISTS, "table %s exists already; open it, drop it, or take another name".formatted(quoted(ident)));
+                TABLE_EXISTS,
+                "table %s exists already; open it, drop it, or take another name"
+                    .formatted(quoted(ident)));
           }
           return List.of(LocalProcedure.row(quoted(ident)));
         });
   }
 
   private LocalProcedure tables() {
-    StructType result = new StructType().add("table", DataTypes.StringType).add("versions", DataTypes.StringType);
+    StructType result =
+        new StructType().add("table", DataTypes.StringType).add("versions", DataTypes.StringType);
     return new LocalProcedure(
         "tables",
         List.of(),
@@ -99,7 +108,8 @@ public final class KeylakeProcedures {
           for (TableIdentifier ident : identifiers(Namespace.empty())) {
             Table table = catalog.icebergCatalog().loadTable(ident);
             if (KeyedSchema.isKeyed(table)) {
-              String versions = KeyedSchema.of(table).spec().versions().name().toLowerCase(Locale.ROOT);
+              String versions =
+                  KeyedSchema.of(table).spec().versions().name().toLowerCase(Locale.ROOT);
               rows.add(LocalProcedure.row(quoted(ident), versions));
             }
           }
@@ -148,14 +158,15 @@ public final class KeylakeProcedures {
           String idempotencyKey = arguments.text("idempotency_key");
           Long atMost = arguments.number("at_most");
           return new CommitLog(table, arguments.text("branch"))
-              .entries(
-                  entry ->
-                      (writeId == null || writeId.equals(entry.writeId()))
-                          && (idempotencyKey == null || idempotencyKey.equals(entry.idempotencyKey())),
-                  atMost == null ? Integer.MAX_VALUE : Math.toIntExact(atMost))
-              .stream()
-              .map(KeylakeProcedures::row)
-              .toList();
+                  .entries(
+                      entry ->
+                          (writeId == null || writeId.equals(entry.writeId()))
+                              && (idempotencyKey == null
+                                  || idempotencyKey.equals(entry.idempotencyKey())),
+                      atMost == null ? Integer.MAX_VALUE : Math.toIntExact(atMost))
+                  .stream()
+                  .map(KeylakeProcedures::row)
+                  .toList();
         });
   }
 
@@ -188,12 +199,15 @@ public final class KeylakeProcedures {
   private TableIdentifier identifier(Arguments arguments) {
     List<String> parts = arguments.identifier("table");
     boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
-    return TableIdentifier.of(parts.subList(hasCatalog ? 1 : 0, parts.size()).toArray(String[]::new));
+    return TableIdentifier.of(
+        parts.subList(hasCatalog ? 1 : 0, parts.size()).toArray(String[]::new));
   }
 
   private static String quoted(TableIdentifier ident) {
     return Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
-        .map(part -> part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : "`" + part.replace("`", "``") + "`")
+        .map(
+            part ->
+                part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : "`" + part.replace("`", "``") + "`")
         .collect(Collectors.joining("."));
   }
 }

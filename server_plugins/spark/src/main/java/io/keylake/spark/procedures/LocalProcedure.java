@@ -49,7 +49,10 @@ record LocalProcedure(
       String text = text(name);
       try {
         return CollectionConverters.asJava(
-            SparkSession.active().sessionState().sqlParser().parseMultipartIdentifier(text == null ? "" : text));
+            SparkSession.active()
+                .sessionState()
+                .sqlParser()
+                .parseMultipartIdentifier(text == null ? "" : text));
       } catch (ParseException e) {
         throw new KeylakeException(
             DEFINITION,

@@ -14,7 +14,10 @@ import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types.NestedField;
 
-/** For buckets that are a stored column: turns equalities on the whole of {@code bucket_by} into one on the bucket. */
+/**
+ * For buckets that are a stored column: turns equalities on the whole of {@code bucket_by} into one
+ * on the bucket.
+ */
 final class BucketFilter {
   private BucketFilter() {}
 

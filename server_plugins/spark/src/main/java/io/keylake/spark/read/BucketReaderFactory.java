@@ -14,7 +14,8 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** Reads buckets, columnar only. */
-record BucketReaderFactory(ReadTask task, Broadcast<Table> table) implements PartitionReaderFactory {
+record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
+    implements PartitionReaderFactory {
 
   @Override
   public boolean supportColumnarReads(InputPartition partition) {

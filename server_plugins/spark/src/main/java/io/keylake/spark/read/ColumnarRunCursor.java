@@ -43,7 +43,8 @@ final class ColumnarRunCursor extends RunCursor {
     this.io = io;
     this.files = section.runs().get(run).iterator();
     KeyedSchema schema = task.schema();
-    this.keyPositions = schema.key().stream().mapToInt(field -> columns.position(field.fieldId())).toArray();
+    this.keyPositions =
+        schema.key().stream().mapToInt(field -> columns.position(field.fieldId())).toArray();
     this.keys = new ColumnVector[keyPositions.length];
     this.prefixes = new long[task.batchRows()];
     this.versions = section.readsVersions() ? new Stamps(task.batchRows()) : null;
@@ -87,7 +88,8 @@ final class ColumnarRunCursor extends RunCursor {
         if (!files.hasNext()) {
           return null;
         }
-        reader = new StoredFileReader(io, files.next(), columns, task.keyFilter(), task.batchRows());
+        reader =
+            new StoredFileReader(io, files.next(), columns, task.keyFilter(), task.batchRows());
       }
       ColumnarBatch next = reader.next();
       if (next != null && next.numRows() > 0) {
@@ -119,7 +121,8 @@ final class ColumnarRunCursor extends RunCursor {
     ColumnVector own = ordering == null ? null : column(ordering.fieldId());
     boolean isInt =
         ordering != null
-            && (ordering.type().typeId() == Type.TypeID.INTEGER || ordering.type().typeId() == Type.TypeID.DATE);
+            && (ordering.type().typeId() == Type.TypeID.INTEGER
+                || ordering.type().typeId() == Type.TypeID.DATE);
     for (int row = 0; row < size; row++) {
       if (!stored.isNullAt(row)) {
         versions.set(row, stored.getLong(row));

@@ -15,8 +15,8 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Columns to read from a data file, found there by field id, so that renames cost nothing. The types are those in the
- * file: a uuid is 16 bytes here and becomes text on the way out.
+ * Columns to read from a data file, found there by field id, so that renames cost nothing. The
+ * types are those in the file: a uuid is 16 bytes here and becomes text on the way out.
  *
  * @param ids field ids, in the order of {@code schema}; 0 for the struct of versions
  */
@@ -36,7 +36,10 @@ record FileColumns(List<Integer> ids, StructType schema) implements Serializable
     }
     if (!leaves.isEmpty()) {
       ids.add(0);
-      columns = columns.add(fieldWithId(schema.mergeInfo(), only(schema.mergeInfo().type().asStructType(), leaves)));
+      columns =
+          columns.add(
+              fieldWithId(
+                  schema.mergeInfo(), only(schema.mergeInfo().type().asStructType(), leaves)));
     }
     return new FileColumns(ids, columns);
   }
@@ -82,7 +85,8 @@ record FileColumns(List<Integer> ids, StructType schema) implements Serializable
       }
       case LIST -> DataTypes.createArrayType(stored(type.asListType().elementType()), true);
       case MAP ->
-          DataTypes.createMapType(stored(type.asMapType().keyType()), stored(type.asMapType().valueType()), true);
+          DataTypes.createMapType(
+              stored(type.asMapType().keyType()), stored(type.asMapType().valueType()), true);
       default -> SparkSchemaUtil.convert(type);
     };
   }

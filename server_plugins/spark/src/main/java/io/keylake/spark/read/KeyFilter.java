@@ -17,8 +17,8 @@ import org.apache.spark.sql.sources.Filter;
 import scala.Option;
 
 /**
- * Filters on key columns, for the row groups and pages inside a file. Every version of a row has the same key, so they
- * drop all of them or none.
+ * Filters on key columns, for the row groups and pages inside a file. Every version of a row has
+ * the same key, so they drop all of them or none.
  */
 record KeyFilter(List<Filter> filters, Map<String, Integer> keyIds) implements Serializable {
   private static final int IN_VALUES = 100;
@@ -53,7 +53,9 @@ record KeyFilter(List<Filter> filters, Map<String, Integer> keyIds) implements S
     return all;
   }
 
-  /** A column may have been renamed since the file was written; then its filter is left to the rows. */
+  /**
+   * A column may have been renamed since the file was written; then its filter is left to the rows.
+   */
   private boolean isSameColumn(MessageType file, String name) {
     if (!file.containsField(name)) {
       return false;

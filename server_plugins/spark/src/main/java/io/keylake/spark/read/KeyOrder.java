@@ -15,8 +15,8 @@ import org.apache.spark.unsafe.types.ByteArray;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The order of keys that lie in column vectors: an 8-byte prefix from the first column, and the whole comparison for
- * keys with equal prefixes.
+ * The order of keys that lie in column vectors: an 8-byte prefix from the first column, and the
+ * whole comparison for keys with equal prefixes.
  */
 final class KeyOrder {
   private final Column[] columns;

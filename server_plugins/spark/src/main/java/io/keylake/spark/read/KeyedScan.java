@@ -55,7 +55,13 @@ final class KeyedScan
   private List<BucketPlan> plan;
 
   KeyedScan(
-      SparkSession spark, Table table, KeyedSchema schema, Long snapshotId, StructType wanted, Expression filter, KeyFilter keyFilter) {
+      SparkSession spark,
+      Table table,
+      KeyedSchema schema,
+      Long snapshotId,
+      StructType wanted,
+      Expression filter,
+      KeyFilter keyFilter) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
@@ -88,7 +94,9 @@ final class KeyedScan
           .forEach(column -> values.add(column.fieldId()));
       boolean stamps = has(KeyedSchema.MERGE_INFO);
       MergeRules.Wanted rows = stamps ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.ROWS;
-      plan = new ReadPlanner(table, schema, new ReadPlanner.Wish(snapshotId, filter, values, rows)).plan();
+      plan =
+          new ReadPlanner(table, schema, new ReadPlanner.Wish(snapshotId, filter, values, rows))
+              .plan();
     }
     return plan;
   }
@@ -107,7 +115,9 @@ final class KeyedScan
       } else {
         NestedField stored = schema.table().asStruct().field(field.name());
         OutputColumn.Source source =
-            schema.spec().key().contains(field.name()) ? OutputColumn.Source.KEY : OutputColumn.Source.VALUE;
+            schema.spec().key().contains(field.name())
+                ? OutputColumn.Source.KEY
+                : OutputColumn.Source.VALUE;
         boolean isUuid = stored.type().typeId() == Type.TypeID.UUID;
         output.add(new OutputColumn(source, stored.fieldId(), field.dataType(), isUuid));
       }
@@ -147,7 +157,9 @@ final class KeyedScan
         keys.toArray(org.apache.spark.sql.connector.expressions.Expression[]::new), plan().size());
   }
 
-  /** Rows are in key order; that is of use up to the first key column that the query does not read. */
+  /**
+   * Rows are in key order; that is of use up to the first key column that the query does not read.
+   */
   @Override
   public SortOrder[] outputOrdering() {
     List<SortOrder> order = new ArrayList<>();
@@ -164,7 +176,8 @@ final class KeyedScan
   }
 
   private static SortOrder ascending(String name) {
-    return org.apache.spark.sql.connector.expressions.Expressions.sort(column(name), SortDirection.ASCENDING);
+    return org.apache.spark.sql.connector.expressions.Expressions.sort(
+        column(name), SortDirection.ASCENDING);
   }
 
   private static NamedReference column(String name) {
@@ -205,11 +218,20 @@ final class KeyedScan
 
   @Override
   public String description() {
-    List<SectionPlan> sections = plan().stream().flatMap(bucket -> bucket.sections().stream()).toList();
+    List<SectionPlan> sections =
+        plan().stream().flatMap(bucket -> bucket.sections().stream()).toList();
     long merged = sections.stream().filter(section -> !section.passedThrough()).count();
-    long files = sections.stream().flatMap(section -> section.runs().stream()).mapToLong(List::size).sum();
+    long files =
+        sections.stream().flatMap(section -> section.runs().stream()).mapToLong(List::size).sum();
     return "keylake %s (snapshot %s, buckets read: %d, sections merged: %d, passed through: %d, files: %d, key filter: %s)"
-        .formatted(table.name(), snapshotId, plan().size(), merged, sections.size() - merged, files, filter);
+        .formatted(
+            table.name(),
+            snapshotId,
+            plan().size(),
+            merged,
+            sections.size() - merged,
+            files,
+            filter);
   }
 
   @Override

@@ -26,8 +26,9 @@ import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Collects what a query needs of a keyed table. Filters on key columns choose buckets and files; they, and all others,
- * are still evaluated on the merged rows, because a filter on values before the merge would let an older row win.
+ * Collects what a query needs of a keyed table. Filters on key columns choose buckets and files;
+ * they, and all others, are still evaluated on the merged rows, because a filter on values before
+ * the merge would let an older row win.
  */
 public final class KeyedScanBuilder
     implements ScanBuilder, SupportsPushDownV2Filters, SupportsPushDownRequiredColumns {
@@ -56,7 +57,8 @@ public final class KeyedScanBuilder
     Set<String> keys = schema.key().stream().map(NestedField::name).collect(Collectors.toSet());
     List<Predicate> usable = new ArrayList<>();
     for (Predicate predicate : predicates) {
-      Expression expression = onlyOn(predicate, keys) ? bound(SparkV2Filters.convert(predicate)) : null;
+      Expression expression =
+          onlyOn(predicate, keys) ? bound(SparkV2Filters.convert(predicate)) : null;
       if (expression != null) {
         usable.add(predicate);
         filter = Expressions.and(filter, expression);
@@ -69,7 +71,8 @@ public final class KeyedScanBuilder
   private static boolean onlyOn(Predicate predicate, Set<String> keys) {
     NamedReference[] references = predicate.references();
     return references.length > 0
-        && Arrays.stream(references).allMatch(ref -> ref.fieldNames().length == 1 && keys.contains(ref.fieldNames()[0]));
+        && Arrays.stream(references)
+            .allMatch(ref -> ref.fieldNames().length == 1 && keys.contains(ref.fieldNames()[0]));
   }
 
   /** The expression, if the table's schema can evaluate it. */
@@ -96,7 +99,14 @@ public final class KeyedScanBuilder
 
   @Override
   public Scan build() {
-    return new KeyedScan(spark, table, schema, snapshotId, wanted, fileFilter(), KeyFilter.of(filters(), schema.key()));
+    return new KeyedScan(
+        spark,
+        table,
+        schema,
+        snapshotId,
+        wanted,
+        fileFilter(),
+        KeyFilter.of(filters(), schema.key()));
   }
 
   private List<Filter> filters() {
@@ -107,10 +117,14 @@ public final class KeyedScanBuilder
     return filters;
   }
 
-  /** Iceberg's statistics of uuids are not in one order everywhere, so ranges of them choose no files. */
+  /**
+   * Iceberg's statistics of uuids are not in one order everywhere, so ranges of them choose no
+   * files.
+   */
   private Expression fileFilter() {
     Expression buckets = BucketFilter.of(schema, filter);
-    boolean hasUuid = schema.key().stream().anyMatch(field -> field.type().typeId() == Type.TypeID.UUID);
+    boolean hasUuid =
+        schema.key().stream().anyMatch(field -> field.type().typeId() == Type.TypeID.UUID);
     return hasUuid ? buckets : Expressions.and(filter, buckets);
   }
 }

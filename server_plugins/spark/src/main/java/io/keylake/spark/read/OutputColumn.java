@@ -10,7 +10,8 @@ import org.apache.spark.sql.types.DataType;
  * @param type as Spark sees it
  * @param isUuid stored as 16 bytes, shown as text
  */
-record OutputColumn(Source source, int fieldId, DataType type, boolean isUuid) implements Serializable {
+record OutputColumn(Source source, int fieldId, DataType type, boolean isUuid)
+    implements Serializable {
   enum Source {
     KEY,
     VALUE,

@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column of merged rows that copies nothing: row i is looked up at the place that was decided for it, in the batch
- * of the run that won. The batches stay in place until the next {@link Decisions}.
+ * A column of merged rows that copies nothing: row i is looked up at the place that was decided for
+ * it, in the batch of the run that won. The batches stay in place until the next {@link Decisions}.
  */
 final class PickedVector extends ReadOnlyVector {
   private final ColumnVector[] sources;

@@ -7,14 +7,17 @@ import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A column vector that owns no memory. What a subclass does not override, its type does not have. */
+/**
+ * A column vector that owns no memory. What a subclass does not override, its type does not have.
+ */
 abstract class ReadOnlyVector extends ColumnVector {
   ReadOnlyVector(DataType type) {
     super(type);
   }
 
   private UnsupportedOperationException notOfThisType() {
-    return new UnsupportedOperationException("a vector of type " + type.simpleString() + " has no such values");
+    return new UnsupportedOperationException(
+        "a vector of type " + type.simpleString() + " has no such values");
   }
 
   @Override

@@ -16,7 +16,8 @@ import org.apache.spark.sql.types.DataType;
  *
  * @param batchRows rows in a batch read from a file, and at most in a batch handed out
  */
-record ReadTask(KeyedSchema schema, List<OutputColumn> output, KeyFilter keyFilter, int batchRows) implements Serializable {
+record ReadTask(KeyedSchema schema, List<OutputColumn> output, KeyFilter keyFilter, int batchRows)
+    implements Serializable {
 
   /** The columns to open in the files of one run of a section. */
   FileColumns columns(SectionPlan section, int run) {
@@ -59,7 +60,9 @@ record ReadTask(KeyedSchema schema, List<OutputColumn> output, KeyFilter keyFilt
 
   private Set<Integer> outputIds(OutputColumn.Source source) {
     Set<Integer> ids = new HashSet<>();
-    output.stream().filter(column -> column.source() == source).forEach(column -> ids.add(column.fieldId()));
+    output.stream()
+        .filter(column -> column.source() == source)
+        .forEach(column -> ids.add(column.fieldId()));
     return ids;
   }
 

@@ -19,7 +19,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** The merged rows of one section, in key order, batch by batch. A batch is valid until the next one. */
+/**
+ * The merged rows of one section, in key order, batch by batch. A batch is valid until the next
+ * one.
+ */
 abstract class SectionReader implements Closeable {
   final ReadTask task;
   final SectionPlan section;
@@ -31,7 +34,8 @@ abstract class SectionReader implements Closeable {
     this.bucket = (Integer) partition.get(partition.size() - 1);
   }
 
-  static SectionReader open(ReadTask task, SectionPlan section, List<Serializable> partition, FileIO io) {
+  static SectionReader open(
+      ReadTask task, SectionPlan section, List<Serializable> partition, FileIO io) {
     return section.passedThrough()
         ? new PassedThrough(task, section, partition, io)
         : new Merged(task, section, partition, io);
@@ -85,7 +89,8 @@ abstract class SectionReader implements Closeable {
           if (!files.hasNext()) {
             return null;
           }
-          reader = new StoredFileReader(io, files.next(), columns, task.keyFilter(), task.batchRows());
+          reader =
+              new StoredFileReader(io, files.next(), columns, task.keyFilter(), task.batchRows());
         }
         ColumnarBatch batch = reader.next();
         if (batch != null) {
@@ -175,7 +180,8 @@ abstract class SectionReader implements Closeable {
       KeyedSchema schema = task.schema();
       List<ColumnVector> leaves = new ArrayList<>();
       for (NestedField leaf : schema.leaves().fields()) {
-        leaves.add(StampVector.lag(decisions.columns(classOfLeaf(leaf.fieldId())), decisions.versions()));
+        leaves.add(
+            StampVector.lag(decisions.columns(classOfLeaf(leaf.fieldId())), decisions.versions()));
       }
       StructType type = MergeInfoType.of(schema);
       StructType columns = (StructType) type.apply(KeyedSchema.COLUMNS).dataType();

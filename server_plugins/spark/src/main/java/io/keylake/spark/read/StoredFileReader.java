@@ -25,9 +25,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Option;
 
 /**
- * Batches of one data file, by Spark's own vectorised reader: it reads struct leaves, lists and maps as columns, which
- * Iceberg's does not. Bytes come through Iceberg's FileIO, from wherever the table lies. A batch is valid until the
- * next one is asked for.
+ * Batches of one data file, by Spark's own vectorised reader: it reads struct leaves, lists and
+ * maps as columns, which Iceberg's does not. Bytes come through Iceberg's FileIO, from wherever the
+ * table lies. A batch is valid until the next one is asked for.
  */
 final class StoredFileReader implements Closeable {
   private final VectorizedParquetRecordReader reader;
@@ -35,17 +35,22 @@ final class StoredFileReader implements Closeable {
   /**
    * @param keyFilter row groups and pages without a wanted key are skipped
    */
-  StoredFileReader(FileIO io, StoredFile file, FileColumns columns, KeyFilter keyFilter, int batchRows)
+  StoredFileReader(
+      FileIO io, StoredFile file, FileColumns columns, KeyFilter keyFilter, int batchRows)
       throws IOException {
     Configuration conf = configuration(columns);
-    IcebergInput input = new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes());
+    IcebergInput input =
+        new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes());
     SeekableInputStream stream = input.newStream();
-    reader = new VectorizedParquetRecordReader(null, "CORRECTED", "UTC", "CORRECTED", "UTC", false, batchRows);
+    reader =
+        new VectorizedParquetRecordReader(
+            null, "CORRECTED", "UTC", "CORRECTED", "UTC", false, batchRows);
     try {
       // The reader takes the stream, but wants to be told of a Hadoop file it comes from.
       Path name = new Path("file:///" + file.location().hashCode());
       ParquetMetadata footer =
-          ParquetFileReader.readFooter(input, HadoopReadOptions.builder(conf, name).build(), stream);
+          ParquetFileReader.readFooter(
+              input, HadoopReadOptions.builder(conf, name).build(), stream);
       FilterPredicate predicate = keyFilter.on(footer.getFileMetaData().getSchema());
       if (predicate != null) {
         ParquetInputFormat.setFilterPredicate(conf, predicate);

@@ -34,12 +34,15 @@ final class BucketExpression {
       function = new StoredBucket(schema);
     } else {
       StructType inputs =
-          new StructType().add("buckets", DataTypes.IntegerType).add("key", bucketBy.get(0).dataType());
+          new StructType()
+              .add("buckets", DataTypes.IntegerType)
+              .add("key", bucketBy.get(0).dataType());
       function = (ScalarFunction<?>) new BucketFunction().bind(inputs);
       arguments.add(Literal.create(schema.spec().buckets(), DataTypes.IntegerType));
     }
     arguments.addAll(bucketBy);
-    return V2ExpressionUtils.resolveScalarFunction(function, CollectionConverters.asScala(arguments).toSeq());
+    return V2ExpressionUtils.resolveScalarFunction(
+        function, CollectionConverters.asScala(arguments).toSeq());
   }
 
   /** The hash over the whole of {@code bucket_by}. */

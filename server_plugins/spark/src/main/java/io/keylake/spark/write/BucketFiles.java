@@ -28,7 +28,10 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** The data files of one task. Rows come in (partition, bucket, key) order, so one file is open at a time. */
+/**
+ * The data files of one task. Rows come in (partition, bucket, key) order, so one file is open at a
+ * time.
+ */
 final class BucketFiles implements Closeable {
   private static final int ROWS_BETWEEN_LENGTH_CHECKS = 1000;
 
@@ -45,17 +48,23 @@ final class BucketFiles implements Closeable {
   private long rows;
 
   BucketFiles(
-      Table table, KeyedSchema schema, WriteLayout layout, OutputFileFactory places, long targetFileSize) {
+      Table table,
+      KeyedSchema schema,
+      WriteLayout layout,
+      OutputFileFactory places,
+      long targetFileSize) {
     this.table = table;
     this.layout = layout;
     this.storedType = layout.storedAsSpark();
     this.places = places;
     this.targetFileSize = targetFileSize;
     Map<String, String> properties = new HashMap<>(table.properties());
-    // Planning lives from these statistics, so they are exact whatever the table's metrics defaults are.
+    // Planning lives from these statistics, so they are exact whatever the table's metrics defaults
+    // are.
     schema
         .exactStatistics()
-        .forEach(name -> properties.put(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX + name, "full"));
+        .forEach(
+            name -> properties.put(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX + name, "full"));
     this.order = KeyedSchema.keyOrder(table, schema.key());
     this.metrics = MetricsConfig.from(properties, table.schema(), order);
   }
@@ -86,7 +95,9 @@ final class BucketFiles implements Closeable {
     if (partition == null || !isIn(partition, source)) {
       finishFile();
       partition = partitionOf(source);
-    } else if (rows % ROWS_BETWEEN_LENGTH_CHECKS == 0 && writer != null && writer.length() >= targetFileSize) {
+    } else if (rows % ROWS_BETWEEN_LENGTH_CHECKS == 0
+        && writer != null
+        && writer.length() >= targetFileSize) {
       finishFile();
     }
     if (writer == null) {
@@ -132,7 +143,8 @@ final class BucketFiles implements Closeable {
 
   private DataWriter<InternalRow> open() throws IOException {
     EncryptedOutputFile file = places.newOutputFile(table.spec(), partition);
-    return FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(FileFormat.PARQUET, InternalRow.class, file)
+    return FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
+            FileFormat.PARQUET, InternalRow.class, file)
         .setAll(table.properties())
         .metricsConfig(metrics)
         .schema(layout.stored())

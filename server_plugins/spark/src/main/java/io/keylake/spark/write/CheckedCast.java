@@ -31,8 +31,9 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Brings a column of a frame to the table's type without ever changing a value. Numbers are cast there and back, and a
- * value that does not come back the same is an error that shows it; between other types nothing is converted.
+ * Brings a column of a frame to the table's type without ever changing a value. Numbers are cast
+ * there and back, and a value that does not come back the same is an error that shows it; between
+ * other types nothing is converted.
  */
 final class CheckedCast {
   private CheckedCast() {}
@@ -69,7 +70,9 @@ final class CheckedCast {
                     List.<Expression>of(
                         Literal.create(
                             KeylakeException.line(
-                                BAD_ROWS, "column '%s' is %s and cannot hold the %s value ".formatted(column, target.sql(), value.dataType().sql())),
+                                BAD_ROWS,
+                                "column '%s' is %s and cannot hold the %s value "
+                                    .formatted(column, target.sql(), value.dataType().sql())),
                             DataTypes.StringType),
                         cast(value, DataTypes.StringType),
                         Literal.create(
@@ -78,11 +81,13 @@ final class CheckedCast {
     Expression parameters =
         new CreateMap(
             CollectionConverters.asScala(
-                    List.<Expression>of(Literal.create("errorMessage", DataTypes.StringType), sentence))
+                    List.<Expression>of(
+                        Literal.create("errorMessage", DataTypes.StringType), sentence))
                 .toSeq(),
             false);
     Expression refusal =
-        new RaiseError(Literal.create("USER_RAISED_EXCEPTION", DataTypes.StringType), parameters, target);
+        new RaiseError(
+            Literal.create("USER_RAISED_EXCEPTION", DataTypes.StringType), parameters, target);
     return new If(new EqualNullSafe(back, value), there, refusal);
   }
 
@@ -98,7 +103,8 @@ final class CheckedCast {
     }
     if (target instanceof DecimalType decimal) {
       if (given instanceof DecimalType from) {
-        return decimal.scale() >= from.scale() && decimal.precision() - decimal.scale() >= from.precision() - from.scale();
+        return decimal.scale() >= from.scale()
+            && decimal.precision() - decimal.scale() >= from.precision() - from.scale();
       }
       return bits > 0 && decimal.precision() - decimal.scale() >= digits(bits);
     }
@@ -133,14 +139,17 @@ final class CheckedCast {
   private static boolean nestedWidens(DataType given, DataType target) {
     if (DataType.equalsIgnoreNullability(given, target)
         || given instanceof NullType
-        || (given instanceof NumericType && target instanceof NumericType && widens(given, target))) {
+        || (given instanceof NumericType
+            && target instanceof NumericType
+            && widens(given, target))) {
       return true;
     }
     if (given instanceof ArrayType from && target instanceof ArrayType to) {
       return nestedWidens(from.elementType(), to.elementType());
     }
     if (given instanceof MapType from && target instanceof MapType to) {
-      return nestedWidens(from.keyType(), to.keyType()) && nestedWidens(from.valueType(), to.valueType());
+      return nestedWidens(from.keyType(), to.keyType())
+          && nestedWidens(from.valueType(), to.valueType());
     }
     if (given instanceof StructType from && target instanceof StructType to) {
       return structWidens(from.fields(), to.fields());
@@ -153,7 +162,8 @@ final class CheckedCast {
       return false;
     }
     for (int i = 0; i < from.length; i++) {
-      if (!from[i].name().equals(to[i].name()) || !nestedWidens(from[i].dataType(), to[i].dataType())) {
+      if (!from[i].name().equals(to[i].name())
+          || !nestedWidens(from[i].dataType(), to[i].dataType())) {
         return false;
       }
     }

@@ -1,7 +1,8 @@
 package io.keylake.spark.write;
 
 /**
- * Columns that travel with the rows to the writer and are not stored. Their names begin as no user's column may.
+ * Columns that travel with the rows to the writer and are not stored. Their names begin as no
+ * user's column may.
  */
 final class HelperColumn {
   static final String VERSION = "_merge_info:version";

@@ -17,14 +17,16 @@ import org.apache.spark.unsafe.types.ByteArray;
  * Turns the sorted rows of one task into files. Rows come by (bucket, key, version, row order):
  *
  * <ol>
- *   <li>A row with a new key ends the key before it: its rows have been folded into one, which is stored.
- *   <li>Rows of one key and one version are folded in row order; where the write has none, in the order of their bytes,
- *       so that the choice does not depend on how the rows arrived.
+ *   <li>A row with a new key ends the key before it: its rows have been folded into one, which is
+ *       stored.
+ *   <li>Rows of one key and one version are folded in row order; where the write has none, in the
+ *       order of their bytes, so that the choice does not depend on how the rows arrived.
  * </ol>
  */
 final class KeyedDataWriter implements DataWriter<InternalRow> {
   /** What one task has written. */
-  record Written(DataFile[] files, long rows, long minVersion, long maxVersion) implements WriterCommitMessage {}
+  record Written(DataFile[] files, long rows, long minVersion, long maxVersion)
+      implements WriterCommitMessage {}
 
   private final WriteLayout layout;
   private final WriteOptions.Verb verb;
@@ -42,7 +44,11 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   private long maxVersion = Long.MIN_VALUE;
 
   KeyedDataWriter(
-      KeyedSchema schema, WriteLayout layout, WriteOptions.Verb verb, RowVersions versions, BucketFiles files) {
+      KeyedSchema schema,
+      WriteLayout layout,
+      WriteOptions.Verb verb,
+      RowVersions versions,
+      BucketFiles files) {
     this.layout = layout;
     this.verb = verb;
     this.versions = versions;
@@ -145,8 +151,12 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       key = layout.key().toArray(Column[]::new);
       values = layout.values().toArray(Column[]::new);
       List<String> names = layout.stored().columns().stream().map(field -> field.name()).toList();
-      keyPlaces = layout.key().stream().mapToInt(column -> names.indexOf(column.field().name())).toArray();
-      valuePlaces = layout.values().stream().mapToInt(column -> names.indexOf(column.field().name())).toArray();
+      keyPlaces =
+          layout.key().stream().mapToInt(column -> names.indexOf(column.field().name())).toArray();
+      valuePlaces =
+          layout.values().stream()
+              .mapToInt(column -> names.indexOf(column.field().name()))
+              .toArray();
       bucket = layout.bucket();
       bucketPlace = names.indexOf(KeyedSchema.BUCKET);
       ordering = layout.ordering(schema);
@@ -168,7 +178,8 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       long version = fold.version();
       for (int i = 0; i < values.length; i++) {
         InternalRow winner = fold.winner(i);
-        row[valuePlaces[i]] = winner == null ? null : winner.get(values[i].position(), values[i].type());
+        row[valuePlaces[i]] =
+            winner == null ? null : winner.get(values[i].position(), values[i].type());
         lags[values[i].leaf()] = winner == null ? null : (Object) (version - fold.at(i));
       }
       info[VERSION] = isOrderingValue(fold, version) ? null : (Object) version;

@@ -37,7 +37,10 @@ import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** One write: rows go to their bucket's task, are sorted there by key and version, reduced, and appended. */
+/**
+ * One write: rows go to their bucket's task, are sorted there by key and version, reduced, and
+ * appended.
+ */
 final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private final SparkSession spark;
   private final Table table;
@@ -74,7 +77,8 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   public Distribution requiredDistribution() {
     List<String> columns = new ArrayList<>(schema.spec().partitionBy());
     columns.add(KeyedSchema.BUCKET);
-    return Distributions.clustered(columns.stream().map(KeyedWrite::column).toArray(NamedReference[]::new));
+    return Distributions.clustered(
+        columns.stream().map(KeyedWrite::column).toArray(NamedReference[]::new));
   }
 
   @Override
@@ -106,7 +110,9 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo physical) {
     table.refresh();
     Long fixedVersion =
-        schema.spec().versions() == Versions.COMMIT ? Long.valueOf(log.nextVersion()) : options.versionValue();
+        schema.spec().versions() == Versions.COMMIT
+            ? Long.valueOf(log.nextVersion())
+            : options.versionValue();
     long targetFileSize =
         options.targetFileSize() != null
             ? options.targetFileSize()
@@ -115,8 +121,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
                 TableProperties.WRITE_TARGET_FILE_SIZE_BYTES,
                 TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT);
     Broadcast<Table> copy =
-        JavaSparkContext.fromSparkContext(spark.sparkContext()).broadcast(SerializableTable.copyOf(table));
-    return new WriterFactory(copy, schema, layout, options.verb(), fixedVersion, targetFileSize, info.queryId());
+        JavaSparkContext.fromSparkContext(spark.sparkContext())
+            .broadcast(SerializableTable.copyOf(table));
+    return new WriterFactory(
+        copy, schema, layout, options.verb(), fixedVersion, targetFileSize, info.queryId());
   }
 
   private record WriterFactory(
@@ -137,7 +145,8 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
               .operationId(queryId)
               .build();
       BucketFiles files = new BucketFiles(own, schema, layout, places, targetFileSize);
-      return new KeyedDataWriter(schema, layout, verb, new RowVersions(layout, fixedVersion), files);
+      return new KeyedDataWriter(
+          schema, layout, verb, new RowVersions(layout, fixedVersion), files);
     }
   }
 

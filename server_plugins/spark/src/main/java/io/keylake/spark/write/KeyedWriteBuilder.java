@@ -46,7 +46,8 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
       Expression expression = SparkV2Filters.convert(predicate);
       boolean isOnPartition =
           Arrays.stream(predicate.references())
-              .allMatch(ref -> schema.spec().partitionBy().contains(String.join(".", ref.fieldNames())));
+              .allMatch(
+                  ref -> schema.spec().partitionBy().contains(String.join(".", ref.fieldNames())));
       if (expression == null || !isOnPartition) {
         throw new KeylakeException(
             UNSUPPORTED,
@@ -66,9 +67,11 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
 
   @Override
   public Write build() {
-    WriteOptions.Verb unlessSaid = replaces == null ? WriteOptions.Verb.UPDATE : WriteOptions.Verb.OVERWRITE;
+    WriteOptions.Verb unlessSaid =
+        replaces == null ? WriteOptions.Verb.UPDATE : WriteOptions.Verb.OVERWRITE;
     WriteOptions options =
-        WriteOptions.of(info.options().asCaseSensitiveMap(), unlessSaid).versionedBy(schema.spec().ordering());
+        WriteOptions.of(info.options().asCaseSensitiveMap(), unlessSaid)
+            .versionedBy(schema.spec().ordering());
     return new KeyedWrite(spark, table, branch, schema, info, options, replaces);
   }
 }

@@ -37,11 +37,12 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Prepares the rows of every write to a keyed table, wherever it comes from: SQL, a DataFrame or the SDK.
+ * Prepares the rows of every write to a keyed table, wherever it comes from: SQL, a DataFrame or
+ * the SDK.
  *
  * <ol>
- *   <li>Columns are matched with the table's; those the frame lacks stay absent, so that an INSERT of some columns is a
- *       partial update.
+ *   <li>Columns are matched with the table's; those the frame lacks stay absent, so that an INSERT
+ *       of some columns is a partial update.
  *   <li>Values are brought to the table's types, or refused where that would change them.
  *   <li>The bucket is computed and what options name travels along, for the writer.
  * </ol>
@@ -78,7 +79,10 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
   }
 
   private static KeyedTable keyedTable(Object plan) {
-    return plan instanceof DataSourceV2Relation relation && relation.table() instanceof KeyedTable table ? table : null;
+    return plan instanceof DataSourceV2Relation relation
+            && relation.table() instanceof KeyedTable table
+        ? table
+        : null;
   }
 
   private static LogicalPlan prepare(V2WriteCommand write) {
@@ -88,7 +92,8 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     }
     if (write instanceof OverwritePartitionsDynamic) {
       throw new KeylakeException(
-          UNSUPPORTED, "dynamic overwrite of a keyed table is not supported; state the partition to overwrite");
+          UNSUPPORTED,
+          "dynamic overwrite of a keyed table is not supported; state the partition to overwrite");
     }
     DataSourceV2Relation relation = (DataSourceV2Relation) write.table();
     Map<String, String> given = new HashMap<>(relation.options().asCaseSensitiveMap());
@@ -105,31 +110,42 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
             relation.identifier(),
             relation.options(),
             relation.timeTravelSpec());
-    return (LogicalPlan) write.withNewTable(target).withNewQuery(new Project(columns, write.query()));
+    return (LogicalPlan)
+        write.withNewTable(target).withNewQuery(new Project(columns, write.query()));
   }
 
   private static scala.collection.immutable.Map<String, String> writeOptions(V2WriteCommand write) {
     if (write instanceof AppendData append) {
       return append.writeOptions();
     }
-    return write instanceof OverwriteByExpression overwrite ? overwrite.writeOptions() : Map$.MODULE$.empty();
+    return write instanceof OverwriteByExpression overwrite
+        ? overwrite.writeOptions()
+        : Map$.MODULE$.empty();
   }
 
   static WriteOptions.Verb unlessSaid(V2WriteCommand write) {
-    return write instanceof OverwriteByExpression ? WriteOptions.Verb.OVERWRITE : WriteOptions.Verb.UPDATE;
+    return write instanceof OverwriteByExpression
+        ? WriteOptions.Verb.OVERWRITE
+        : WriteOptions.Verb.UPDATE;
   }
 
-  private static Seq<NamedExpression> columns(V2WriteCommand write, KeyedSchema schema, WriteOptions options) {
+  private static Seq<NamedExpression> columns(
+      V2WriteCommand write, KeyedSchema schema, WriteOptions options) {
     List<Attribute> frame = CollectionConverters.asJava(write.query().output());
-    List<String> names = write.isByName() ? frame.stream().map(Attribute::name).toList() : byPosition(frame, schema);
+    List<String> names =
+        write.isByName() ? frame.stream().map(Attribute::name).toList() : byPosition(frame, schema);
     boolean caseSensitive = org.apache.spark.sql.internal.SQLConf.get().caseSensitiveAnalysis();
     WriteShape shape = WriteShape.of(names, schema, options, caseSensitive);
     Map<String, Expression> values = new HashMap<>();
-    shape.columns().forEach((position, field) -> values.put(field.name(), value(frame.get(position), field)));
+    shape
+        .columns()
+        .forEach((position, field) -> values.put(field.name(), value(frame.get(position), field)));
     List<NamedExpression> columns = new ArrayList<>();
     schema.key().forEach(field -> columns.add(alias(values.get(field.name()), field.name())));
     for (NestedField field : schema.values()) {
-      boolean onlyHelps = options.verb() == WriteOptions.Verb.DELETE && !field.name().equals(schema.spec().ordering());
+      boolean onlyHelps =
+          options.verb() == WriteOptions.Verb.DELETE
+              && !field.name().equals(schema.spec().ordering());
       if (values.containsKey(field.name()) && !onlyHelps) {
         columns.add(alias(values.get(field.name()), field.name()));
       }
@@ -152,13 +168,17 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
       throw new KeylakeException(
           SCHEMA_MISMATCH,
           "the INSERT has %d columns and the table has %d; to write some of them, name them: INSERT INTO t (%s) ..."
-              .formatted(frame.size(), names.size(), String.join(", ", schema.spec().key()) + ", ..."));
+              .formatted(
+                  frame.size(), names.size(), String.join(", ", schema.spec().key()) + ", ..."));
     }
     return names;
   }
 
   private static void addHelpers(
-      List<NamedExpression> columns, List<Attribute> frame, WriteShape shape, WriteOptions options) {
+      List<NamedExpression> columns,
+      List<Attribute> frame,
+      WriteShape shape,
+      WriteOptions options) {
     if (options.version() != null) {
       columns.add(alias(version(helper(frame, shape, options.version())), HelperColumn.VERSION));
     }
@@ -166,10 +186,13 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
         .versionOf()
         .forEach(
             (column, source) ->
-                columns.add(alias(version(helper(frame, shape, source)), HelperColumn.VERSION_OF + column)));
+                columns.add(
+                    alias(
+                        version(helper(frame, shape, source)), HelperColumn.VERSION_OF + column)));
     if (options.columnsFrom() != null) {
       Expression list = helper(frame, shape, options.columnsFrom());
-      if (!(list.dataType() instanceof ArrayType array && array.elementType() instanceof StringType)) {
+      if (!(list.dataType() instanceof ArrayType array
+          && array.elementType() instanceof StringType)) {
         throw new KeylakeException(
             SCHEMA_MISMATCH,
             "columns_from names column '%s' of type %s; it must be an array of strings"
@@ -181,13 +204,18 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
       Expression op = helper(frame, shape, options.op());
       if (!(op.dataType() instanceof StringType)) {
         throw new KeylakeException(
-            SCHEMA_MISMATCH, "op names column '%s' of type %s; it must be a string".formatted(options.op(), op.dataType().sql()));
+            SCHEMA_MISMATCH,
+            "op names column '%s' of type %s; it must be a string"
+                .formatted(options.op(), op.dataType().sql()));
       }
       columns.add(alias(op, HelperColumn.OP));
     }
     if (options.rowOrder() != null) {
       columns.add(
-          alias(CheckedCast.of(helper(frame, shape, options.rowOrder()), options.rowOrder(), DataTypes.LongType), HelperColumn.ROW_ORDER));
+          alias(
+              CheckedCast.of(
+                  helper(frame, shape, options.rowOrder()), options.rowOrder(), DataTypes.LongType),
+              HelperColumn.ROW_ORDER));
     }
   }
 
@@ -209,7 +237,8 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     if (!isTime && !isWhole) {
       throw new KeylakeException(
           SCHEMA_MISMATCH,
-          "the version is of type %s; a version is a whole number, a date or a timestamp".formatted(type.sql()));
+          "the version is of type %s; a version is a whole number, a date or a timestamp"
+              .formatted(type.sql()));
     }
     return isWhole ? CheckedCast.of(value, "version", DataTypes.LongType) : value;
   }

@@ -103,11 +103,15 @@ final class RowCheck {
       default ->
           throw new KeylakeException(
               BAD_ROWS,
-              "the operation is '%s' in the row with key %s; it is one of I, U, D, c, r, u, d".formatted(op, keyOf(row)));
+              "the operation is '%s' in the row with key %s; it is one of I, U, D, c, r, u, d"
+                  .formatted(op, keyOf(row)));
     };
   }
 
-  /** The columns that {@code columns_from} names in this row; the array is used again for the next row. */
+  /**
+   * The columns that {@code columns_from} names in this row; the array is used again for the next
+   * row.
+   */
   boolean[] carried(InternalRow row) {
     if (row.isNullAt(layout.columnsFrom())) {
       throw badList(row, "null");
@@ -124,7 +128,9 @@ final class RowCheck {
         throw badList(row, "a list with an empty name");
       }
       if (value == null) {
-        throw badList(row, "a list with '" + name + "', which is not a value column of the frame and the table");
+        throw badList(
+            row,
+            "a list with '" + name + "', which is not a value column of the frame and the table");
       }
       if (carried[value]) {
         throw badList(row, "a list with '" + name + "' twice");
@@ -138,7 +144,8 @@ final class RowCheck {
 
   /** A row that is versioned by its ordering column carries it, named or not. */
   private void carryOrdering() {
-    Integer ordering = spec.ordering() == null ? null : valuesByName.get(UTF8String.fromString(spec.ordering()));
+    Integer ordering =
+        spec.ordering() == null ? null : valuesByName.get(UTF8String.fromString(spec.ordering()));
     if (ordering != null) {
       carried[ordering] = true;
     }
@@ -152,7 +159,11 @@ final class RowCheck {
               .filter(value -> value != null && carried[value])
               .count();
       if (named > 0 && named < group.getValue().columns().size()) {
-        throw badList(row, "a list with a part of the column group '" + group.getKey() + "', which is written whole");
+        throw badList(
+            row,
+            "a list with a part of the column group '"
+                + group.getKey()
+                + "', which is written whole");
       }
     }
   }
@@ -167,7 +178,8 @@ final class RowCheck {
   private String keyOf(InternalRow row) {
     List<String> parts = new ArrayList<>();
     for (Column column : layout.key()) {
-      Object value = row.isNullAt(column.position()) ? null : row.get(column.position(), column.type());
+      Object value =
+          row.isNullAt(column.position()) ? null : row.get(column.position(), column.type());
       parts.add(column.field().name() + "=" + value);
     }
     return String.join(", ", parts);

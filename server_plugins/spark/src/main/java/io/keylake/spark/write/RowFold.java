@@ -5,8 +5,9 @@ import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
- * Reduces the rows of one key of one write to the one that is stored, by the merge law. Rows come in (version, row)
- * order, so a later row wins at equal versions; columns with versions of their own are compared one by one.
+ * Reduces the rows of one key of one write to the one that is stored, by the merge law. Rows come
+ * in (version, row) order, so a later row wins at equal versions; columns with versions of their
+ * own are compared one by one.
  */
 final class RowFold {
   private final Column[] values;
@@ -39,10 +40,14 @@ final class RowFold {
     long newest = version;
     for (int i = 0; i < values.length; i++) {
       Column column = values[i];
-      if ((carried != null && !carried[i]) || (column.skipsNulls() && row.isNullAt(column.position()))) {
+      if ((carried != null && !carried[i])
+          || (column.skipsNulls() && row.isNullAt(column.position()))) {
         continue;
       }
-      long own = column.versionedBy() == null ? version : RowVersions.read(row, column.versionedBy(), column);
+      long own =
+          column.versionedBy() == null
+              ? version
+              : RowVersions.read(row, column.versionedBy(), column);
       newest = Math.max(newest, own);
       boolean removed = isDeleted && own < deletedAt;
       if (!removed && (winners[i] == null || own >= at[i])) {

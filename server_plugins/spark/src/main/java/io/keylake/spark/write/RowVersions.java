@@ -44,9 +44,12 @@ final class RowVersions {
    */
   static long read(InternalRow row, Column source, Column of) {
     if (row.isNullAt(source.position())) {
-      String what = of == null ? "the version of a row" : "the version of column '" + of.field().name() + "'";
+      String what =
+          of == null ? "the version of a row" : "the version of column '" + of.field().name() + "'";
       throw new KeylakeException(VERSION_MISSING, what + " is null; every written row needs one");
     }
-    return WriteLayout.isInt(source.type()) ? row.getInt(source.position()) : row.getLong(source.position());
+    return WriteLayout.isInt(source.type())
+        ? row.getInt(source.position())
+        : row.getLong(source.position());
   }
 }

@@ -25,7 +25,8 @@ import org.apache.spark.sql.types.StructType;
  * @param op position of the operation, or -1
  * @param rowOrder position of the tie break, or -1
  * @param leaves number of version leaves
- * @param stored the columns of the files: what the rows carry, the bucket if it is stored, and the versions
+ * @param stored the columns of the files: what the rows carry, the bucket if it is stored, and the
+ *     versions
  */
 record WriteLayout(
     List<Column> key,
@@ -49,7 +50,12 @@ record WriteLayout(
    * @param skipsNulls a null is as good as absent
    */
   record Column(
-      int position, DataType type, NestedField field, int leaf, Column versionedBy, boolean skipsNulls)
+      int position,
+      DataType type,
+      NestedField field,
+      int leaf,
+      Column versionedBy,
+      boolean skipsNulls)
       implements Serializable {}
 
   static WriteLayout of(StructType rows, KeyedSchema schema, WriteOptions options) {
@@ -60,11 +66,14 @@ record WriteLayout(
     List<NestedField> leaves = schema.leaves().fields();
     for (NestedField field : schema.values()) {
       if (names.contains(field.name())) {
-        values.add(column(rows, names, field.name(), field, leaves.indexOf(schema.leafOf(field)), schema));
+        values.add(
+            column(rows, names, field.name(), field, leaves.indexOf(schema.leafOf(field)), schema));
       }
     }
     List<Column> partitionBy =
-        key.stream().filter(column -> schema.spec().partitionBy().contains(column.field().name())).toList();
+        key.stream()
+            .filter(column -> schema.spec().partitionBy().contains(column.field().name()))
+            .toList();
     Column version = null;
     if (names.contains(HelperColumn.VERSION)) {
       version = helper(rows, names, HelperColumn.VERSION);
@@ -85,7 +94,12 @@ record WriteLayout(
   }
 
   private static Column column(
-      StructType rows, List<String> names, String name, NestedField field, int leaf, KeyedSchema schema) {
+      StructType rows,
+      List<String> names,
+      String name,
+      NestedField field,
+      int leaf,
+      KeyedSchema schema) {
     int position = names.indexOf(name);
     String versionOf = HelperColumn.VERSION_OF + name;
     return new Column(
@@ -116,7 +130,10 @@ record WriteLayout(
     return SparkSchemaUtil.convert(stored);
   }
 
-  /** The value column of the stored rows that is the ordering column, or -1: an index into {@code values}. */
+  /**
+   * The value column of the stored rows that is the ordering column, or -1: an index into {@code
+   * values}.
+   */
   int ordering(KeyedSchema schema) {
     for (int i = 0; i < values.size(); i++) {
       if (values.get(i).field().name().equals(schema.spec().ordering())) {

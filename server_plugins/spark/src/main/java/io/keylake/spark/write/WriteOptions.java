@@ -11,7 +11,8 @@ import java.util.TreeMap;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * What a writer says beside its rows. The names of options are the words of the Python verbs' parameters.
+ * What a writer says beside its rows. The names of options are the words of the Python verbs'
+ * parameters.
  *
  * @param version the column that holds the version of a row, or null
  * @param versionValue the version of every row, or null
@@ -72,7 +73,10 @@ record WriteOptions(
         number(options, "target-file-size-bytes"));
   }
 
-  /** The same without a version column: naming the ordering column as the version is saying what is so anyway. */
+  /**
+   * The same without a version column: naming the ordering column as the version is saying what is
+   * so anyway.
+   */
   WriteOptions versionedBy(String ordering) {
     if (version == null || !version.equalsIgnoreCase(ordering)) {
       return this;
@@ -101,13 +105,17 @@ record WriteOptions(
         boolean replaces = verb == Verb.OVERWRITE;
         if (replaces != (unlessSaid == Verb.OVERWRITE)) {
           throw new KeylakeException(
-              UNSUPPORTED, "the verb '%s' does not go with this kind of write; overwrite replaces, all others append".formatted(word));
+              UNSUPPORTED,
+              "the verb '%s' does not go with this kind of write; overwrite replaces, all others append"
+                  .formatted(word));
         }
         return verb;
       }
     }
     throw new KeylakeException(
-        UNSUPPORTED, "the verb '%s' is unknown; it is upsert, update, delete, apply_changes or overwrite".formatted(word));
+        UNSUPPORTED,
+        "the verb '%s' is unknown; it is upsert, update, delete, apply_changes or overwrite"
+            .formatted(word));
   }
 
   private static Long number(CaseInsensitiveStringMap options, String name) {
@@ -116,7 +124,8 @@ record WriteOptions(
       return text == null ? null : Long.valueOf(text.trim());
     } catch (NumberFormatException e) {
       throw new KeylakeException(
-          BAD_ROWS, "option %s is '%s'; it must be a whole number of 64 bits".formatted(name, text));
+          BAD_ROWS,
+          "option %s is '%s'; it must be a whole number of 64 bits".formatted(name, text));
     }
   }
 }

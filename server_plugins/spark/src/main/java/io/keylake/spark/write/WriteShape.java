@@ -18,15 +18,18 @@ import java.util.Set;
 import org.apache.iceberg.types.Types.NestedField;
 
 /**
- * Holds the columns of a frame against the table and the options, before anything runs: which column of the frame is
- * which column of the table, and which one is a version, an operation or a list of columns.
+ * Holds the columns of a frame against the table and the options, before anything runs: which
+ * column of the frame is which column of the table, and which one is a version, an operation or a
+ * list of columns.
  *
  * @param columns table columns that the frame carries, by the position in the frame
- * @param helpers frame columns that options name and that are not stored, by name as the frame has it
+ * @param helpers frame columns that options name and that are not stored, by name as the frame has
+ *     it
  */
 record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helpers) {
 
-  static WriteShape of(List<String> frame, KeyedSchema schema, WriteOptions options, boolean caseSensitive) {
+  static WriteShape of(
+      List<String> frame, KeyedSchema schema, WriteOptions options, boolean caseSensitive) {
     Map<String, Integer> positions = positions(frame, caseSensitive);
     Map<String, NestedField> fields = new HashMap<>();
     schema.key().forEach(field -> fields.put(fold(field.name(), caseSensitive), field));
@@ -126,7 +129,10 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
   private void checkValues(KeyedSchema schema, WriteOptions options) {
     Set<String> present = names();
     List<String> missing =
-        schema.values().stream().map(NestedField::name).filter(name -> !present.contains(name)).toList();
+        schema.values().stream()
+            .map(NestedField::name)
+            .filter(name -> !present.contains(name))
+            .toList();
     switch (options.verb()) {
       case UPSERT, OVERWRITE -> {
         if (!missing.isEmpty()) {
@@ -138,7 +144,9 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
       }
       case DELETE -> {
         for (NestedField field : columns.values()) {
-          boolean needed = schema.spec().key().contains(field.name()) || field.name().equals(schema.spec().ordering());
+          boolean needed =
+              schema.spec().key().contains(field.name())
+                  || field.name().equals(schema.spec().ordering());
           if (!needed && !helpers.containsKey(field.name())) {
             throw new KeylakeException(
                 SCHEMA_MISMATCH,
@@ -150,7 +158,9 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
       case UPDATE, APPLY_CHANGES -> checkGroups(schema, present);
     }
     if ((options.verb() == WriteOptions.Verb.APPLY_CHANGES) != (options.op() != null)) {
-      throw new KeylakeException(SCHEMA_MISMATCH, "apply_changes, and only it, names the column 'op' that says what a row does");
+      throw new KeylakeException(
+          SCHEMA_MISMATCH,
+          "apply_changes, and only it, names the column 'op' that says what a row does");
     }
   }
 
@@ -174,11 +184,15 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
   }
 
   private void checkVersions(KeyedSchema schema, WriteOptions options) {
-    boolean given = options.version() != null || options.versionValue() != null || !options.versionOf().isEmpty();
+    boolean given =
+        options.version() != null
+            || options.versionValue() != null
+            || !options.versionOf().isEmpty();
     boolean hasOrdering = schema.ordering() != null && names().contains(schema.spec().ordering());
     Versions versions = schema.spec().versions();
     if (options.version() != null && options.versionValue() != null) {
-      throw new KeylakeException(SCHEMA_MISMATCH, "the version is given twice, as a column and as a number; give one");
+      throw new KeylakeException(
+          SCHEMA_MISMATCH, "the version is given twice, as a column and as a number; give one");
     }
     if (versions == Versions.COMMIT && given) {
       throw new KeylakeException(
@@ -209,24 +223,34 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
     for (String column : options.versionOf().keySet()) {
       if (!valueNames.contains(column) || !names().contains(column)) {
         throw new KeylakeException(
-            SCHEMA_MISMATCH, "version= maps the column '%s', which is not a value column of the frame".formatted(column));
+            SCHEMA_MISMATCH,
+            "version= maps the column '%s', which is not a value column of the frame"
+                .formatted(column));
       }
     }
-    boolean hasRowVersion = hasOrdering || options.version() != null || options.versionValue() != null;
+    boolean hasRowVersion =
+        hasOrdering || options.version() != null || options.versionValue() != null;
     for (NestedField field : columns.values()) {
       if (schema.spec().key().contains(field.name())) {
         continue;
       }
       String source = options.versionOf().get(field.name());
-      if (source == null && !hasRowVersion && schema.spec().versions() != Versions.COMMIT && !isHelper(field)) {
+      if (source == null
+          && !hasRowVersion
+          && schema.spec().versions() != Versions.COMMIT
+          && !isHelper(field)) {
         throw new KeylakeException(
-            VERSION_MISSING, "version= gives column '%s' no version; map every column that is written".formatted(field.name()));
+            VERSION_MISSING,
+            "version= gives column '%s' no version; map every column that is written"
+                .formatted(field.name()));
       }
       String leaf = schema.spec().leafOf(field.name());
       String before = sourceOfLeaf.putIfAbsent(leaf, source == null ? "" : source);
       if (before != null && !before.equals(source == null ? "" : source)) {
         throw new KeylakeException(
-            SCHEMA_MISMATCH, "the columns of group '%s' share one version, and version= gives them several".formatted(leaf));
+            SCHEMA_MISMATCH,
+            "the columns of group '%s' share one version, and version= gives them several"
+                .formatted(leaf));
       }
     }
   }
