@@ -116,8 +116,8 @@ def _from_arrow(type_: Any, where: str) -> IcebergType:
         return _from_arrow(type_.value_type, where)
     if isinstance(type_, pa.UuidType):
         return UUIDType()
-    if isinstance(type_, pa.BaseExtensionType):
-        return _from_arrow(type_.storage_type, where)
+    if isinstance(type_, pa.BaseExtensionType) and is_text_extension(type_):
+        return StringType()
     known = _scalar(type_)
     if known is not None:
         return known
@@ -140,6 +140,15 @@ def _from_arrow(type_: Any, where: str) -> IcebergType:
 def _nested_field(field: Any, where: str) -> NestedField:
     type_ = _from_arrow(field.type, f"{where}, field {field.name!r},")
     return NestedField(0, field.name, type_, required=not field.nullable, doc=doc_of(field) or None)
+
+
+def is_text_extension(type_: Any) -> bool:
+    """Whether an extension type is text with a meaning, as JSON is; of others only their makers know what they store.
+
+    >>> is_text_extension(pa.json_())
+    True
+    """
+    return bool(type_.extension_name == "arrow.json")
 
 
 def is_list(type_: Any) -> bool:

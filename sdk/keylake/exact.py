@@ -46,7 +46,7 @@ def exact(array: Array, type_: IcebergType) -> Array:
     [1, None]
     >>> exact(pa.array([1.0, 2.5]), LongType())
     Traceback (most recent call last):
-    keylake.misfit.Misfit: it is no whole number of that range
+    keylake.misfit.Misfit: it is no whole number in the range of long
     """
     rule = _RULES.get((family(array.type), type(type_)))
     if rule is None:
@@ -147,10 +147,11 @@ def _uuid_of_text(array: Array, target: Any, type_: IcebergType) -> Array:
 
 
 def _uuid(array: Array, target: Any, type_: IcebergType) -> Array:
-    del type_
     storage = array.storage if isinstance(array.type, pa.UuidType) else array
+    if storage.type.byte_width != 16:
+        raise misfit_at(array, first(array.is_valid()), type_, "it has not 16 bytes")
     # A null may hide any bytes; they are as good as others.
-    raw = np.frombuffer(storage.buffers()[1], np.uint8).reshape(-1, 16)[storage.offset : storage.offset + len(storage)]
+    raw = np.frombuffer(storage.buffers()[1], np.uint8, 16 * len(storage), 16 * storage.offset).reshape(-1, 16)
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)[np.stack([raw >> 4, raw & 15], axis=2).reshape(-1, 32)]
     text = np.full((len(raw), 36), ord("-"), np.uint8)
     for start, end, shift in ((0, 8, 0), (8, 12, 1), (12, 16, 2), (16, 20, 3), (20, 32, 4)):

@@ -54,7 +54,7 @@ def _plain(array: Array) -> Array:
         return _plain(array.dictionary_decode())
     if isinstance(array.type, pa.RunEndEncodedType):
         return _plain(pc.run_end_decode(array))
-    if isinstance(array.type, pa.BaseExtensionType) and not isinstance(array.type, pa.UuidType):
+    if isinstance(array.type, pa.BaseExtensionType) and arrow_types.is_text_extension(array.type):
         return _plain(array.storage)
     return array
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.types import (
     DateType,
     DecimalType,
@@ -46,15 +47,15 @@ class Misfit(Exception):  # noqa: N818 - a finding on its way to a sentence
     def sentence(self, column: str, row: int) -> str:
         """What is wrong, and what to do.
 
-        >>> Misfit(0, 2.5, "double", LongType(), "it is no whole number of that range").sentence("clicks", 3)
-        "Column 'clicks', row 3: 2.5 is a double that does not fit long: it is no whole number of that range. \
+        >>> Misfit(0, 2.5, "double", LongType(), "it has a fraction").sentence("clicks", 3)
+        "Column 'clicks', row 3: 2.5 (double) does not fit long: it has a fraction. \
 Convert the values, or give the column another type."
         """
         where = f"Column {column + self.path!r}, row {row}"
         if self.value is None:
             return f"{where}: it is null, and a {self.target} there never is. Give it a value."
         return (
-            f"{where}: {shown(self.value)} is a {self.source} that does not fit {self.target}: {self.why}. "
+            f"{where}: {shown(self.value)} ({self.source}) does not fit {self.target}: {self.why}. "
             "Convert the values, or give the column another type."
         )
 
@@ -114,17 +115,17 @@ def family(type_: Any) -> str:
 
 def misfit_at(array: Any, position: int, type_: IcebergType, why: str) -> Misfit:
     """The misfit of one value of an array."""
-    scalar = array[position]
-    # Nanoseconds have no Python value without pandas, and the text of a scalar shows them all.
-    fine = family(array.type) in ("timestamp", "timestamptz", "time") and array.type.bit_width == 64
-    value = str(scalar) if fine else scalar.as_py()
+    one = array[position : position + 1]
+    # A time may be finer or farther than Python's, but always has a text.
+    is_time = family(array.type) in ("timestamp", "timestamptz", "time")
+    value = pc.cast(one, pa.string())[0].as_py() if is_time else one[0].as_py()
     return Misfit(position, value, type_name(array.type), type_, why)
 
 
 def why_not(source: Any, target: IcebergType) -> str:
     """Why a value of a type that may fit does not."""
     if isinstance(target, IntegerType | LongType):
-        return "it is no whole number of that range"
+        return f"it is no whole number in the range of {target}"
     if isinstance(target, FloatType | DoubleType):
         return f"a {target} cannot hold all its digits"
     if isinstance(target, DecimalType):
@@ -141,11 +142,11 @@ def why_not(source: Any, target: IcebergType) -> str:
 def why_never(source: Any, target: IcebergType) -> str:
     """Why no value of a type fits."""
     if family(source) == "timestamp" and isinstance(target, TimestamptzType):
-        return "it has no time zone, so it is no point in time; give it one"
+        return "it has no time zone, so it is no point in time"
     if family(source) == "timestamptz" and isinstance(target, TimestampType):
-        return "it has a time zone, which would be lost; convert it to the local time you mean"
+        return "it has a time zone, which would be lost"
     if family(source) == "string":
         return "text is not parsed"
     if family(source) == "float" and isinstance(target, DecimalType):
-        return "a binary fraction is no decimal; give decimals"
+        return "a binary fraction is no decimal"
     return "it is another kind of value"

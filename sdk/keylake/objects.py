@@ -31,6 +31,8 @@ from keylake.nested import list_of, map_of, match_fields, struct_of
 Array = Any  # Arrow carries no types for a checker
 Values = Sequence[object]
 
+# What Arrow raises when it cannot make an array of objects, NumPy's reasons among them.
+_INEXACT = (pa.ArrowException, ArithmeticError, TypeError, ValueError)
 _NULLS = ("NoneType", "NAType", "NaTType")  # the last two are pandas', which need not be there
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("boolean", (bool, np.bool_)),
@@ -41,7 +43,6 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("string", (str,)),
     ("binary", (bytes, bytearray, memoryview)),
     ("datetime", (datetime.datetime,)),
-    ("datetime64", (np.datetime64,)),
     ("date", (datetime.date,)),
     ("time", (datetime.time,)),
     ("uuid", (uuid.UUID,)),
@@ -106,7 +107,7 @@ def _fit_kind(kind: str, values: Values, type_: IcebergType) -> Array:
         raise _misfit(_first(values), values, type_, "it is another kind of value")
     try:
         array = exactly(values)
-    except (pa.ArrowException, ArithmeticError, ValueError):
+    except _INEXACT:
         array = None
     return _one_by_one(values, exactly, type_) if array is None else fit(array, type_)
 
@@ -117,8 +118,8 @@ def _one_by_one(values: Values, exactly: Callable[[Values], Array], type_: Icebe
     for position, value in enumerate(values):
         try:
             arrays.append(fit(exactly([value]), type_))
-        except (Misfit, pa.ArrowException, ArithmeticError, ValueError) as error:
-            why = error.why if isinstance(error, Misfit) else "it is out of range"
+        except (Misfit, *_INEXACT) as error:
+            why = error.why if isinstance(error, Misfit) else "it has no exact form there"
             raise _misfit(position, values, type_, why) from None
     return pa.concat_arrays(arrays)
 
@@ -165,7 +166,6 @@ _EXACTLY: dict[str, Callable[[Values], Array]] = {
     "binary": _of_type(pa.binary()),
     "timestamp": partial(_timestamps, zone=None),
     "timestamptz": partial(_timestamps, zone="UTC"),
-    "datetime64": _of_type(None),
     "date": _of_type(pa.date32()),
     "time": _times,
     "uuid": _uuids,

@@ -32,6 +32,7 @@ from pyiceberg.types import (
 )
 
 from keylake import arrow_types
+from keylake.definition import ORDERING_TYPES
 from keylake.errors import BadRows, SchemaMismatch
 from keylake.fit import fit
 from keylake.misfit import Misfit, family, type_name
@@ -75,14 +76,14 @@ class LocalRows:
         """The rows, of whatever form; the verb says which columns the rows of a class carry."""
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(rows, pandas.DataFrame):
-            return _of_pandas(rows)
+            return _of_pandas(rows, spec)
         if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
             return _of_list(cast("Sequence[object]", rows), spec, verb)
         if isinstance(rows, pa.Table | pa.RecordBatch) or hasattr(rows, "__arrow_c_stream__"):
             table: Any = rows if isinstance(rows, pa.Table) else pa.table(rows)
             return cls(tuple(zip(table.column_names, table.columns, strict=True)), table.num_rows)
         raise BadRows(
-            f"Rows cannot be a {type(rows).__name__}. "
+            f"Rows are of the type {type(rows).__name__}. "
             "Give a Spark frame, a pandas frame, an Arrow table, or a list of dicts or of rows of the table's class."
         )
 
@@ -98,6 +99,8 @@ class LocalRows:
         known = [column for column in spec.columns if column.name.lower() in given]
         fields: list[tuple[Any, Any]] = []
         for column in known:
+            if roles.get(column.name.lower()) == "version" and not isinstance(column.type, ORDERING_TYPES):
+                raise SchemaMismatch(_not_a(column.name, str(column.type), "version"))
             values = _fitted(column.name, given.pop(column.name.lower())[1], column.type)
             must = column.name in spec.key or column.name == spec.ordering or column.name.lower() in roles
             _check_no_null(column.name, values, must)
@@ -116,17 +119,21 @@ class LocalRows:
     def _by_lower_name(self) -> dict[str, tuple[str, Values]]:
         given: dict[str, tuple[str, Values]] = {}
         for name, values in self.columns:
-            other = given.setdefault(name.lower(), (name, values))
-            if other[1] is not values:
-                how = "stands twice in the rows" if other[0] == name else f"and {name!r} differ only in case"
-                raise SchemaMismatch(f"Column {other[0]!r} {how}. Rename one of the two, or leave it out.")
+            if name.lower() in given:
+                other = given[name.lower()][0]
+                how = "stands twice in the rows" if other == name else f"and {name!r} differ only in case"
+                raise SchemaMismatch(f"Column {other!r} {how}. Rename one of the two, or leave it out.")
+            given[name.lower()] = name, values
         return given
 
 
 # ----------------------------------------------------------------------------------------------------- what is given
 
 
-def _of_pandas(frame: Any) -> LocalRows:
+def _of_pandas(frame: Any, spec: TableSpec) -> LocalRows:
+    hidden = [name for name in frame.index.names if name in spec.column_names and name not in frame.columns]
+    if hidden:
+        raise SchemaMismatch(f"Column {hidden[0]!r} is the index of the frame. Make it a column with reset_index().")
     columns: list[tuple[str, Values]] = []
     for position, name in enumerate(frame.columns):
         if not isinstance(name, str):
@@ -152,7 +159,7 @@ def _of_series(name: str, series: Any) -> Any:
 
 def _of_list(rows: Sequence[object], spec: TableSpec, verb: str) -> LocalRows:
     if not rows:
-        names = spec.key if verb == "delete" else spec.column_names
+        names = _columns_of(spec.column_names, spec, verb)
         return LocalRows(tuple((name, list[object]()) for name in names), 0)
     if all(isinstance(row, Mapping) for row in rows):
         return _of_dicts(cast("Sequence[Mapping[object, object]]", rows))
@@ -161,7 +168,7 @@ def _of_list(rows: Sequence[object], spec: TableSpec, verb: str) -> LocalRows:
     wanted = Mapping if isinstance(rows[0], Mapping) else Table
     position = next(number for number, row in enumerate(rows) if not isinstance(row, wanted))
     kind = type(rows[position]).__name__
-    raise BadRows(f"Row {position} is a {kind}. Give dicts only, or rows of the table's class only.")
+    raise BadRows(f"Row {position} is of the type {kind}. Give dicts only, or rows of the table's class only.")
 
 
 def _of_dicts(rows: Sequence[Mapping[object, object]]) -> LocalRows:
@@ -183,12 +190,16 @@ def _of_instances(rows: Sequence[Table], spec: TableSpec, verb: str) -> LocalRow
     if verb in _WHOLE_ROWS:
         names = list(attributes)
     elif verb == "delete":
-        names = [name for name in attributes if name in spec.key or name == spec.ordering]
+        names = _columns_of(list(attributes), spec, verb)
     else:
         sets = [frozenset(row.model_fields_set) for row in rows]
         _check_same_columns(sets)
         names = [name for name, attribute in attributes.items() if attribute in sets[0]]
     return LocalRows(tuple((name, [getattr(row, attributes[name]) for row in rows]) for name in names), len(rows))
+
+
+def _columns_of(names: Sequence[str], spec: TableSpec, verb: str) -> list[str]:
+    return [name for name in names if verb != "delete" or name in spec.key or name == spec.ordering]
 
 
 def _check_same_columns(sets: Sequence[frozenset[Any]]) -> None:
@@ -234,9 +245,13 @@ def _fitted_helper(name: str, values: Values, role: Helper) -> Any:
         role
     ] or kind == "null"
     if not fits:
-        wanted = {"version": "an integer, a date or a timestamp", "op": "a string", "columns_from": "a list of strings"}
-        raise SchemaMismatch(f"Column {name!r} is a {told}, and as {role} it is {wanted[role]}. Convert it.")
+        raise SchemaMismatch(_not_a(name, told, role))
     return _fitted(name, values, type_ or LongType())
+
+
+def _not_a(name: str, told: str, role: Helper) -> str:
+    wanted = {"version": "an integer, a date or a timestamp", "op": "a string", "columns_from": "a list of strings"}
+    return f"Column {name!r} is a {told}, and as {role} it is {wanted[role]}. Convert it, or name another column."
 
 
 def _kind_of(values: Values) -> tuple[str, str]:
