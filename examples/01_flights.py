@@ -14,7 +14,6 @@ read or repaired when it is written. At the end both tables are compared with an
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -81,7 +80,6 @@ def main() -> None:
     """The story, chapter by chapter."""
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
-    begun_at = time.perf_counter()
 
     page.chapter("The year, as it was told")
     told = feed.flights_feed(options.first_month, options.live_days, options.seed)
@@ -97,7 +95,7 @@ def main() -> None:
         for name in ("airline.flights", "airline.planes"):
             lake.spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")  # an earlier run's
         flights, fleet = lake.create(Flight), lake.create(Plane)
-        page.say(f"Spark {lake.spark.version} is up after {time.perf_counter() - begun_at:.0f} s.")
+        page.say(f"Spark {lake.spark.version} is up; {flights.name} and {fleet.name} are made.")
 
         page.chapter("The archive at once, then night by night")
         commits = _tell(flights, told)
@@ -120,14 +118,14 @@ def main() -> None:
             page.say(f"{options.out / 'flights.png'} shows the year, and {day:%-d %B} as the table came to know it.")
         else:
             page.say("Install matplotlib to see one.")
-    page.say(f"\n{time.perf_counter() - begun_at:.0f} s in all.")
+    page.say(f"\n{page.seconds()} s in all.")
 
 
 def _tell(flights: kl.KeyedTable[Flight], told: feed.Feed) -> Told:
     """Writes the archive, then every night; shows the flight whose take-off came last, before and after it came."""
     if len(told.archive.rows):
         commit = flights.upsert(told.archive.rows, stream="archive")
-        page.say(f"archive  {commit.rows:>8,} rows in one commit   {commit.seconds:.1f} s")
+        page.say(f"archive  {commit.rows:>8,} rows in 1 commit     {commit.seconds:.1f} s")
     latest = told.overtaken().iloc[0]
     one = {"carrier": latest.carrier, "flight": int(latest.flight), "origin": latest.origin, "day": latest.day.date()}
     commits: Told = []
@@ -143,7 +141,8 @@ def _tell(flights: kl.KeyedTable[Flight], told: feed.Feed) -> Told:
                 page.before_and_after(_row(before), report, _row(flights.get(**one)))
         written = [commit for _, commit in commits[since:]]
         rows, seconds = sum(commit.rows for commit in written), sum(commit.seconds for commit in written)
-        page.say(f"{week}  {rows:>8,} rows in {len(written)} commits   {seconds / len(written):.2f} s each")
+        count = page.counted(len(written), "commit")
+        page.say(f"{week}  {rows:>8,} rows in {count:<12} {seconds / len(written):.2f} s each")
     return commits
 
 

@@ -47,8 +47,9 @@ def in_utc(table: pa.Table) -> pa.Table:
 
 def difference(table: pa.Table, answer: pa.Table) -> str | None:
     """None if the tables are equal in every row and column; otherwise a sentence about where they first differ."""
-    if [(f.name, f.type) for f in table.schema] != [(f.name, f.type) for f in answer.schema]:
-        return f"its columns are {table.schema} instead of {answer.schema}"
+    columns, wanted = (", ".join(f"{each.name} {each.type}" for each in one.schema) for one in (table, answer))
+    if columns != wanted:
+        return f"its columns are {columns} instead of {wanted}"
     if table.num_rows != answer.num_rows:
         return f"it has {table.num_rows:,} rows instead of {answer.num_rows:,}"
     for name in answer.column_names:

@@ -1,6 +1,7 @@
 """What the story prints: headings, sentences, and small tables of rows."""
 
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
@@ -12,13 +13,24 @@ from rich.table import Table
 NEW_YORK = ZoneInfo("America/New_York")
 WIDTH_WHEN_PIPED = 120
 LONGEST_WORD = 40  # what is longer is a text, and may take several lines
+_BEGUN_AT = time.perf_counter()
 console = Console(width=None if sys.stdout.isatty() else WIDTH_WHEN_PIPED, highlight=False)
 
 
 def chapter(title: str) -> None:
-    """A line across the page."""
+    """A line across the page, with the time since the story began."""
     console.print()
-    console.rule(f"[bold]{title}", align="left", style="dim")
+    console.rule(f"[bold]{title}[/] [dim]· {seconds()} s", align="left", style="dim")
+
+
+def seconds() -> int:
+    """How long the story has taken so far."""
+    return round(time.perf_counter() - _BEGUN_AT)
+
+
+def counted(number: int, noun: str) -> str:
+    """1 commit, 2 commits."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def say(sentence: str) -> None:
