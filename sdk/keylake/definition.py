@@ -71,6 +71,9 @@ class Column:
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", numbered(self.type))
 
+    def __hash__(self) -> int:
+        return hash((self.name, str(self.type)))  # Iceberg's own hash of equal nested types differs
+
 
 @dataclass(frozen=True)
 class ColumnGroup:
@@ -227,7 +230,7 @@ def check_key(columns: Sequence[Column], key: Sequence[str]) -> None:
 timestamp, timestamptz, string, binary, decimal or uuid.
     """
     if not key:
-        raise DefinitionError("The table has no key. Name one column or more as its key.")
+        raise DefinitionError("The key is empty. Name one column or more.")
     for name in key:
         column = _column(columns, name, "Key")
         if not isinstance(column.type, KEY_TYPES):
@@ -339,6 +342,8 @@ def check_groups(
             if name in group_of:
                 raise DefinitionError(
                     f"Column {name!r} is in column groups {group_of[name]!r} and {group.name!r}. Keep it in one."
+                    if group_of[name] != group.name
+                    else f"Column group {group.name!r} has column {name!r} twice. Keep one."
                 )
             if column.reducer == LatestNotNull() and len(group.columns) > 1:
                 raise DefinitionError(

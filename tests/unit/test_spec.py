@@ -1,0 +1,306 @@
+"""TableSpec: the golden files that Java reads too, the ways to build one, and how two differ."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    DateType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestamptzType,
+)
+
+from keylake import ColumnGroup, DefinitionError, Latest, LatestNotNull, TableSpec
+from keylake.errors import KeylakeError
+
+CASES = Path(__file__).parents[1] / "cases" / "spec"
+GOLDEN = {path.stem: json.loads(path.read_text()) for path in CASES.glob("*.json") if path.stem != "refused"}
+REFUSED = {case["why"]: case for case in json.loads((CASES / "refused.json").read_text())}
+
+
+def iceberg_schema(value: object) -> Schema:
+    return Schema.model_validate(value)
+
+
+# -------------------------------------------------------------------------------------------------------- golden files
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_full_form_comes_back(name: str) -> None:
+    full = GOLDEN[name]["spec"]
+    spec = TableSpec.from_json(json.dumps(full))
+    assert json.loads(spec.to_json()) == full
+    assert TableSpec.from_json(spec.to_json()) == spec
+    assert hash(TableSpec.from_json(spec.to_json())) == hash(spec)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_property_form_with_the_schema_is_the_spec(name: str) -> None:
+    full, property_form = GOLDEN[name]["spec"], GOLDEN[name]["property"]
+    spec = TableSpec.from_json(json.dumps(full))
+    assert json.loads(spec.property_json()) == property_form
+    schema = iceberg_schema(full["schema"])
+    again = TableSpec.from_iceberg(schema, name=full["name"], spec=json.dumps(property_form), comment=full["comment"])
+    assert again == spec
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_spec_goes_through_its_schemas(name: str) -> None:
+    spec = TableSpec.from_json(json.dumps(GOLDEN[name]["spec"]))
+    words: dict[str, Any] = {
+        "name": spec.name,
+        "comment": spec.comment,
+        "key": spec.key,
+        "ordering": spec.ordering,
+        "versions": spec.versions,
+        "buckets": spec.buckets,
+        "bucket_by": spec.bucket_by,
+        "partition_by": spec.partition_by,
+        "reducers": {column.name: column.reducer for column in spec.columns},
+        "column_groups": spec.column_groups,
+    }
+    assert TableSpec.from_arrow(spec.arrow_schema(), **words) == spec
+    assert TableSpec.from_iceberg(spec.iceberg_schema(), **words) == spec
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_definition_is_refused(why: str) -> None:
+    case = REFUSED[why]
+    with pytest.raises(KeylakeError) as raised:
+        TableSpec.from_iceberg(iceberg_schema(case["schema"]), name="a.b", spec=json.dumps(case["property"]))
+    assert raised.value.kind == case["error"]
+    assert case["says"] in str(raised.value)
+    assert str(raised.value).endswith((".", "?"))
+
+
+def test_written_forms_are_sorted_and_compact() -> None:
+    spec = TableSpec.from_json(json.dumps(GOLDEN["names"]["spec"]))
+    for text in (spec.to_json(), spec.property_json()):
+        assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+# ------------------------------------------------------------------------------------------------------- JSON, refused
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "no JSON"),
+        ("[]", "no JSON object"),
+        ('{"spec_version": true}', "spec_version True"),
+        ('{"spec_version": 0}', "spec_version 0"),
+        ('{"spec_version": 1, "spec_version": 1}', "'spec_version' twice"),
+        ('{"spec_version": 1}', "lacks the key"),
+    ],
+)
+def test_a_text_that_is_no_spec(text: str, says: str) -> None:
+    with pytest.raises(DefinitionError, match=says):
+        TableSpec.from_json(text)
+
+
+def changed(**members: object) -> str:
+    return json.dumps({**GOLDEN["compound_key"]["spec"], **members})
+
+
+def with_field(**members: object) -> str:
+    schema = json.loads(json.dumps(GOLDEN["compound_key"]["spec"]["schema"]))
+    schema["fields"][-1].update(members)
+    return changed(schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (changed(name=7), "7 as 'name'"),
+        (changed(name="profiles"), "no namespace"),
+        (changed(name="a..b"), "empty part"),
+        (changed(name="a.`b"), "does not close"),
+        (changed(zork=1), "'zork'"),
+        (changed(schema={"type": "struct"}), "schema"),
+        (changed(schema=7), "7 as 'schema'"),
+        (with_field(type="zork"), "zork"),
+        (with_field(type="decimal(39, 0)"), "38"),
+        (with_field(type="unknown"), "unknown"),
+        (with_field(required=True), "'spend' is required"),
+        (changed(key=["day", "user_id", "clicks"]), "identifier fields"),
+    ],
+)
+def test_a_full_form_that_is_refused(text: str, says: str) -> None:
+    with pytest.raises(DefinitionError, match=says.replace("(", r"\(")):
+        TableSpec.from_json(text)
+
+
+def test_a_key_column_that_may_be_null() -> None:
+    schema = json.loads(json.dumps(GOLDEN["compound_key"]["spec"]["schema"]))
+    schema["fields"][0]["required"] = False
+    del schema["identifier-field-ids"]
+    with pytest.raises(DefinitionError, match="'user_id' may be null"):
+        TableSpec.from_json(changed(schema=schema))
+
+
+# ------------------------------------------------------------------------------------------------------------ building
+
+SCHEMA = pa.schema(
+    [
+        pa.field("user_id", pa.int64(), metadata={b"doc": b"Who."}),
+        pa.field("day", pa.date32()),
+        pa.field("at", pa.timestamp("ns", tz="Europe/Berlin")),
+        pa.field("clicks", pa.int16(), nullable=False),
+        pa.field("page", pa.dictionary(pa.int32(), pa.large_string())),
+    ]
+)
+
+
+def test_defaults() -> None:
+    spec = TableSpec.from_arrow(SCHEMA, name="a.b", key=["user_id", "day"])
+    assert (spec.versions, spec.ordering, spec.buckets) == ("commit", None, 16)
+    assert (spec.bucket_by, spec.partition_by, spec.column_groups) == (("user_id", "day"), (), ())
+    assert spec.comment == ""
+    assert spec.value_columns == ("at", "clicks", "page")
+    assert all(column.reducer == Latest() for column in spec.columns)
+    assert TableSpec.from_arrow(SCHEMA, name="a.b", key="user_id", ordering="at").versions == "ordering"
+
+
+def test_columns_of_an_arrow_schema() -> None:
+    spec = TableSpec.from_arrow(SCHEMA, name="a.b", key=["user_id", "day"])
+    assert [str(column.type) for column in spec.columns] == ["long", "date", "timestamptz", "int", "string"]
+    assert [column.required for column in spec.columns] == [True, True, False, False, False]
+    assert spec.column("user_id").doc == "Who."
+    assert spec.arrow_schema().field("user_id").metadata == {b"doc": b"Who."}
+    assert spec.arrow_schema().field("at").type == pa.timestamp("us", tz="UTC")
+    assert not spec.arrow_schema().field("day").nullable
+
+
+def test_ids_are_fresh_and_mean_nothing() -> None:
+    def schema(first: int) -> Schema:
+        point = StructType(NestedField(first + 9, "x", LongType(), required=False))
+        return Schema(
+            NestedField(first, "k", LongType(), required=True),
+            NestedField(first + 1, "tags", ListType(first + 5, StringType(), False), required=False),
+            NestedField(first + 2, "points", MapType(first + 6, IntegerType(), first + 7, point, False), required=False),
+        )
+
+    one, other = (TableSpec.from_iceberg(schema(first), name="a.b", key="k") for first in (1, 100))
+    assert one == other
+    written = one.iceberg_schema()
+    assert written.identifier_field_ids == [1]
+    assert written.find_field("tags.element").field_id == 4
+    assert [written.find_field(f"points.{name}").field_id for name in ("key", "value", "value.x")] == [5, 6, 7]
+
+
+def test_hidden_columns_are_left_out() -> None:
+    spec = TableSpec.from_arrow(SCHEMA, name="a.b", key=["user_id", "day"])
+    hidden = StructType(NestedField(9, "version", LongType(), required=False))
+    physical = Schema(
+        *spec.iceberg_schema().fields,
+        NestedField(7, "_bucket", IntegerType(), required=True),
+        NestedField(8, "_merge_info", hidden, required=False),
+    )
+    assert TableSpec.from_iceberg(physical, name="a.b", spec=spec.property_json()) == spec
+    with pytest.raises(DefinitionError, match="_bucket"):
+        TableSpec.from_iceberg(physical, name="a.b", key=["user_id", "day"])
+
+
+def test_groups_and_reducers() -> None:
+    groups = {"late": ["page"], "early": ("clicks", "at")}
+    reducers = {"day": Latest(), "page": LatestNotNull()}
+    spec = TableSpec.from_arrow(SCHEMA, name="a.b", key="user_id", column_groups=groups, reducers=reducers)
+    assert spec.column_groups == (ColumnGroup("early", ("clicks", "at")), ColumnGroup("late", ("page",)))
+    assert "Latest()" not in spec.property_json()
+    assert json.loads(spec.property_json())["reducers"] == {"page": {"type": "LatestNotNull"}}
+
+
+def test_a_word_that_is_no_word() -> None:
+    with pytest.raises(TypeError, match="bukets"):
+        TableSpec.from_arrow(SCHEMA, name="a.b", key="user_id", bukets=3)  # type: ignore[call-arg]
+
+
+def test_a_name_has_one_spelling() -> None:
+    spelled = [TableSpec.from_arrow(SCHEMA, name=name, key="user_id").name for name in ("`a`.b", "a.`b`", "a.b")]
+    assert spelled == ["a.b"] * 3
+    odd = ("a.b c", "`x.y`.z", "a.`back``tick`", "a.1", "große.Straße")
+    names = [TableSpec.from_arrow(SCHEMA, name=name, key="user_id").name for name in odd]
+    assert names == ["a.`b c`", "`x.y`.z", "a.`back``tick`", "a.`1`", "`große`.`Straße`"]
+
+
+# --------------------------------------------------------------------------------------------------------- differences
+
+
+def test_what_differs() -> None:
+    one = TableSpec.from_arrow(SCHEMA, name="a.b", key="user_id", comment="x", reducers={"page": LatestNotNull()})
+    other = TableSpec.from_arrow(
+        SCHEMA.remove(3).append(pa.field("spend", pa.float64())),
+        name="a.c",
+        key=["user_id", "day"],
+        ordering="at",
+        buckets=8,
+        column_groups={"g": ["spend"]},
+    )
+    assert one.differences(one) == ()
+    assert one.differences(other) == (
+        "column clicks: int here, missing there",
+        "column page: string, LatestNotNull here, string there",
+        "column spend: missing here, double there",
+        "key: user_id here, user_id, day there",
+        "versions: commit here, ordering there",
+        "ordering: None here, at there",
+        "buckets: 16 here, 8 there",
+        "bucket_by: user_id here, user_id, day there",
+        "column_groups: {} here, {'g': ['spend']} there",
+    )
+
+
+def test_the_order_of_columns_is_no_difference() -> None:
+    fields = list(SCHEMA)
+    one, other = (
+        TableSpec.from_arrow(pa.schema(order), name="a.b", key="user_id") for order in (fields, reversed(fields))
+    )
+    assert one != other
+    assert one.differences(other) == ()
+
+
+# ------------------------------------------------------------------------------------------------------------- display
+
+
+def test_how_a_spec_shows_itself() -> None:
+    spec = TableSpec.from_json(json.dumps(GOLDEN["partitioned"]["spec"]))
+    assert str(spec).splitlines() == [
+        "features.spend",
+        "  key         day, tenant, user_id",
+        "  versions    explicit",
+        "  buckets     8 by user_id",
+        "  partitions  day, tenant",
+        "  day         date, key",
+        "  tenant      string, key",
+        "  user_id     long, key",
+        "  spend       decimal(12, 2)",
+    ]
+    html = TableSpec.from_json(json.dumps(GOLDEN["names"]["spec"]))._repr_html_()
+    assert "<td>quote&#x27;d &quot;twice&quot;</td>" in html
+    assert html.count("<tr>") == 7
+
+
+def test_a_hint_for_a_name() -> None:
+    spec = TableSpec.from_arrow(SCHEMA, name="a.b", key="user_id")
+    assert spec.hint("Clicks") == "Did you mean 'clicks'?"
+    assert spec.hint("zork") == "There are: user_id, day, at, clicks, page."
+    with pytest.raises(KeyError):
+        spec.column("zork")
+
+
+def test_types_of_keys() -> None:
+    types = [field["type"] for field in GOLDEN["key_types"]["spec"]["schema"]["fields"][:-1]]
+    assert types == [
+        "boolean", "int", "long", "date", "timestamp", "timestamptz", "string", "binary", "decimal(38, 10)", "uuid",
+    ]  # fmt: skip
+    schema = Schema(NestedField(1, "k", DateType()), NestedField(2, "at", TimestamptzType()))
+    assert TableSpec.from_iceberg(schema, name="a.b", key="k", ordering="at").column("k").required
