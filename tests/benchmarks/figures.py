@@ -1,0 +1,113 @@
+"""What a run has found: figures with their targets, as tables for people, JSON for programs, Markdown for a page."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.stopwatch import Times
+
+RESULTS = Path(__file__).parent / "results"
+BETWEEN_NOTES = "; "
+
+
+@dataclass(frozen=True)
+class Target:
+    """A limit for a figure."""
+
+    limit: float
+    at_least: bool = False
+
+    def is_met_by(self, value: float) -> bool:
+        return value >= self.limit if self.at_least else value <= self.limit
+
+    def __str__(self) -> str:
+        return f"{'at least' if self.at_least else 'at most'} {self.limit:g}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number, what it should be, and how it came about. Without a target there is nothing to meet."""
+
+    figure: str
+    value: float
+    target: float | None
+    met: bool | None
+    how: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All of a run: on what, the figures, and the seconds (per question, per system) they come from."""
+
+    run: str
+    figures: Sequence[Figure]
+    seconds: Mapping[str, Mapping[str, Times]]
+
+    def all(self) -> tuple[Figure, ...]:
+        """Everything as figures; each says which run it comes from."""
+        timed = (
+            figure(f"{question}, {system}, seconds", times)
+            for question, by_system in self.seconds.items()
+            for system, times in by_system.items()
+        )
+        return tuple(
+            Figure(each.figure, each.value, each.target, each.met, _joined((each.how, self.run)))
+            for each in (*self.figures, *timed)
+        )
+
+
+def figure(name: str, value: float | Times, target: Target | None = None, how: str = "") -> Figure:
+    """A figure; of several rounds it is the median, and the others are told beside it."""
+    spread = ""
+    if isinstance(value, Times):
+        rounds = len(value.rounds)
+        spread = f"median of {rounds}, {value.low:.3g} to {value.high:.3g}" if rounds > 1 else "one round"
+        value = value.median
+    met = target.is_met_by(value) if target else None
+    notes = _joined((str(target or ""), spread, how))
+    return Figure(name, float(f"{value:.4g}"), target.limit if target else None, met, notes)
+
+
+def show(found: Findings, console: Console) -> None:
+    """The seconds, and then the figures."""
+    systems = tuple(dict.fromkeys(system for by_system in found.seconds.values() for system in by_system))
+    seconds = Table("seconds: median (lowest to highest)", *systems)
+    for question, by_system in found.seconds.items():
+        seconds.add_row(question, *(str(by_system.get(system, "")) for system in systems))
+    table = Table("figure", "value", "target", "how")
+    for each in found.figures:
+        mark = {True: " [green]met[/]", False: " [red]missed[/]", None: ""}[each.met]
+        table.add_row(each.figure, f"{each.value:.3g}", f"{'' if each.target is None else each.target}{mark}", each.how)
+    console.print(seconds, table, found.run, highlight=False)
+
+
+def write(name: str, found: Findings) -> Path:
+    """Leave everything as JSON."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps([asdict(each) for each in found.all()], indent=2, ensure_ascii=False) + "\n")
+    return path
+
+
+def read(name: str) -> tuple[Figure, ...]:
+    """The figures that the last run left."""
+    return tuple(Figure(**each) for each in json.loads((RESULTS / f"{name}.json").read_text()))
+
+
+def markdown(figures: Iterable[Figure]) -> str:
+    """The figures that have a target, as a fragment of a page, with the run they come from below."""
+    lines = ["| figure | measured | wanted |", "|---|---|---|"]
+    run = ""
+    for each in figures:
+        wanted, *_, run = each.how.split(BETWEEN_NOTES)
+        if each.target is not None:
+            lines.append(f"| {each.figure} | {each.value:.3g} | {wanted} |")
+    return "\n".join((*lines, "", f"One run: {run}."))
+
+
+def _joined(notes: Iterable[str]) -> str:
+    return BETWEEN_NOTES.join(note for note in notes if note)

@@ -1,0 +1,63 @@
+"""Where a run takes place: one server with a fixed heap and two cores, and words that say what it ran on."""
+
+import os
+import platform
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import keylake as kl
+from keylake.server import catalog_settings, find_jars
+
+HEAP = "6g"
+CORES = 2
+PLAIN = "plain"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A folder with an empty lake in it, and the server that every session of the run shares."""
+
+    folder: Path
+    _open: ExitStack
+
+    def session(self, settings: Mapping[str, str] | None = None) -> kl.Lake:
+        """A session of one system, with settings of its own."""
+        plain = self.folder / PLAIN
+        server = {
+            "spark.master": f"local[{CORES}]",
+            "spark.driver.extraJavaOptions": f"-Xms{HEAP}",
+            **catalog_settings(PLAIN, "org.apache.iceberg.spark.SparkCatalog", plain),
+        }
+        lake = self._open.enter_context(kl.connect(warehouse=self.folder / "lake", memory=HEAP, settings=server))
+        for name, value in (settings or {}).items():
+            lake.spark.conf.set(name, value)
+        return lake
+
+    def describe(self) -> str:
+        """What the figures were taken on, in one line."""
+        java = self.session().spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.version')")
+        iceberg = next(path.stem for path in find_jars() if "iceberg" in path.name).rpartition("-")[2]
+        return (
+            f"{_processor()}, {os.cpu_count()} cores, local[{CORES}], heap {HEAP}, zstd, "
+            f"keylake {version('keylake')}, Spark {version('pyspark')}, Iceberg {iceberg}, Java {java.collect()[0][0]}"
+        )
+
+
+@contextmanager
+def machine() -> Iterator[Machine]:
+    """A machine for one run; nothing is left of it."""
+    with tempfile.TemporaryDirectory(prefix="keylake-bench-") as name, ExitStack() as opened:
+        folder = Path(name)
+        for part in (PLAIN, "lake", "staged"):
+            (folder / part).mkdir()
+        yield Machine(folder, opened)
+
+
+def _processor() -> str:
+    described = Path("/proc/cpuinfo")
+    lines = described.read_text().splitlines() if described.exists() else []
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
