@@ -9,7 +9,7 @@ the rules below are for what they let through, or refuse too early.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from pyiceberg.types import (
 )
 
 from keylake import arrow_types
-from keylake.misfit import Misfit, family, misfit_at, why_never, why_not
+from keylake.misfit import family, misfit_at, why_never, why_not
 
 Array = Any  # Arrow carries no types for a checker
 
@@ -64,14 +64,25 @@ def first(flags: Array) -> int:
 
 
 def _cast(array: Array, target: Any, type_: IcebergType) -> Array:
+    return _cast_through(array, (target,), type_)
+
+
+def _cast_through(array: Array, steps: Sequence[Any], type_: IcebergType) -> Array:
+    """Casts to one type after the other, and finds the first value that is lost on the way."""
+
+    def cast(part: Array) -> Array:
+        for step in steps:
+            part = pc.cast(part, step)
+        return part
+
     try:
-        return pc.cast(array, target)
+        return cast(array)
     except pa.ArrowInvalid:
         low, high = 0, len(array)  # array[:low] can be cast, array[:high] cannot
         while high - low > 1:
             middle = (low + high) // 2
             try:
-                pc.cast(array[low:middle], target)
+                cast(array[low:middle])
                 low = middle
             except pa.ArrowInvalid:
                 high = middle
@@ -103,21 +114,18 @@ def _integer_to_float(array: Array, target: Any, type_: IcebergType) -> Array:
 
 
 def _integer_to_decimal(array: Array, target: Any, type_: IcebergType) -> Array:
-    return _cast_as(array, pc.cast(array, pa.decimal256(76, target.scale)), target, type_)
+    return _cast_through(array, (pa.decimal256(76, target.scale), target), type_)
 
 
 def _decimal(array: Array, target: Any, type_: IcebergType) -> Array:
-    if array.type.bit_width < 128:
-        return _cast_as(array, pc.cast(array, pa.decimal128(array.type.precision, array.type.scale)), target, type_)
-    return _cast(array, target, type_)
-
-
-def _cast_as(array: Array, middle: Array, target: Any, type_: IcebergType) -> Array:
-    """Casts by way of another type, and tells a misfit in terms of the first."""
-    try:
-        return _cast(middle, target, type_)
-    except Misfit as misfit:
-        raise misfit_at(array, misfit.position, type_, why_not(array.type, type_)) from None
+    # Arrow lets digits that do not fit into 128 bits overflow when it moves the point, so it is moved in 256 bits.
+    scale = array.type.scale
+    steps = [pa.decimal128(38, scale)]
+    if isinstance(type_, DecimalType):
+        if target.scale - scale > 38:
+            raise misfit_at(array, first(array.is_valid()), type_, why_not(array.type, type_))
+        steps.append(pa.decimal256(76, target.scale))
+    return _cast_through(array, (*steps, target), type_)
 
 
 def _float(array: Array, target: Any, type_: IcebergType) -> Array:

@@ -82,6 +82,8 @@ def type_name(type_: Any) -> str:
     """
     if isinstance(type_, pa.UuidType):
         return "uuid"
+    if pa.types.is_decimal(type_):
+        return f"decimal({type_.precision}, {type_.scale})"
     try:
         return str(arrow_types.from_arrow(type_, ""))
     except DefinitionError:

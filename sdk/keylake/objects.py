@@ -13,6 +13,7 @@ import datetime
 import decimal
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any, cast
@@ -140,6 +141,13 @@ def _of_type(type_: Any) -> Callable[[Values], Array]:
     return lambda values: pa.array(values, type_)
 
 
+def _integers(values: Values) -> Array:
+    for type_ in (pa.int64(), pa.uint64()):
+        with suppress(OverflowError):
+            return pa.array(values, type_)
+    return pa.array([None if value is None else decimal.Decimal(int(cast("int", value))) for value in values])
+
+
 def _timestamps(values: Values, zone: str | None) -> Array:
     # pandas' timestamps may have nanoseconds, which Arrow would drop.
     fine = any(getattr(value, "nanosecond", 0) for value in values)
@@ -159,7 +167,7 @@ def _uuids(values: Values) -> Array:
 
 _EXACTLY: dict[str, Callable[[Values], Array]] = {
     "boolean": _of_type(pa.bool_()),
-    "integer": _of_type(pa.int64()),
+    "integer": _integers,
     "float": _of_type(pa.float64()),
     "decimal": _of_type(None),
     "string": _of_type(pa.string()),

@@ -186,7 +186,9 @@ def test_ids_are_fresh_and_mean_nothing() -> None:
         return Schema(
             NestedField(first, "k", LongType(), required=True),
             NestedField(first + 1, "tags", ListType(first + 5, StringType(), False), required=False),
-            NestedField(first + 2, "points", MapType(first + 6, IntegerType(), first + 7, point, False), required=False),
+            NestedField(
+                first + 2, "points", MapType(first + 6, IntegerType(), first + 7, point, False), required=False
+            ),
         )
 
     one, other = (TableSpec.from_iceberg(schema(first), name="a.b", key="k") for first in (1, 100))

@@ -1,0 +1,61 @@
+"""Results: frozen values that show themselves."""
+
+from dataclasses import FrozenInstanceError
+from datetime import UTC, datetime
+
+import pytest
+
+from keylake import Commit, CommitInfo, History
+
+ROW = {
+    "snapshot_id": 17,
+    "parent_id": None,
+    "committed_at": datetime(2026, 1, 1, 12, 30, tzinfo=UTC),
+    "verb": "update",
+    "rows": 1234,
+    "min_version": -5,
+    "max_version": -5,
+    "columns": ["clicks", "page <b>"],
+    "stream": "web",
+    "writer": None,
+    "write_id": "w",
+    "idempotency_key": None,
+    "files": 2,
+}
+FOREIGN = {"snapshot_id": 18, "committed_at": datetime(2026, 1, 2, tzinfo=UTC), "columns": None}
+
+
+def test_a_commit() -> None:
+    commit = Commit(snapshot_id=17, rows=0, versions=None, seconds=1.25)
+    assert str(commit) == "commit 17: 0 rows, no versions, 1.2 s"
+    with pytest.raises(FrozenInstanceError):
+        commit.rows = 1  # type: ignore[misc]
+
+
+def test_a_commit_of_the_history() -> None:
+    commit = CommitInfo.from_row(ROW)
+    assert (commit.versions, commit.columns, commit.rows, commit.files) == ((-5, -5), ("clicks", "page <b>"), 1234, 2)
+    foreign = CommitInfo.from_row(FOREIGN)
+    assert (foreign.verb, foreign.versions, foreign.columns, foreign.rows) == (None, None, (), None)
+
+
+def test_a_history() -> None:
+    history = History("a.b", map(CommitInfo.from_row, (FOREIGN, ROW)))
+    assert len(history) == 2
+    assert history[1] == CommitInfo.from_row(ROW)
+    assert list(history[1:]) == [history[1]]
+    assert isinstance(history[:1], History)
+    assert history == History("a.b", list(history))
+    assert history != [*history]
+    assert len({history, History("a.b", list(history))}) == 1
+    assert str(history).splitlines() == [
+        "a.b: 2 commits",
+        "snapshot  committed at         verb    rows   versions  columns           stream  writer",
+        "18        2026-01-02 00:00:00",
+        "17        2026-01-01 12:30:00  update  1,234  -5        clicks, page <b>  web",
+    ]
+    assert "<td>clicks, page &lt;b&gt;</td>" in history._repr_html_()
+
+
+def test_an_empty_history() -> None:
+    assert str(History("a.b", [])).splitlines()[0] == "a.b: 0 commits"
