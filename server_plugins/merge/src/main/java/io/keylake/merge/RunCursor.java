@@ -47,6 +47,10 @@ public abstract class RunCursor implements Closeable {
 
   final boolean advanceBatch() throws IOException {
     size = load();
+    if (size > Decisions.MAX_BATCH) {
+      throw new IllegalStateException(
+          "a batch has " + size + " rows; the limit is " + Decisions.MAX_BATCH);
+    }
     row = 0;
     ended = size == 0;
     return !ended;

@@ -1,0 +1,119 @@
+package io.keylake.merge;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * The merge law by brute force, as a twin of everything clever. Every write, every value and every
+ * tombstone has a place (version, commit, row); the larger place is the newer one.
+ *
+ * <ol>
+ *   <li>A value is the one with the newest place, of those newer than the newest tombstone.
+ *   <li>The row is visible iff some write of it is newer than the newest tombstone.
+ * </ol>
+ */
+final class MergeLaw {
+  private record Place(long version, int commit, int row) implements Comparable<Place> {
+    private static final Comparator<Place> ORDER =
+        Comparator.comparingLong(Place::version)
+            .thenComparingInt(Place::commit)
+            .thenComparingInt(Place::row);
+
+    @Override
+    public int compareTo(Place other) {
+      return ORDER.compare(this, other);
+    }
+  }
+
+  private record Contribution(int commit, int number, WrittenRow row) {
+    Place at(long version) {
+      return new Place(version, commit, number);
+    }
+  }
+
+  private MergeLaw() {}
+
+  /**
+   * All that is to be known of each key, by key, tombstones included.
+   *
+   * @param commits the rows of each commit, as written; keys may repeat
+   * @param skippingNulls leaves of columns that a null does not replace
+   */
+  static List<StoredRow> history(List<List<WrittenRow>> commits, Set<String> skippingNulls) {
+    Map<Key, List<Contribution>> byKey = new TreeMap<>();
+    for (int commit = 0; commit < commits.size(); commit++) {
+      List<WrittenRow> rows = commits.get(commit);
+      for (int number = 0; number < rows.size(); number++) {
+        WrittenRow row = rows.get(number);
+        byKey
+            .computeIfAbsent(row.key(), key -> new ArrayList<>())
+            .add(new Contribution(commit, number, row));
+      }
+    }
+    return byKey.entrySet().stream()
+        .map(entry -> resolve(entry.getKey(), entry.getValue(), skippingNulls))
+        .toList();
+  }
+
+  private static StoredRow resolve(Key key, List<Contribution> all, Set<String> skippingNulls) {
+    Place deleted = null;
+    Set<String> leaves = new HashSet<>();
+    for (Contribution each : all) {
+      leaves.addAll(each.row().cells().keySet());
+      if (each.row().isTombstone()) {
+        deleted = newer(deleted, each.at(each.row().version()));
+      }
+    }
+    Place written = null;
+    for (Contribution each : all) {
+      if (!each.row().isTombstone()) {
+        written = newer(written, each.at(each.row().version()));
+        for (Cell cell : each.row().cells().values()) {
+          written = newer(written, each.at(cell.at()));
+        }
+      }
+    }
+    Map<String, Cell> values = new TreeMap<>();
+    for (String leaf : leaves) {
+      Cell value = value(leaf, all, deleted, skippingNulls.contains(leaf));
+      if (value != null) {
+        values.put(leaf, value);
+      }
+    }
+    return new StoredRow(
+        key,
+        isAlive(written, deleted) ? written.version() : null,
+        deleted == null ? null : deleted.version(),
+        values);
+  }
+
+  private static Cell value(
+      String leaf, List<Contribution> all, Place deleted, boolean skipsNulls) {
+    Place newest = null;
+    Cell value = null;
+    for (Contribution each : all) {
+      Cell cell = each.row().cells().get(leaf);
+      if (cell != null && !(skipsNulls && cell.isNull())) {
+        Place place = each.at(cell.at());
+        if (isAlive(place, deleted) && place.equals(newer(newest, place))) {
+          newest = place;
+          value = cell;
+        }
+      }
+    }
+    return value;
+  }
+
+  private static boolean isAlive(Place place, Place deleted) {
+    return place != null && (deleted == null || place.compareTo(deleted) > 0);
+  }
+
+  private static Place newer(Place a, Place b) {
+    return a == null || b.compareTo(a) > 0 ? b : a;
+  }
+}

@@ -1,0 +1,53 @@
+package io.keylake.merge;
+
+import java.util.Collections;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.LongStream;
+
+/**
+ * One row as it lies in a run: all that its commits say about the key.
+ *
+ * @param written the newest surviving write, or null
+ * @param deleted the newest tombstone, or null
+ * @param cells by version leaf; what is not there is absent
+ */
+record StoredRow(Key key, Long written, Long deleted, Map<String, Cell> cells) {
+  StoredRow {
+    cells = Collections.unmodifiableMap(new TreeMap<>(cells));
+  }
+
+  /** The newest version of all. */
+  long version() {
+    return versions().max().orElseThrow();
+  }
+
+  /** Every version that the row says anything at. */
+  LongStream versions() {
+    LongStream.Builder all = LongStream.builder();
+    if (written != null) {
+      all.add(written);
+    }
+    if (deleted != null) {
+      all.add(deleted);
+    }
+    cells.values().forEach(cell -> all.add(cell.at()));
+    return all.build();
+  }
+
+  /** The version of a leaf, or null where it is absent. */
+  Long versionOf(String leaf) {
+    return cells.containsKey(leaf) ? cells.get(leaf).at() : null;
+  }
+
+  boolean isVisible() {
+    return written != null;
+  }
+
+  /** The row as a read gives it that asks for no stamps. */
+  StoredRow withoutStamps() {
+    Map<String, Cell> values = new TreeMap<>();
+    cells.forEach((leaf, cell) -> values.put(leaf, new Cell(0, cell.values())));
+    return new StoredRow(key, null, null, values);
+  }
+}
