@@ -8,21 +8,23 @@ import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.TableDefinition;
 import io.keylake.tables.TableSpec;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.catalog.Catalog;
-import org.apache.iceberg.catalog.Namespace;
-import org.apache.iceberg.catalog.SupportsNamespaces;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.spark.Spark3Util;
 import org.apache.iceberg.spark.SparkCatalog;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -121,22 +123,38 @@ public final class KeylakeCatalog extends SparkCatalog {
 
   /** Makes the namespaces of a table that are not there yet. */
   public void createNamespaces(TableIdentifier ident) {
-    if (icebergCatalog() instanceof SupportsNamespaces namespaces) {
-      for (int length = 1; length <= ident.namespace().length(); length++) {
-        Namespace namespace = Namespace.of(Arrays.copyOf(ident.namespace().levels(), length));
-        if (!namespaces.namespaceExists(namespace)) {
-          createUnlessThere(namespaces, namespace);
-        }
+    String[] levels = ident.namespace().levels();
+    for (int length = 1; length <= levels.length; length++) {
+      String[] namespace = Arrays.copyOf(levels, length);
+      if (!namespaceExists(namespace)) {
+        createUnlessThere(namespace);
       }
     }
   }
 
-  private static void createUnlessThere(SupportsNamespaces namespaces, Namespace namespace) {
+  private void createUnlessThere(String[] namespace) {
     try {
-      namespaces.createNamespace(namespace);
-    } catch (AlreadyExistsException e) {
+      createNamespace(namespace, Map.of());
+    } catch (NamespaceAlreadyExistsException e) {
       // somebody else was quicker
     }
+  }
+
+  /** All tables below a namespace, at any depth. */
+  public List<TableIdentifier> tablesBelow(String... namespace) {
+    List<TableIdentifier> tables = new ArrayList<>();
+    if (namespace.length > 0) {
+      Arrays.stream(listTables(namespace)).map(this::buildIdentifier).forEach(tables::add);
+    }
+    try {
+      String[][] children = namespace.length == 0 ? listNamespaces() : listNamespaces(namespace);
+      for (String[] child : children) {
+        tables.addAll(tablesBelow(child));
+      }
+    } catch (NoSuchNamespaceException e) {
+      // dropped meanwhile
+    }
+    return tables;
   }
 
   private static void checkName(TableIdentifier ident) {

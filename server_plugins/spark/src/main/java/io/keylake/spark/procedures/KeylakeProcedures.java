@@ -18,8 +18,6 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.catalog.Namespace;
-import org.apache.iceberg.catalog.SupportsNamespaces;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.exceptions.NoSuchNamespaceException;
@@ -105,7 +103,7 @@ public final class KeylakeProcedures {
         result,
         arguments -> {
           List<InternalRow> rows = new ArrayList<>();
-          for (TableIdentifier ident : identifiers(Namespace.empty())) {
+          for (TableIdentifier ident : catalog.tablesBelow()) {
             Table table = catalog.icebergCatalog().loadTable(ident);
             if (KeyedSchema.isKeyed(table)) {
               String versions =
@@ -115,19 +113,6 @@ public final class KeylakeProcedures {
           }
           return rows;
         });
-  }
-
-  private List<TableIdentifier> identifiers(Namespace parent) {
-    List<TableIdentifier> identifiers = new ArrayList<>();
-    if (!parent.isEmpty()) {
-      identifiers.addAll(catalog.icebergCatalog().listTables(parent));
-    }
-    if (catalog.icebergCatalog() instanceof SupportsNamespaces namespaces) {
-      for (Namespace child : namespaces.listNamespaces(parent)) {
-        identifiers.addAll(identifiers(child));
-      }
-    }
-    return identifiers;
   }
 
   private LocalProcedure describe() {
