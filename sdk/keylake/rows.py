@@ -186,7 +186,7 @@ def _of_instances(rows: Sequence[Table], spec: TableSpec, verb: str) -> LocalRow
     models = {type(row) for row in rows}
     if len(models) > 1:
         raise BadRows(f"The rows are of the classes {', '.join(sorted(m.__name__ for m in models))}. Write them apart.")
-    attributes = rows[0].attributes()
+    attributes = type(rows[0]).attributes()
     if verb in _WHOLE_ROWS:
         names = list(attributes)
     elif verb == "delete":

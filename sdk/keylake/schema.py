@@ -229,7 +229,7 @@ class Table(BaseModel):
         >>> Seen(user_id=7)["user id"]
         7
         """
-        return getattr(self, self.attributes()[column])
+        return getattr(self, type(self).attributes()[column])
 
 
 _READ = "read"

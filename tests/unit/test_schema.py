@@ -176,6 +176,33 @@ def test_a_class_without_a_name_is_a_part_of_others() -> None:
     assert Heard.table_spec().value_columns == ("at", "note", "volume")
 
 
+def test_names_of_the_place_where_a_class_stands() -> None:
+    class Inner(BaseModel):
+        x: float
+
+    small = Annotated[int, Field(lt=10)]
+
+    class Local(kl.Table, name="a.local"):
+        user: small = key()
+        inner: Inner | None
+
+    assert str(Local.table_spec().column("inner").type) == "struct<1: x: optional double>"
+    assert Local(user=1, inner=Inner(x=1.0)).inner == Inner(x=1.0)
+    with pytest.raises(ValidationError):
+        Local(user=10)
+
+
+@pytest.mark.filterwarnings("ignore:Field name:UserWarning")
+def test_columns_named_like_a_method() -> None:
+    class Named(kl.Table, name="a.named"):
+        name: str = key()
+        attributes: dict[str, str] | None
+        table_spec: int | None
+
+    row = Named(name="x", attributes={"a": "b"}, table_spec=1)
+    assert (row["attributes"], row["table_spec"], Named.table_spec().key) == ({"a": "b"}, 1, ("name",))
+
+
 # ----------------------------------------------------------------------------------------------------------- refusals
 
 
