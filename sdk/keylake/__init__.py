@@ -31,6 +31,7 @@ from keylake.reducers import (
     MapMerge,
     Max,
     Min,
+    Reducer,
     Sum,
 )
 from keylake.results import Commit, CommitInfo, History
@@ -63,7 +64,7 @@ __all__ = [
     "Bool", "Int32", "Int64", "Float32", "Float64", "Decimal", "Date", "Time", "Timestamp", "Timestamptz",
     "String", "Binary", "Fixed", "UUID",
     # how values of one column combine
-    "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect", "ArraySum",
+    "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect", "ArraySum",
     "MapMerge", "BitmapOr",
     # what verbs give back
     "Commit", "CommitInfo", "History",
