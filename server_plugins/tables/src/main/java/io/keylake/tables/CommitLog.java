@@ -52,7 +52,7 @@ public final class CommitLog {
     static Entry of(Snapshot snapshot) {
       Map<String, String> summary = snapshot.summary();
       List<String> columns = new ArrayList<>();
-      TableSpec.parse(summary.getOrDefault(WriteSummary.COLUMNS, "[]"))
+      SpecJson.parse(summary.getOrDefault(WriteSummary.COLUMNS, "[]"))
           .forEach(c -> columns.add(c.asText()));
       return new Entry(
           snapshot.snapshotId(),

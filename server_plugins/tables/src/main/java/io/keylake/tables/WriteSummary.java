@@ -50,7 +50,7 @@ public record WriteSummary(
     properties.put(ROWS, String.valueOf(rows));
     put(properties, MIN_VERSION, minVersion);
     put(properties, MAX_VERSION, maxVersion);
-    properties.put(COLUMNS, TableSpec.write(new TreeSet<>(columns)));
+    properties.put(COLUMNS, SpecJson.write(new TreeSet<>(columns)));
     put(properties, STREAM, stream);
     put(properties, WRITER, writer);
     put(properties, WRITE_ID, writeId);

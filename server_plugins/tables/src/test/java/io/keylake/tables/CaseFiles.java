@@ -1,0 +1,37 @@
+package io.keylake.tables;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
+
+/** The cases that pytest reads as well. */
+final class CaseFiles {
+  private static final Path CASES = Path.of(System.getProperty("keylake.cases"));
+
+  private CaseFiles() {}
+
+  static JsonNode json(String file) {
+    try {
+      return SpecJson.parse(Files.readString(CASES.resolve(file)));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The specs that are good: each file holds one in its full form and in its property form. */
+  static List<String> goldenSpecs() {
+    try (Stream<Path> files = Files.list(CASES.resolve("spec"))) {
+      return files
+          .map(file -> "spec/" + file.getFileName())
+          .filter(file -> file.endsWith(".json") && !file.endsWith("/refused.json"))
+          .sorted()
+          .toList();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
