@@ -70,9 +70,9 @@ class EmbeddedServer:
         self._token = secrets.token_urlsafe(32)
         for tries_left in reversed(range(PORT_TRIES)):
             self.port = _free_port()
-            self._scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
+            self.scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
             self.log = _new_log(setup.warehouse)
-            settings = embedded_settings(setup, jars, self.port, self._scratch)
+            settings = embedded_settings(setup, jars, self.port, self.scratch)
             self._process = self._launched(properties_text(settings), java_home)
             try:
                 with waiting(f"keylake: starting a server for {setup.warehouse}"):
@@ -111,6 +111,12 @@ class EmbeddedServer:
         return f"sc://localhost:{self.port}/;token={self._token}"
 
     @property
+    def shared_folder(self) -> Path | None:
+        """A folder in which the server finds what we leave there; none where it has executors elsewhere."""
+        master = dict(self.setup.settings).get("spark.master", "local")
+        return self.scratch if master.startswith("local") else None
+
+    @property
     def is_alive(self) -> bool:
         """Whether the process runs."""
         return self._process.poll() is None
@@ -127,7 +133,7 @@ class EmbeddedServer:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def last_words(self) -> str:
         """What the log ends with: the last line that names an error, or else the last line."""
@@ -137,7 +143,7 @@ class EmbeddedServer:
 
     def _launched(self, properties: str, java_home: str | None) -> subprocess.Popen[bytes]:
         spark_home = _spark_home()
-        settings_file = self._scratch / "server.properties"
+        settings_file = self.scratch / "server.properties"
         settings_file.write_text(properties, encoding="ascii")
         command = [
             *(str(spark_home / "bin" / "spark-submit"), "--properties-file", str(settings_file)),

@@ -76,10 +76,11 @@ class _Carried:
     def of(cls, spec: TableSpec, path: TablePath, intention: Intention, columns: Sequence[str]) -> _Carried:
         seen: dict[str, str] = {}
         for name in columns:
-            other = seen.setdefault(name.lower(), name)
-            if other is not name:
+            other = seen.get(name.lower())
+            if other is not None:
                 how = "stands twice in the rows" if other == name else f"and {name!r} differ only in case"
                 raise SchemaMismatch(f"Column {other!r} {how}. Rename one of the two, or leave it out.")
+            seen[name.lower()] = name
         known = tuple(name for name in spec.column_names if name.lower() in seen)
         return cls(spec, path, intention, tuple(columns), known)
 

@@ -60,7 +60,7 @@ def connect(
     setup = Setup(checked_warehouse(warehouse or DEFAULT_WAREHOUSE), catalog, memory, more)
     server = EmbeddedServer.shared(setup)
     try:
-        return Lake(Session(server.url, catalog, writer), server)
+        return Lake(Session(server.url, catalog, writer, server), server)
     except BaseException:
         server.release()
         raise

@@ -18,6 +18,8 @@ CATALOG_CLASS = "io.keylake.spark.KeylakeCatalog"
 PLUGIN_CLASS = "io.keylake.spark.KeylakePlugin"
 
 _JAR_PATTERNS = (f"keylake-server-{VERSION}.jar", "iceberg-spark-runtime-*.jar", "sqlite-jdbc-*.jar")
+# Settings to which those of a setup are added, and the sign between.
+_ADDED = {"spark.jars": ",", "spark.sql.extensions": ",", "spark.plugins": ",", "spark.driver.extraJavaOptions": " "}
 _LEAST_MEMORY_MIB, _MOST_MEMORY_MIB = 1024, 16 * 1024
 _CGROUP_MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -70,7 +72,7 @@ def catalog_settings(catalog: str, implementation: str, warehouse: Path) -> dict
 
 
 def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: Path) -> dict[str, str]:
-    """Every setting of an embedded server. Those of the setup win; jars and extensions of the setup are added.
+    """Every setting of an embedded server. Those of the setup win; its jars, extensions and Java options are added.
 
     >>> settings = embedded_settings(Setup(Path("/data/lake"), memory="2g"), (Path("a.jar"),), 4711, Path("/tmp/x"))
     >>> settings["spark.driver.memory"], settings["spark.connect.grpc.binding.port"]
@@ -80,6 +82,8 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: 
         "spark.app.name": "keylake",
         "spark.master": "local[*]",
         "spark.driver.memory": setup.memory or f"{default_memory_mib()}m",
+        # A server without memory would answer nobody for minutes; one that has ended says so at once.
+        "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
         "spark.jars": ",".join(map(str, jars)),
         "spark.plugins": PLUGIN_CLASS,
         "spark.keylake.owner.pid": str(os.getpid()),
@@ -99,8 +103,8 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: 
         "spark.log.level": "WARN",
     }
     for name, value in setup.settings:
-        adds = name in ("spark.jars", "spark.sql.extensions", "spark.plugins")
-        own[name] = f"{own[name]},{value}" if adds else value
+        between = _ADDED.get(name)
+        own[name] = value if between is None else f"{own[name]}{between}{value}"
     return own
 
 

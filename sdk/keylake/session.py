@@ -11,14 +11,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import uuid
+import warnings
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyarrow import parquet
 
 from keylake.address import Address
+from keylake.embedded import EmbeddedServer
 from keylake.errors import (
     BadRows,
     KeylakeError,
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 CONNECT_LIMIT_SECONDS = 3.0
+MOST_BYTES_WITH_A_PLAN = 16 * 2**20
+ROWS_IN_A_GROUP = 1 << 18
 
 # How Spark and Iceberg begin a sentence that means one of our errors.
 _MEANINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
@@ -60,10 +66,11 @@ _WE_ASK: ContextVar[bool] = ContextVar("we_ask", default=False)
 class Session:
     """An open Connect session to a server that has the plug-in."""
 
-    def __init__(self, url: str, catalog: str, writer: str | None = None) -> None:
+    def __init__(self, url: str, catalog: str, writer: str | None = None, server: EmbeddedServer | None = None) -> None:
         self.address = Address.of(url)
         self.catalog = catalog
         self.writer = writer
+        self._server = server
         self.was_open = False
         if not self.address.answers(CONNECT_LIMIT_SECONDS):
             raise self._unreachable("nothing answers there")
@@ -78,7 +85,8 @@ class Session:
 
     def close(self) -> None:
         """End the session on the server. A second call does nothing."""
-        with contextlib.suppress(KeylakeError), self._asking():
+        with contextlib.suppress(KeylakeError), self._asking(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pyspark warns of itself when the server is gone
             self.spark.stop()
 
     # --------------------------------------------------------------------------------------------------- statements
@@ -125,12 +133,30 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------------- frames
 
-    def frame(self, rows: pa.Table) -> DataFrame:
-        """Local rows as a frame. Types are said, since Spark would guess a zone for timestamps that have none."""
+    @contextlib.contextmanager
+    def local_frame(self, rows: pa.Table) -> Generator[DataFrame]:
+        """Local rows as a frame, for as long as the block runs.
+
+        Many rows go to a server on this machine as a file: sent with the plan, each would become several objects there.
+        """
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        with self._asking():
-            return self.spark.createDataFrame(rows, schema=from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+        # Types are said, since Spark would guess a zone for timestamps that have none.
+        schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+        folder = None if self._server is None else self._server.shared_folder
+        if folder is None or rows.nbytes < MOST_BYTES_WITH_A_PLAN:
+            with self._asking():
+                frame = self.spark.createDataFrame(rows, schema=schema)
+            yield frame
+            return
+        file = folder / f"rows-{uuid.uuid4()}.parquet"
+        try:
+            parquet.write_table(rows, file, compression="lz4", row_group_size=ROWS_IN_A_GROUP)
+            with self._asking():
+                frame = self.spark.read.schema(schema).parquet(str(file))
+            yield frame
+        finally:
+            file.unlink(missing_ok=True)
 
     def columns(self, frame: DataFrame) -> tuple[str, ...]:
         """The columns of a frame of this session."""
@@ -174,7 +200,7 @@ class Session:
     def _meant(self, error: Exception) -> KeylakeError:
         ours = from_server(error)
         if ours is not None:
-            return ours
+            return type(ours)(_finished(str(ours)))
         said = _sentence(error)
         status = getattr(getattr(error, "getGrpcStatusCode", lambda: None)(), "name", "")
         if status == "UNAUTHENTICATED":
@@ -190,10 +216,12 @@ class Session:
                 "Connect again with kl.connect()."
             )
         kind = next((kind for beginning, kind in _MEANINGS if beginning in said), KeylakeError)
-        return kind(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
+        return kind(_finished(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said)))
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
         next_step = _AFTERWARDS if self.was_open else _AT_FIRST
+        if self._server is not None and not self._server.is_alive:
+            reason = f"it has ended, and its log, {self._server.log}, ends with: {self._server.last_words()}"
         return ServerUnreachable(f"The Spark server at {self.address} cannot be reached: {reason}. {next_step}")
 
     def _check_plugin(self) -> None:
@@ -267,6 +295,15 @@ def _sentence(error: Exception) -> str:
     """What an error says, without the trace of the server and on one line."""
     said = str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0]
     return " ".join(said.split())
+
+
+def _finished(sentence: str) -> str:
+    """A sentence with a capital and a full stop, as the SDK's own have them.
+
+    >>> _finished("column 'a' is null")
+    "Column 'a' is null."
+    """
+    return sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith((".", "?", "!")) else ".")
 
 
 def _details(said: str) -> str:

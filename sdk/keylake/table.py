@@ -6,6 +6,7 @@ frame ──────────────┴─ intention.write ── Wr
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 import uuid
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Unpack
 import pyarrow as pa
 from typing_extensions import TypedDict, TypeVar
 
-from keylake.errors import DefinitionError, KeylakeError, SchemaMismatch
+from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch
 from keylake.intention import Intention, Version, write
 from keylake.misfit import shown
 from keylake.results import Commit, CommitInfo, History
@@ -127,8 +128,7 @@ class KeyedTable(Generic[Row]):
         found = () if key is None else self._commits(idempotency_key=key, at_most=1)
         if not found:
             write_id = str(uuid.uuid4())
-            frame, statement = self._statement(rows, intention, write_id)
-            self._send(statement, frame, replaced)
+            self._send(rows, intention, write_id, replaced)
             found = self._commits(write_id=write_id, at_most=1)
             # Another writer with the same key may have been first, in between.
             found = found or (() if key is None else self._commits(idempotency_key=key, at_most=1))
@@ -139,30 +139,33 @@ class KeyedTable(Generic[Row]):
         done = found[0]
         return Commit(done.snapshot_id, done.rows or 0, done.versions, time.perf_counter() - begun_at)
 
-    def _statement(self, rows: Rows, intention: Intention, write_id: str) -> tuple[DataFrame, Write]:
-        """The rows as a frame, and what is to be done with it; all that can be checked here has been."""
+    def _send(self, rows: Rows, intention: Intention, write_id: str, replaced: str | Column | None) -> None:
+        """Check all that can be checked here, then let Spark write the rows."""
         if self._session.is_frame(rows):
             frame: Any = rows
-            return frame, write(self.spec, self._path, intention, self._session.columns(frame), write_id)
+            statement = write(self.spec, self._path, intention, self._session.columns(frame), write_id)
+            try:
+                self._session.write(statement, frame, replaced)
+            except (SchemaMismatch, BadRows) as error:
+                raise type(error)(f"{error}{self._sample(str(error), frame)}") from None
+            return
         local = LocalRows.of(rows, self.spec, intention.verb)
         row_order = _free_name("_row", (*local.names, *self.spec.column_names))
         statement = write(self.spec, self._path, replace(intention, row_order=row_order), local.names, write_id)
         table = local.to_arrow(self.spec, _helpers(statement))
-        numbers = pa.array(range(local.count), pa.int64())
-        return self._session.frame(table.append_column(row_order, numbers)), statement
-
-    def _send(self, statement: Write, frame: DataFrame, replaced: str | Column | None) -> None:
-        try:
-            self._session.write(statement, frame, replaced)
-        except SchemaMismatch as error:
-            raise SchemaMismatch(f"{error}{self._sample(str(error), frame)}") from None
+        table = table.append_column(row_order, pa.array(range(local.count), pa.int64()))
+        with self._session.local_frame(table) as sent:
+            self._session.write(statement, sent, replaced)
 
     def _sample(self, sentence: str, frame: DataFrame) -> str:
-        """A value of the column that a sentence is about; it is fetched only now that something is wrong."""
+        """A value of the column that a sentence is about, unless it tells of a row itself."""
         columns = {name.lower(): name for name in self._session.columns(frame)}
         named = [columns[name.lower()] for name in re.findall(r"'([^']+)'", sentence) if name.lower() in columns]
-        values = self._session.values(frame, named[0], at_most=1) if named else []
-        return f" The rows have {shown(values[0])} there, for example." if values else ""
+        values: list[object] = []
+        if named and " row " not in sentence:
+            with contextlib.suppress(KeylakeError):  # the frame may be what is wrong
+                values = self._session.values(frame, named[0], at_most=1)
+        return f" A value there is {shown(values[0])}." if values else ""
 
     # -------------------------------------------------------------------------------------------------------- reads
 

@@ -1,0 +1,176 @@
+"""What an embedded server is configured with, and what is refused before one is started."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import keylake as kl
+from keylake.address import Address
+from keylake.embedded import check_java, checked_warehouse
+from keylake.server import (
+    CATALOG_CLASS,
+    EXTENSIONS,
+    Setup,
+    check_catalog_name,
+    embedded_settings,
+    find_jars,
+    lines_to_add,
+    properties_text,
+)
+
+JARS = (Path("/jars/keylake.jar"), Path("/jars/iceberg.jar"))
+
+
+def settings(**setup: object) -> dict[str, str]:
+    made = Setup(Path("/data/my lake"), **setup)  # type: ignore[arg-type]
+    return embedded_settings(made, JARS, 4711, Path("/scratch"))
+
+
+def test_the_catalog_is_a_file_in_the_warehouse() -> None:
+    prefix = "spark.sql.catalog.shop"
+    made = settings(catalog="shop")
+    assert {name: value for name, value in made.items() if name.startswith(prefix)} == {
+        prefix: "io.keylake.spark.KeylakeCatalog",
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.uri": "jdbc:sqlite:/data/my lake/catalog.db?busy_timeout=30000",
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.warehouse": "/data/my lake",
+    }
+    assert made["spark.sql.defaultCatalog"] == "shop"
+
+
+def test_it_listens_on_the_loopback_interface_only() -> None:
+    made = settings()
+    listens = [value for name, value in made.items() if "bind" in name.lower() and "port" not in name]
+    assert listens == ["127.0.0.1", "127.0.0.1"]
+    assert (made["spark.driver.host"], made["spark.ui.enabled"]) == ("127.0.0.1", "false")
+
+
+def test_it_ends_with_its_owner() -> None:
+    assert settings()["spark.keylake.owner.pid"] == str(os.getpid())
+
+
+def test_settings_of_the_caller_win_and_jars_are_added() -> None:
+    more = (("spark.jars", "/more.jar"), ("spark.sql.extensions", "my.Extensions"), ("spark.sql.ansi.enabled", "false"))
+    made = settings(memory="4g", settings=(*more, ("spark.ui.enabled", "true")))
+    assert made["spark.jars"] == "/jars/keylake.jar,/jars/iceberg.jar,/more.jar"
+    assert made["spark.sql.extensions"] == f"{EXTENSIONS},my.Extensions"
+    assert (made["spark.sql.ansi.enabled"], made["spark.ui.enabled"]) == ("false", "true")
+    assert made["spark.driver.memory"] == "4g"
+
+
+@pytest.mark.parametrize("memory", ["", "4", "g", "4 g", "4gb", "-1g", "0g", "1.5g"])
+def test_memory_is_a_number_and_a_unit(memory: str) -> None:
+    with pytest.raises(kl.DefinitionError, match="memory="):
+        settings(memory=memory)
+
+
+@pytest.mark.parametrize("value", ["plain", "a b", "a=b:c#d!e", "größe\\n", "tab\t line\n", "😀", "'\"`", ""])
+def test_a_properties_file_says_the_same(value: str) -> None:
+    text = properties_text({"spark.name": value})
+    assert text.isascii()
+    assert text.count("\n") == 1
+    escaped = text.removeprefix("spark.name=").removesuffix("\n")
+    assert escaped.encode().decode("unicode_escape").encode("utf-16", "surrogatepass").decode("utf-16") == value
+
+
+def test_lines_to_add_are_those_of_the_contract() -> None:
+    lines = lines_to_add("shop").splitlines()
+    assert lines[0].startswith("spark.jars    keylake-server-")
+    assert lines[1] == f"spark.sql.extensions    {EXTENSIONS}"
+    assert lines[2] == f"spark.sql.catalog.shop    {CATALOG_CLASS}"
+
+
+@pytest.mark.parametrize("catalog", ["", "a.b", "a b", "a-b", "größe", "1a", "a`"])
+def test_a_catalog_name_is_plain(catalog: str) -> None:
+    with pytest.raises(kl.DefinitionError, match="catalog"):
+        check_catalog_name(catalog)
+    with pytest.raises(kl.DefinitionError, match="catalog"):
+        kl.connect(catalog=catalog)
+
+
+def test_jars_that_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "sqlite-jdbc-3.jar").touch()
+    with pytest.raises(kl.ServerMissingPlugin, match=r"keylake-server-.* and no iceberg-.*make build"):
+        find_jars(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/lake", "file:///data/lake", "hdfs:/x", "what?", "a#b", "100%"])
+def test_a_warehouse_is_a_local_directory(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kl.DefinitionError, match=r"warehouse|lake"):
+        kl.connect(warehouse=path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_warehouse_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(kl.DefinitionError, match="cannot be used"):
+        checked_warehouse(tmp_path / "file")
+
+
+def test_a_warehouse_may_have_any_other_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = checked_warehouse("größe 'n/été; &")
+    assert path == tmp_path.resolve() / "größe 'n" / "été; &"
+    assert path.is_dir()
+
+
+def java(folder: Path, said: str) -> Path:
+    """A directory like that of a JDK, whose Java says this about its version."""
+    (folder / "bin").mkdir(parents=True)
+    script = folder / "bin" / "java"
+    script.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    script.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ('openjdk version "1.8.0_392"', "is Java 8"),
+        ('openjdk version "11.0.2" 2019-01-15', "is Java 11"),
+        ("Unable to locate a Java Runtime.", "no version"),
+    ],
+)
+def test_a_java_that_will_not_do(said: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "jdk", said)))
+    with pytest.raises(kl.ServerUnreachable, match=f"{words}.*install"):
+        check_java()
+
+
+@pytest.mark.parametrize("said", ['openjdk version "17.0.15" 2025-04-15', 'java version "21" 2023-09-19'])
+def test_a_java_that_will_do(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "jdk", said)))
+    assert check_java() == str(tmp_path / "jdk")
+
+
+def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(kl.ServerUnreachable, match=r"No Java was found in JAVA_HOME=.*install"):
+        check_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(kl.ServerUnreachable, match=r"No Java was found\. .*install"):
+        check_java()
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("sc://localhost", "sc://localhost:15002"),
+        ("sc://spark.internal:443/;use_ssl=true;token=abc", "sc://spark.internal:443"),
+        ("sc://[::1]:15002", "sc://[::1]:15002"),
+    ],
+)
+def test_an_address_without_its_secrets(url: str, address: str) -> None:
+    assert str(Address.of(url)) == address
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:15002", "local[2]", "spark://localhost:7077", "sc://", "sc://host:port"]
+)
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(kl.DefinitionError, match="sc://host:15002"):
+        Address.of(url)
