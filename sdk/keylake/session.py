@@ -303,7 +303,10 @@ def _finished(sentence: str) -> str:
     >>> _finished("column 'a' is null")
     "Column 'a' is null."
     """
-    return sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith((".", "?", "!")) else ".")
+    first = sentence.partition(" ")[0]
+    if first.isalpha() and len(first) > 2:  # a word, and not the name of an option
+        sentence = sentence[0].upper() + sentence[1:]
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
 
 
 def _details(said: str) -> str:
