@@ -31,10 +31,9 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
-import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.types.StructType;
 
 /**
  * An Iceberg catalog in which tables with a keylake spec are keyed tables. Any Iceberg catalog can
@@ -82,22 +81,20 @@ public final class KeylakeCatalog extends SparkCatalog {
 
   /** CREATE TABLE makes a keyed table where its properties carry a spec. */
   @Override
-  public Table createTable(
-      Identifier ident, StructType schema, Transform[] transforms, Map<String, String> properties)
-      throws TableAlreadyExistsException {
-    String spec = properties.get(TableSpec.PROPERTY);
+  public Table createTable(Identifier ident, TableInfo info) throws TableAlreadyExistsException {
+    String spec = info.properties().get(TableSpec.PROPERTY);
     if (spec == null) {
-      return super.createTable(ident, schema, transforms, properties);
+      return super.createTable(ident, info);
     }
-    if (transforms.length > 0) {
+    if (info.partitions().length > 0) {
       throw new KeylakeException(
           DEFINITION,
           "a keyed table is partitioned by its spec (buckets, bucket_by, partition_by); drop PARTITIONED BY");
     }
-    Schema columns = SparkSchemaUtil.convert(schema);
+    Schema columns = SparkSchemaUtil.convert(info.schema());
     TableDefinition definition = new TableDefinition(TableSpec.fromJson(spec), columns, "");
     try {
-      return create(buildIdentifier(ident), definition, properties);
+      return create(buildIdentifier(ident), definition, info.properties());
     } catch (AlreadyExistsException e) {
       throw new TableAlreadyExistsException(ident);
     }
@@ -181,26 +178,22 @@ public final class KeylakeCatalog extends SparkCatalog {
   }
 
   @Override
-  public StagedTable stageCreate(
-      Identifier ident, StructType schema, Transform[] transforms, Map<String, String> properties)
+  public StagedTable stageCreate(Identifier ident, TableInfo info)
       throws TableAlreadyExistsException {
-    refuseSpec(properties);
-    return super.stageCreate(ident, schema, transforms, properties);
+    refuseSpec(info.properties());
+    return super.stageCreate(ident, info);
   }
 
   @Override
-  public StagedTable stageReplace(
-      Identifier ident, StructType schema, Transform[] transforms, Map<String, String> properties)
-      throws NoSuchTableException {
-    refuseReplacing(ident, properties);
-    return super.stageReplace(ident, schema, transforms, properties);
+  public StagedTable stageReplace(Identifier ident, TableInfo info) throws NoSuchTableException {
+    refuseReplacing(ident, info.properties());
+    return super.stageReplace(ident, info);
   }
 
   @Override
-  public StagedTable stageCreateOrReplace(
-      Identifier ident, StructType schema, Transform[] transforms, Map<String, String> properties) {
-    refuseReplacing(ident, properties);
-    return super.stageCreateOrReplace(ident, schema, transforms, properties);
+  public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) {
+    refuseReplacing(ident, info.properties());
+    return super.stageCreateOrReplace(ident, info);
   }
 
   private static void refuseSpec(Map<String, String> properties) {

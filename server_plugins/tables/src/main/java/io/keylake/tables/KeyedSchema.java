@@ -57,7 +57,7 @@ public record KeyedSchema(
     if (json == null) {
       throw new KeylakeException(
           NOT_KEYED,
-          "table %s has no property '%s': it is a plain Iceberg table"
+          "table %s is not keyed: it has no property '%s'"
               .formatted(table.name(), TableSpec.PROPERTY));
     }
     return of(TableSpec.fromJson(json), schema);
@@ -197,6 +197,9 @@ public record KeyedSchema(
   /** The fields of which every file needs exact statistics, by full name. */
   public List<String> exactStatistics() {
     List<String> names = new ArrayList<>(spec.key());
+    if (spec.ordering() != null) {
+      names.add(spec.ordering());
+    }
     String prefix = MERGE_INFO + ".";
     names.addAll(List.of(prefix + VERSION, prefix + WRITTEN, prefix + DELETED));
     leaves().fields().forEach(leaf -> names.add(prefix + COLUMNS + "." + leaf.name()));

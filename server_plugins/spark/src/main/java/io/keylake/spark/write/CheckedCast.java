@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
 import io.keylake.tables.KeylakeException;
 import java.util.List;
+import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Concat;
 import org.apache.spark.sql.catalyst.expressions.CreateMap;
@@ -58,7 +59,7 @@ final class CheckedCast {
     throw new KeylakeException(
         BAD_ROWS,
         "column '%s' is %s in the table and %s in the frame, and values are never changed to fit; cast it yourself"
-            .formatted(column, target.sql(), given.sql()));
+            .formatted(column, word(target), word(given)));
   }
 
   private static Expression thereAndBack(Expression value, String column, DataType target) {
@@ -72,7 +73,7 @@ final class CheckedCast {
                             KeylakeException.line(
                                 BAD_ROWS,
                                 "column '%s' is %s and cannot hold the %s value "
-                                    .formatted(column, target.sql(), value.dataType().sql())),
+                                    .formatted(column, word(target), word(value.dataType()))),
                             DataTypes.StringType),
                         cast(value, DataTypes.StringType),
                         Literal.create(
@@ -93,6 +94,15 @@ final class CheckedCast {
 
   private static Expression cast(Expression value, DataType target) {
     return new Cast(value, target, Option.apply("UTC"), EvalMode.LEGACY());
+  }
+
+  /** A type by the name it has in the table's definition. */
+  private static String word(DataType type) {
+    try {
+      return SparkSchemaUtil.convert(type).toString();
+    } catch (UnsupportedOperationException e) {
+      return type.simpleString(); // one that tables do not have
+    }
   }
 
   /** Whether every value of one number type is a value of the other. */
