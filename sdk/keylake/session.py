@@ -216,7 +216,7 @@ class Session:
                 "Connect again with kl.connect()."
             )
         kind = next((kind for beginning, kind in _MEANINGS if beginning in said), KeylakeError)
-        return kind(_finished(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said)))
+        return kind(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
         next_step = _AFTERWARDS if self.was_open else _AT_FIRST
