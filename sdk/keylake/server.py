@@ -68,6 +68,8 @@ def catalog_settings(catalog: str, implementation: str, warehouse: Path) -> dict
         f"{prefix}.uri": f"jdbc:sqlite:{warehouse}/catalog.db?busy_timeout=30000",
         f"{prefix}.jdbc.schema-version": "V1",
         f"{prefix}.warehouse": str(warehouse),
+        # Another process may write to the same warehouse: what it has committed must be seen at once.
+        f"{prefix}.cache-enabled": "false",
     }
 
 
@@ -163,5 +165,6 @@ def lines_to_add(catalog: str) -> str:
             f"spark.sql.extensions    {EXTENSIONS}",
             f"{prefix}    {CATALOG_CLASS}",
             f"{prefix}.type    rest    # or hive, hadoop, jdbc: any catalog of Iceberg, with its own options",
+            f"{prefix}.cache-enabled    false    # a read sees what other servers have committed",
         )
     )

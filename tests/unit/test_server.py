@@ -36,6 +36,7 @@ def test_the_catalog_is_a_file_in_the_warehouse() -> None:
         f"{prefix}.uri": "jdbc:sqlite:/data/my lake/catalog.db?busy_timeout=30000",
         f"{prefix}.jdbc.schema-version": "V1",
         f"{prefix}.warehouse": "/data/my lake",
+        f"{prefix}.cache-enabled": "false",
     }
     assert made["spark.sql.defaultCatalog"] == "shop"
 
