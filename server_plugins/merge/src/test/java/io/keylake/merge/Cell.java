@@ -11,12 +11,12 @@ import java.util.List;
  * @param values one per column of the leaf: several in a column group, null where the column is set
  *     to null
  */
-record Cell(long at, List<Long> values) {
-  Cell {
+public record Cell(long at, List<Long> values) {
+  public Cell {
     values = Collections.unmodifiableList(new ArrayList<>(values));
   }
 
-  boolean isNull() {
+  public boolean isNull() {
     return values.stream().allMatch(value -> value == null);
   }
 }

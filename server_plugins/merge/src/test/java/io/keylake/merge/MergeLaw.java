@@ -17,7 +17,7 @@ import java.util.TreeMap;
  *   <li>The row is visible iff some write of it is newer than the newest tombstone.
  * </ol>
  */
-final class MergeLaw {
+public final class MergeLaw {
   private record Place(long version, int commit, int row) implements Comparable<Place> {
     private static final Comparator<Place> ORDER =
         Comparator.comparingLong(Place::version)
@@ -44,7 +44,7 @@ final class MergeLaw {
    * @param commits the rows of each commit, as written; keys may repeat
    * @param skippingNulls leaves of columns that a null does not replace
    */
-  static List<StoredRow> history(List<List<WrittenRow>> commits, Set<String> skippingNulls) {
+  public static List<StoredRow> history(List<List<WrittenRow>> commits, Set<String> skippingNulls) {
     Map<Key, List<Contribution>> byKey = new TreeMap<>();
     for (int commit = 0; commit < commits.size(); commit++) {
       List<WrittenRow> rows = commits.get(commit);

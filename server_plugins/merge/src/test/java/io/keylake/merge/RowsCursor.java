@@ -10,7 +10,7 @@ import java.util.function.ToLongFunction;
  * A run in memory, stricter than a real one: a batch that has been replaced is overwritten, and
  * stamps that need not be read, as the rules say, cannot be read.
  */
-final class RowsCursor extends RunCursor {
+public final class RowsCursor extends RunCursor {
   private final List<StoredRow> rows;
   private final MergeRules rules;
   private final int run;
@@ -31,7 +31,7 @@ final class RowsCursor extends RunCursor {
    * @param run which of the runs in {@code rules} this is
    * @param leaves for each column class of {@code rules} a version leaf
    */
-  RowsCursor(
+  public RowsCursor(
       List<StoredRow> rows,
       MergeRules rules,
       int run,
@@ -48,7 +48,7 @@ final class RowsCursor extends RunCursor {
         rules.order() == MergeRules.Order.VERSION || rules.wanted() != MergeRules.Wanted.ROWS;
   }
 
-  StoredRow stored(int row) {
+  public StoredRow stored(int row) {
     return batch.get(row);
   }
 

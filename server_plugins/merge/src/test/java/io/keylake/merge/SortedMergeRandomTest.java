@@ -63,7 +63,7 @@ class SortedMergeRandomTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"1, 20, 30", "2, 30, 40", "3, 20, 40", "17, 5, 30", "200, 1, 8", "33, 1, 200"})
+  @CsvSource({"1, 5, 30", "2, 15, 40", "3, 10, 40", "17, 3, 30", "200, 1, 6", "33, 1, 100"})
   void theMergeObeysTheLaw(int commits, int rounds, int mostRows) {
     for (Keys keys : Keys.values()) {
       for (Versions versions : Versions.values()) {

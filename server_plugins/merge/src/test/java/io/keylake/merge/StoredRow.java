@@ -12,18 +12,18 @@ import java.util.stream.LongStream;
  * @param deleted the newest tombstone, or null
  * @param cells by version leaf; what is not there is absent
  */
-record StoredRow(Key key, Long written, Long deleted, Map<String, Cell> cells) {
-  StoredRow {
+public record StoredRow(Key key, Long written, Long deleted, Map<String, Cell> cells) {
+  public StoredRow {
     cells = Collections.unmodifiableMap(new TreeMap<>(cells));
   }
 
   /** The newest version of all. */
-  long version() {
+  public long version() {
     return versions().max().orElseThrow();
   }
 
   /** Every version that the row says anything at. */
-  LongStream versions() {
+  public LongStream versions() {
     LongStream.Builder all = LongStream.builder();
     if (written != null) {
       all.add(written);
@@ -36,16 +36,16 @@ record StoredRow(Key key, Long written, Long deleted, Map<String, Cell> cells) {
   }
 
   /** The version of a leaf, or null where it is absent. */
-  Long versionOf(String leaf) {
+  public Long versionOf(String leaf) {
     return cells.containsKey(leaf) ? cells.get(leaf).at() : null;
   }
 
-  boolean isVisible() {
+  public boolean isVisible() {
     return written != null;
   }
 
   /** The row as a read gives it that asks for no stamps. */
-  StoredRow withoutStamps() {
+  public StoredRow withoutStamps() {
     Map<String, Cell> values = new TreeMap<>();
     cells.forEach((leaf, cell) -> values.put(leaf, new Cell(0, cell.values())));
     return new StoredRow(key, null, null, values);

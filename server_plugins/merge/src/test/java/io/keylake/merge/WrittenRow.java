@@ -7,8 +7,8 @@ import java.util.Map;
  *
  * @param cells by version leaf; what is not there is absent
  */
-record WrittenRow(Key key, long version, boolean isTombstone, Map<String, Cell> cells) {
-  WrittenRow {
+public record WrittenRow(Key key, long version, boolean isTombstone, Map<String, Cell> cells) {
+  public WrittenRow {
     cells = Map.copyOf(cells);
   }
 }

@@ -77,7 +77,7 @@ record FileFacts(
   private static VersionRange versions(
       DataFile file, KeyedSchema schema, Collection<NestedField> wanted) {
     VersionRange range = null;
-    for (NestedField source : versionSources(schema)) {
+    for (NestedField source : versionSources(file, schema)) {
       if (presence(file, source) == Presence.NEVER) {
         continue;
       }
@@ -98,8 +98,12 @@ record FileFacts(
     return unknown ? VersionRange.ANY : new VersionRange(min, range.max());
   }
 
-  private static List<NestedField> versionSources(KeyedSchema schema) {
-    return schema.ordering() == null
+  /**
+   * Where the row versions of the file stand: the ordering column counts only where none is stored.
+   */
+  private static List<NestedField> versionSources(DataFile file, KeyedSchema schema) {
+    boolean isStored = count(file.nullValueCounts(), schema.version()) == 0;
+    return isStored || schema.ordering() == null
         ? List.of(schema.version())
         : List.of(schema.version(), schema.ordering());
   }
