@@ -4,6 +4,7 @@ import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.KeyedSchema;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.apache.iceberg.DataFile;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -28,6 +29,8 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   record Written(DataFile[] files, long rows, long minVersion, long maxVersion)
       implements WriterCommitMessage {}
 
+  private static final int KEPT_BEFORE_DROPPING = 256;
+
   private final WriteLayout layout;
   private final WriteOptions.Verb verb;
   private final RowVersions versions;
@@ -37,6 +40,9 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   private final StoredRows stored;
   private final BucketFiles files;
   private final List<InternalRow> ties = new ArrayList<>();
+  private final List<UnsafeRow> copies = new ArrayList<>();
+  private int kept;
+  private int keptBeforeDropping = KEPT_BEFORE_DROPPING;
   private InternalRow held;
   private long heldVersion;
   private long rows;
@@ -72,10 +78,39 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
     }
     if (!sameKey) {
       fold.start();
+      kept = 0;
     }
-    held = incoming.copy();
+    held = keep((UnsafeRow) incoming);
     heldVersion = version;
     ties.add(held);
+  }
+
+  /**
+   * Spark uses the incoming row again; its copy is needed until the key ends, and then used again
+   * as well.
+   */
+  private UnsafeRow keep(UnsafeRow incoming) {
+    if (kept >= keptBeforeDropping && ties.isEmpty()) {
+      dropLosers();
+    }
+    if (kept == copies.size()) {
+      copies.add(incoming.copy());
+    } else {
+      copies.get(kept).copyFrom(incoming);
+    }
+    return copies.get(kept++);
+  }
+
+  /** However many rows a key has in one write, only those that still win some column are kept. */
+  private void dropLosers() {
+    int winners = 0;
+    for (int i = 0; i < kept; i++) {
+      if (fold.holds(copies.get(i))) {
+        Collections.swap(copies, winners++, i);
+      }
+    }
+    kept = winners;
+    keptBeforeDropping = Math.max(KEPT_BEFORE_DROPPING, 2 * winners);
   }
 
   private void foldTies() {

@@ -73,6 +73,19 @@ final class RowFold {
     isDeleted = true;
   }
 
+  /** Whether a row still holds the key or the winning value of a column. */
+  boolean holds(InternalRow row) {
+    if (row == keyRow) {
+      return true;
+    }
+    for (InternalRow winner : winners) {
+      if (winner == row) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   InternalRow keyRow() {
     return keyRow;
   }
