@@ -14,10 +14,12 @@ import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.OverwriteFiles;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotAncestryValidator;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.util.SnapshotUtil;
 
@@ -94,12 +96,6 @@ public final class CommitLog {
     return entries;
   }
 
-  public Optional<Entry> byIdempotencyKey(String key) {
-    return key == null
-        ? Optional.empty()
-        : entries(entry -> key.equals(entry.idempotencyKey()), 1).stream().findFirst();
-  }
-
   /**
    * The version of a commit made now, for tables whose versions are commit times: never below an
    * earlier one.
@@ -113,32 +109,85 @@ public final class CommitLog {
         .orElse(micros);
   }
 
-  /** Adds files beside what is there. */
-  public void append(List<DataFile> files, WriteSummary summary) {
+  /**
+   * Adds files beside what is there.
+   *
+   * @return false, and nothing is added, when the branch has a commit with the idempotency key
+   */
+  public boolean append(List<DataFile> files, WriteSummary summary) {
+    Ancestry ancestry = new Ancestry(summary.idempotencyKey(), head() == null);
     AppendFiles append = table.newAppend();
     files.forEach(append::appendFile);
-    commit(append, summary, head() == null);
+    if (commit(append, summary, ancestry.wantsNone, ancestry)) {
+      return true;
+    }
+    table.refresh();
+    return !ancestry.isRepeated && append(files, summary);
   }
 
-  /** Puts files in the place of everything the filter selects, which must be whole partitions. */
-  public void overwrite(Expression filter, List<DataFile> files, WriteSummary summary) {
+  /**
+   * Puts files in the place of everything the filter selects, which must be whole partitions.
+   *
+   * @return false, and nothing is changed, when the branch has a commit with the idempotency key
+   */
+  public boolean overwrite(Expression filter, List<DataFile> files, WriteSummary summary) {
+    head(); // Iceberg would make a branch that is not there
     OverwriteFiles overwrite = table.newOverwrite().overwriteByRowFilter(filter);
     files.forEach(overwrite::addFile);
-    commit(overwrite, summary, filter.op() == Expression.Operation.TRUE);
+    boolean replacesAll = filter.op() == Expression.Operation.TRUE;
+    return commit(overwrite, summary, replacesAll, new Ancestry(summary.idempotencyKey(), false));
   }
 
-  private void commit(SnapshotUpdate<?> update, WriteSummary summary, boolean plainReads) {
+  /**
+   * What a commit relies on, checked against the commits that are there when it is made: others may
+   * have come since it was prepared.
+   */
+  private static final class Ancestry implements SnapshotAncestryValidator {
+    private final String idempotencyKey;
+    private final boolean wantsNone;
+    private boolean isRepeated;
+    private boolean isBroken;
+
+    /**
+     * @param wantsNone the commit has to be the first
+     */
+    Ancestry(String idempotencyKey, boolean wantsNone) {
+      this.idempotencyKey = idempotencyKey;
+      this.wantsNone = wantsNone;
+    }
+
+    @Override
+    public boolean validate(Iterable<Snapshot> ancestors) {
+      for (Snapshot ancestor : ancestors) {
+        isBroken |= wantsNone;
+        String key = ancestor.summary().get(WriteSummary.IDEMPOTENCY_KEY);
+        isRepeated |= idempotencyKey != null && idempotencyKey.equals(key);
+      }
+      isBroken |= isRepeated;
+      return !isBroken;
+    }
+  }
+
+  private boolean commit(
+      SnapshotUpdate<?> update, WriteSummary summary, boolean plainReads, Ancestry ancestry) {
     boolean onlyVisible =
         plainReads && !summary.verb().equals("delete") && !summary.verb().equals("apply_changes");
     summary.properties(onlyVisible).forEach(update::set);
     update.toBranch(branch);
+    update.validateWith(ancestry);
     try {
       update.commit();
+      return true;
     } catch (CommitFailedException e) {
       throw new KeylakeException(
           COMMIT_CONFLICT,
           "the commit to branch '%s' of %s lost against other commits too often (%s); write again"
               .formatted(branch, table.name(), e.getMessage()));
+    } catch (ValidationException e) {
+      if (ancestry.isBroken) {
+        return false;
+      }
+      throw e;
     }
   }
 

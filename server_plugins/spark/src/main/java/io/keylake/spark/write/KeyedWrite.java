@@ -169,10 +169,6 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       maxVersion = Math.max(maxVersion, written.maxVersion());
     }
     table.refresh();
-    if (log.byIdempotencyKey(options.idempotencyKey()).isPresent()) {
-      delete(files);
-      return;
-    }
     WriteSummary summary =
         new WriteSummary(
             options.verb().word(),
@@ -185,10 +181,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
             options.writeId(),
             options.idempotencyKey());
     try {
-      if (replaces == null) {
-        log.append(files, summary);
-      } else {
-        log.overwrite(replaces, files, summary);
+      boolean isNew =
+          replaces == null ? log.append(files, summary) : log.overwrite(replaces, files, summary);
+      if (!isNew) {
+        delete(files);
       }
     } catch (CommitStateUnknownException e) {
       stateUnknown = true; // the files may be part of the table
