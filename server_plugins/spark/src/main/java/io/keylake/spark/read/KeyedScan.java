@@ -147,7 +147,7 @@ final class KeyedScan
     if (!schema.hasBucketColumn()) {
       keys.add(
           org.apache.spark.sql.connector.expressions.Expressions.bucket(
-              schema.spec().buckets(), schema.spec().bucketBy().get(0)));
+              schema.spec().buckets(), quoted(schema.spec().bucketBy().get(0))));
     } else if (has(KeyedSchema.BUCKET)) {
       keys.add(column(KeyedSchema.BUCKET));
     } else {
@@ -183,6 +183,10 @@ final class KeyedScan
   private static NamedReference column(String name) {
     return org.apache.spark.sql.connector.expressions.FieldReference.apply(
         scala.jdk.javaapi.CollectionConverters.asScala(List.of(name)).toSeq());
+  }
+
+  private static String quoted(String name) {
+    return "`" + name.replace("`", "``") + "`";
   }
 
   @Override

@@ -4,7 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
 import io.keylake.tables.KeylakeException;
 import java.util.List;
-import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Concat;
 import org.apache.spark.sql.catalyst.expressions.CreateMap;
@@ -13,12 +13,15 @@ import org.apache.spark.sql.catalyst.expressions.EvalMode;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.RaiseError;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.MapType;
@@ -47,7 +50,9 @@ final class CheckedCast {
     if (given instanceof NullType) {
       return cast(value, target);
     }
-    if (given instanceof NumericType && target instanceof NumericType) {
+    if (given instanceof NumericType
+        && target instanceof NumericType
+        && isSameKind(given, target)) {
       return widens(given, target) ? cast(value, target) : thereAndBack(value, column, target);
     }
     if (given instanceof StringType && target instanceof StringType) {
@@ -59,7 +64,7 @@ final class CheckedCast {
     throw new KeylakeException(
         BAD_ROWS,
         "column '%s' is %s in the table and %s in the frame, and values are never changed to fit; cast it yourself"
-            .formatted(column, word(target), word(given)));
+            .formatted(column, ColumnTypes.word(target), ColumnTypes.word(given)));
   }
 
   private static Expression thereAndBack(Expression value, String column, DataType target) {
@@ -73,7 +78,10 @@ final class CheckedCast {
                             KeylakeException.line(
                                 BAD_ROWS,
                                 "column '%s' is %s and cannot hold the %s value "
-                                    .formatted(column, word(target), word(value.dataType()))),
+                                    .formatted(
+                                        column,
+                                        ColumnTypes.word(target),
+                                        ColumnTypes.word(value.dataType()))),
                             DataTypes.StringType),
                         cast(value, DataTypes.StringType),
                         Literal.create(
@@ -89,20 +97,40 @@ final class CheckedCast {
     Expression refusal =
         new RaiseError(
             Literal.create("USER_RAISED_EXCEPTION", DataTypes.StringType), parameters, target);
-    return new If(new EqualNullSafe(back, value), there, refusal);
+    return new If(new And(new EqualNullSafe(back, value), isInRange(value, there)), there, refusal);
+  }
+
+  /** A binary fraction is no decimal: there is no decimal for it that is not a choice. */
+  private static boolean isSameKind(DataType a, DataType b) {
+    return !(a instanceof DecimalType && isBinary(b)) && !(isBinary(a) && b instanceof DecimalType);
+  }
+
+  private static boolean isBinary(DataType type) {
+    return type instanceof FloatType || type instanceof DoubleType;
+  }
+
+  /**
+   * Casts from binary fractions stop at the largest whole number, which such a fraction cannot be:
+   * the way there and back meets itself in that one value.
+   */
+  private static Expression isInRange(Expression value, Expression there) {
+    Expression whole = isBinary(value.dataType()) ? there : value;
+    Expression fraction = isBinary(value.dataType()) ? value : there;
+    boolean isExact =
+        !isBinary(fraction.dataType())
+            || wholeBits(whole.dataType()) == 0
+            || (wholeBits(whole.dataType()) == 32 && fraction.dataType() instanceof DoubleType);
+    if (isExact) {
+      return Literal.TrueLiteral();
+    }
+    Object largest =
+        wholeBits(whole.dataType()) == 64 ? (Object) Long.MAX_VALUE : (Object) Integer.MAX_VALUE;
+    Expression isLargest = new EqualNullSafe(whole, Literal.create(largest, whole.dataType()));
+    return new Not(isLargest);
   }
 
   private static Expression cast(Expression value, DataType target) {
     return new Cast(value, target, Option.apply("UTC"), EvalMode.LEGACY());
-  }
-
-  /** A type by the name it has in the table's definition. */
-  private static String word(DataType type) {
-    try {
-      return SparkSchemaUtil.convert(type).toString();
-    } catch (UnsupportedOperationException e) {
-      return type.simpleString(); // one that tables do not have
-    }
   }
 
   /** Whether every value of one number type is a value of the other. */

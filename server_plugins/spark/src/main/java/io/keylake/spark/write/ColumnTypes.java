@@ -11,4 +11,13 @@ final class ColumnTypes {
   static DataType spark(NestedField field) {
     return SparkSchemaUtil.convert(field.type());
   }
+
+  /** A type by the name it has in a table's definition. */
+  static String word(DataType type) {
+    try {
+      return SparkSchemaUtil.convert(type).toString();
+    } catch (UnsupportedOperationException e) {
+      return type.simpleString(); // one that tables do not have
+    }
+  }
 }

@@ -60,7 +60,7 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
     this.versions = versions;
     this.check = new RowCheck(layout, schema.spec());
     this.keys = new KeyEquality(layout);
-    this.fold = new RowFold(layout);
+    this.fold = new RowFold(layout, versions);
     this.stored = new StoredRows(schema, layout);
     this.files = files;
   }
@@ -229,7 +229,7 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       if (winner == null || winner.isNullAt(values[ordering].position())) {
         return false;
       }
-      return RowVersions.read(winner, values[ordering], null) == version;
+      return RowVersions.value(winner, values[ordering]) == version;
     }
   }
 }

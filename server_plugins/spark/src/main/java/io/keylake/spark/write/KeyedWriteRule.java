@@ -180,7 +180,10 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
       WriteShape shape,
       WriteOptions options) {
     if (options.version() != null) {
-      columns.add(alias(version(helper(frame, shape, options.version())), HelperColumn.VERSION));
+      columns.add(
+          alias(
+              version(helper(frame, shape, options.version()), options.version()),
+              HelperColumn.VERSION));
     }
     options
         .versionOf()
@@ -188,7 +191,8 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
             (column, source) ->
                 columns.add(
                     alias(
-                        version(helper(frame, shape, source)), HelperColumn.VERSION_OF + column)));
+                        version(helper(frame, shape, source), source),
+                        HelperColumn.VERSION_OF + column)));
     if (options.columnsFrom() != null) {
       Expression list = helper(frame, shape, options.columnsFrom());
       if (!(list.dataType() instanceof ArrayType array
@@ -196,7 +200,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
         throw new KeylakeException(
             SCHEMA_MISMATCH,
             "columns_from names column '%s' of type %s; it must be an array of strings"
-                .formatted(options.columnsFrom(), list.dataType().sql()));
+                .formatted(options.columnsFrom(), ColumnTypes.word(list.dataType())));
       }
       columns.add(alias(list, HelperColumn.COLUMNS_FROM));
     }
@@ -206,7 +210,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
         throw new KeylakeException(
             SCHEMA_MISMATCH,
             "op names column '%s' of type %s; it must be a string"
-                .formatted(options.op(), op.dataType().sql()));
+                .formatted(options.op(), ColumnTypes.word(op.dataType())));
       }
       columns.add(alias(op, HelperColumn.OP));
     }
@@ -223,7 +227,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     return frame.get(shape.helpers().get(name));
   }
 
-  private static Expression version(Expression value) {
+  private static Expression version(Expression value, String column) {
     DataType type = value.dataType();
     boolean isTime =
         type.equals(DataTypes.DateType)
@@ -237,10 +241,10 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     if (!isTime && !isWhole) {
       throw new KeylakeException(
           SCHEMA_MISMATCH,
-          "the version is of type %s; a version is a whole number, a date or a timestamp"
-              .formatted(type.sql()));
+          "column '%s' is %s, and a version is a whole number (int, long), a date or a timestamp"
+              .formatted(column, ColumnTypes.word(type)));
     }
-    return isWhole ? CheckedCast.of(value, "version", DataTypes.LongType) : value;
+    return isWhole ? CheckedCast.of(value, column, DataTypes.LongType) : value;
   }
 
   private static NamedExpression alias(Expression value, String name) {

@@ -51,7 +51,7 @@ final class RowCheck {
         throw new KeylakeException(
             BAD_ROWS,
             "key column '%s' is null in the row with key %s; every row needs its whole key"
-                .formatted(column.field().name(), keyOf(row)));
+                .formatted(column.field().name(), layout.keyOf(row)));
       }
     }
     for (Column column : checked) {
@@ -71,7 +71,7 @@ final class RowCheck {
           throw new KeylakeException(
               BAD_ROWS,
               "column '%s' holds %d bytes exactly, and the row with key %s has %d"
-                  .formatted(column.field().name(), length, keyOf(row), given));
+                  .formatted(column.field().name(), length, layout.keyOf(row), given));
         }
       }
       default -> checkMap(row, column);
@@ -89,7 +89,7 @@ final class RowCheck {
         throw new KeylakeException(
             BAD_ROWS,
             "map column '%s' has the key %s twice in the row with key %s"
-                .formatted(column.field().name(), key, keyOf(row)));
+                .formatted(column.field().name(), key, layout.keyOf(row)));
       }
     }
   }
@@ -104,7 +104,7 @@ final class RowCheck {
           throw new KeylakeException(
               BAD_ROWS,
               "the operation is '%s' in the row with key %s; it is one of I, U, D, c, r, u, d"
-                  .formatted(op, keyOf(row)));
+                  .formatted(op, layout.keyOf(row)));
     };
   }
 
@@ -172,16 +172,6 @@ final class RowCheck {
     return new KeylakeException(
         BAD_ROWS,
         "columns_from is %s in the row with key %s; name the columns that the row carries, each once"
-            .formatted(what, keyOf(row)));
-  }
-
-  private String keyOf(InternalRow row) {
-    List<String> parts = new ArrayList<>();
-    for (Column column : layout.key()) {
-      Object value =
-          row.isNullAt(column.position()) ? null : row.get(column.position(), column.type());
-      parts.add(column.field().name() + "=" + value);
-    }
-    return String.join(", ", parts);
+            .formatted(what, layout.keyOf(row)));
   }
 }

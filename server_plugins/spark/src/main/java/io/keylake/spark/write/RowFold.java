@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
  * own are compared one by one.
  */
 final class RowFold {
+  private final RowVersions versions;
   private final Column[] values;
   private final InternalRow[] winners;
   private final long[] at;
@@ -19,7 +20,8 @@ final class RowFold {
   private boolean isDeleted;
   private long deletedAt;
 
-  RowFold(WriteLayout layout) {
+  RowFold(WriteLayout layout, RowVersions versions) {
+    this.versions = versions;
     this.values = layout.values().toArray(Column[]::new);
     this.winners = new InternalRow[values.length];
     this.at = new long[values.length];
@@ -44,10 +46,7 @@ final class RowFold {
           || (column.skipsNulls() && row.isNullAt(column.position()))) {
         continue;
       }
-      long own =
-          column.versionedBy() == null
-              ? version
-              : RowVersions.read(row, column.versionedBy(), column);
+      long own = column.versionedBy() == null ? version : versions.read(row, column.versionedBy());
       newest = Math.max(newest, own);
       boolean removed = isDeleted && own < deletedAt;
       if (!removed && (winners[i] == null || own >= at[i])) {

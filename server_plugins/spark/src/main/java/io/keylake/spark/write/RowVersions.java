@@ -1,6 +1,6 @@
 package io.keylake.spark.write;
 
-import static io.keylake.tables.KeylakeException.Kind.VERSION_MISSING;
+import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.KeylakeException;
@@ -23,7 +23,7 @@ final class RowVersions {
 
   long of(InternalRow row) {
     if (layout.version() != null) {
-      return read(row, layout.version(), null);
+      return read(row, layout.version());
     }
     return onlyOfColumns ? newestOfColumns(row) : fixed;
   }
@@ -33,21 +33,24 @@ final class RowVersions {
     long newest = Long.MIN_VALUE;
     for (Column column : layout.values()) {
       if (column.versionedBy() != null && !row.isNullAt(column.versionedBy().position())) {
-        newest = Math.max(newest, read(row, column.versionedBy(), column));
+        newest = Math.max(newest, value(row, column.versionedBy()));
       }
     }
     return newest;
   }
 
-  /**
-   * @param of the column it versions, or null for the row
-   */
-  static long read(InternalRow row, Column source, Column of) {
+  long read(InternalRow row, Column source) {
     if (row.isNullAt(source.position())) {
-      String what =
-          of == null ? "the version of a row" : "the version of column '" + of.field().name() + "'";
-      throw new KeylakeException(VERSION_MISSING, what + " is null; every written row needs one");
+      throw new KeylakeException(
+          BAD_ROWS,
+          "the version column '%s' is null in the row with key %s; every written row needs a version"
+              .formatted(source.name(), layout.keyOf(row)));
     }
+    return value(row, source);
+  }
+
+  /** A version that is known to be there. */
+  static long value(InternalRow row, Column source) {
     return WriteLayout.isInt(source.type())
         ? row.getInt(source.position())
         : row.getLong(source.position());

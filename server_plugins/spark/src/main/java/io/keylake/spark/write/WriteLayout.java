@@ -3,12 +3,16 @@ package io.keylake.spark.write;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.TableSpec.Reducer;
 import java.io.Serializable;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -44,12 +48,14 @@ record WriteLayout(
   /**
    * A column of the incoming rows.
    *
+   * @param name as the writer of the rows knows it
    * @param field the table's column; null for a helper
    * @param leaf its version leaf, or -1
    * @param versionedBy the helper column that versions it, or null
    * @param skipsNulls a null is as good as absent
    */
   record Column(
+      String name,
       int position,
       DataType type,
       NestedField field,
@@ -61,13 +67,13 @@ record WriteLayout(
   static WriteLayout of(StructType rows, KeyedSchema schema, WriteOptions options) {
     List<String> names = Arrays.asList(rows.fieldNames());
     List<Column> key = new ArrayList<>();
-    schema.key().forEach(field -> key.add(column(rows, names, field.name(), field, -1, schema)));
+    schema.key().forEach(field -> key.add(column(rows, names, field, -1, schema, options)));
     List<Column> values = new ArrayList<>();
     List<NestedField> leaves = schema.leaves().fields();
     for (NestedField field : schema.values()) {
       if (names.contains(field.name())) {
         values.add(
-            column(rows, names, field.name(), field, leaves.indexOf(schema.leafOf(field)), schema));
+            column(rows, names, field, leaves.indexOf(schema.leafOf(field)), schema, options));
       }
     }
     List<Column> partitionBy =
@@ -76,9 +82,9 @@ record WriteLayout(
             .toList();
     Column version = null;
     if (names.contains(HelperColumn.VERSION)) {
-      version = helper(rows, names, HelperColumn.VERSION);
+      version = helper(rows, names, HelperColumn.VERSION, options.version());
     } else if (schema.ordering() != null && names.contains(schema.spec().ordering())) {
-      version = helper(rows, names, schema.spec().ordering());
+      version = helper(rows, names, schema.spec().ordering(), schema.spec().ordering());
     }
     return new WriteLayout(
         List.copyOf(key),
@@ -96,24 +102,51 @@ record WriteLayout(
   private static Column column(
       StructType rows,
       List<String> names,
-      String name,
       NestedField field,
       int leaf,
-      KeyedSchema schema) {
+      KeyedSchema schema,
+      WriteOptions options) {
+    String name = field.name();
     int position = names.indexOf(name);
     String versionOf = HelperColumn.VERSION_OF + name;
     return new Column(
+        name,
         position,
         rows.fields()[position].dataType(),
         field,
         leaf,
-        names.contains(versionOf) ? helper(rows, names, versionOf) : null,
+        names.contains(versionOf)
+            ? helper(rows, names, versionOf, options.versionOf().get(name))
+            : null,
         schema.spec().reducer(name) == Reducer.LATEST_NOT_NULL);
   }
 
-  private static Column helper(StructType rows, List<String> names, String name) {
-    int position = names.indexOf(name);
-    return new Column(position, rows.fields()[position].dataType(), null, -1, null, false);
+  private static Column helper(StructType rows, List<String> names, String travelsAs, String name) {
+    int position = names.indexOf(travelsAs);
+    return new Column(name, position, rows.fields()[position].dataType(), null, -1, null, false);
+  }
+
+  /** The key of a row, for sentences. */
+  String keyOf(InternalRow row) {
+    List<String> parts = new ArrayList<>();
+    for (Column column : key) {
+      parts.add(column.name() + "=" + shown(row, column));
+    }
+    return String.join(", ", parts);
+  }
+
+  private static Object shown(InternalRow row, Column column) {
+    if (row.isNullAt(column.position())) {
+      return null;
+    }
+    Object value = row.get(column.position(), column.type());
+    if (column.type().equals(DataTypes.DateType)) {
+      return LocalDate.ofEpochDay((Integer) value);
+    }
+    if (column.type().equals(DataTypes.TimestampType)) {
+      return Instant.EPOCH.plus((Long) value, ChronoUnit.MICROS);
+    }
+    return value;
   }
 
   private static Schema stored(KeyedSchema schema, List<String> names) {

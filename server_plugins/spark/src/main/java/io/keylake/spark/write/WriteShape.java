@@ -83,7 +83,7 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
           Integer position = positions.get(fold(column, caseSensitive));
           if (position == null) {
             throw new KeylakeException(
-                option.startsWith("version") ? VERSION_MISSING : SCHEMA_MISMATCH,
+                SCHEMA_MISMATCH,
                 "option %s names column '%s', which the frame does not have; its columns are %s"
                     .formatted(option, column, positions.keySet()));
           }
@@ -192,16 +192,16 @@ record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helper
     Versions versions = schema.spec().versions();
     if (options.version() != null && options.versionValue() != null) {
       throw new KeylakeException(
-          SCHEMA_MISMATCH, "the version is given twice, as a column and as a number; give one");
+          VERSION_MISSING, "the version is given twice, as a column and as a number; give one");
     }
     if (versions == Versions.COMMIT && given) {
       throw new KeylakeException(
-          SCHEMA_MISMATCH,
+          VERSION_MISSING,
           "versions of this table are commit times, so version= is refused; declare versions=\"explicit\" to give them");
     }
     if (hasOrdering && (options.version() != null || options.versionValue() != null)) {
       throw new KeylakeException(
-          SCHEMA_MISMATCH,
+          VERSION_MISSING,
           "the frame carries the ordering column '%s', which is the version; give version= only without it"
               .formatted(schema.spec().ordering()));
     }
