@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -89,40 +90,6 @@ class ColumnGroup:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
-
-
-_PART = re.compile(r"(?:`((?:[^`]|``)+)`|([^`.]*))\.")
-
-
-def name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a table name: namespaces, then the table. A part with signs of its own stands between backticks.
-
-    >>> name_parts("features.`user.profile`")
-    ('features', 'user.profile')
-    """
-    # The empty match between two dots is kept, so that an empty part is seen and refused.
-    found = re.fullmatch(r"(?:`(?:[^`]|``)+`|[^`.]*)(?:\.(?:`(?:[^`]|``)+`|[^`.]*))*", name)
-    if found is None:
-        raise DefinitionError(
-            f"The table name {name!r} has a backtick that does not close. "
-            "Put the whole part between backticks and write a backtick inside it twice."
-        )
-    parts = [quoted.replace("``", "`") if quoted else bare for quoted, bare in _PART.findall(name + ".")]
-    if any(not part.strip() for part in parts):
-        raise DefinitionError(f"The table name {name!r} has an empty part. Name it 'namespace.table'.")
-    if len(parts) < 2:
-        raise DefinitionError(f"The table name {name!r} has no namespace. Name it 'namespace.table'.")
-    return tuple(parts)
-
-
-def table_name(parts: Sequence[str]) -> str:
-    """The name that has these parts, with backticks around those parts that need them.
-
-    >>> table_name(["features", "user.profile"])
-    'features.`user.profile`'
-    """
-    plain = re.compile(r"(?!\d+$)[A-Za-z0-9_]+")
-    return ".".join(part if plain.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def check_columns(columns: Sequence[Column]) -> None:

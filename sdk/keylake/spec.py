@@ -84,7 +84,7 @@ class TableSpec:
         for name in ("columns", "key", "bucket_by", "partition_by", "column_groups"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         # One name has one spelling, the server's.
-        object.__setattr__(self, "name", definition.table_name(definition.name_parts(self.name)))
+        object.__setattr__(self, "name", checked_name(self.name))
         # JSON keeps groups by name, so their order means nothing.
         object.__setattr__(self, "column_groups", tuple(sorted(self.column_groups, key=lambda group: group.name)))
         definition.check_columns(self.columns)

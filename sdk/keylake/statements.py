@@ -20,7 +20,6 @@ from typing import Literal
 
 from pyiceberg.types import DecimalType, IcebergType
 
-from keylake.definition import name_parts
 from keylake.errors import DefinitionError, TableNotFound
 
 Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]

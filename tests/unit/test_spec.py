@@ -229,9 +229,9 @@ def test_a_word_that_is_no_word() -> None:
 def test_a_name_has_one_spelling() -> None:
     spelled = [TableSpec.from_arrow(SCHEMA, name=name, key="user_id").name for name in ("`a`.b", "a.`b`", "a.b")]
     assert spelled == ["a.b"] * 3
-    odd = ("a.b c", "`x.y`.z", "a.`back``tick`", "a.1", "große.Straße")
+    odd = ("a.b c", "x.`y.z`", "a.`back``tick`", "a.1", "große.Straße")
     names = [TableSpec.from_arrow(SCHEMA, name=name, key="user_id").name for name in odd]
-    assert names == ["a.`b c`", "`x.y`.z", "a.`back``tick`", "a.`1`", "`große`.`Straße`"]
+    assert names == ["a.`b c`", "x.`y.z`", "a.`back``tick`", "a.`1`", "`große`.`Straße`"]
 
 
 # --------------------------------------------------------------------------------------------------------- differences
