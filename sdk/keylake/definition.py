@@ -8,8 +8,6 @@ and the next step.
 from __future__ import annotations
 
 import difflib
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -29,10 +29,11 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pyiceberg.types import StructType
 
-from keylake.definition import Column, ColumnGroup, Versions, name_parts
+from keylake.definition import Column, ColumnGroup, Versions
 from keylake.errors import DefinitionError
 from keylake.reducers import LATEST, Reducer
 from keylake.spec import DEFAULT_BUCKETS, Names, TableSpec, names_of
+from keylake.table_names import name_parts
 from keylake.types import annotation_of, checked, named, type_of, without_none
 from keylake.values import python_value
 

@@ -27,6 +27,7 @@ from keylake.html_table import html_table
 from keylake.reducers import LATEST, Reducer
 from keylake.reducers import from_json as reducer_from_json
 from keylake.spec_json import FullForm, GroupForm, PropertyForm, parse, written
+from keylake.table_names import name_parts, table_name
 from keylake.types import numbered
 
 __all__ = ["DEFAULT_BUCKETS", "PROPERTY", "Column", "ColumnGroup", "TableSpec", "Versions"]
@@ -84,7 +85,7 @@ class TableSpec:
         for name in ("columns", "key", "bucket_by", "partition_by", "column_groups"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         # One name has one spelling, the server's.
-        object.__setattr__(self, "name", checked_name(self.name))
+        object.__setattr__(self, "name", table_name(name_parts(self.name)))
         # JSON keeps groups by name, so their order means nothing.
         object.__setattr__(self, "column_groups", tuple(sorted(self.column_groups, key=lambda group: group.name)))
         definition.check_columns(self.columns)

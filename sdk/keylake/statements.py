@@ -21,6 +21,7 @@ from typing import Literal
 from pyiceberg.types import DecimalType, IcebergType
 
 from keylake.errors import DefinitionError, TableNotFound
+from keylake.table_names import name_parts
 
 Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]
 Moment = int | str | datetime.datetime

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from keylake.errors import DefinitionError
@@ -46,26 +47,3 @@ def table_name(parts: Sequence[str]) -> str:
     """
     plain = re.compile(r"(?!\d+$)[A-Za-z0-9_]+")
     return ".".join(part if plain.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
-
-
-def checked_name(name: str) -> str:
-    """The name of a new table in its one spelling, if every catalog can keep it.
-
-    >>> checked_name("`web.shop`.clicks")
-    Traceback (most recent call last):
-    keylake.errors.DefinitionError: The namespace 'web.shop' has a dot in it, which catalogs take for two namespaces. \
-Name it web.shop without backticks, or 'web_shop'.
-    """
-    parts = name_parts(name)
-    for part in parts:
-        if "/" in part or not part.isprintable():
-            raise DefinitionError(
-                f"{part!r} cannot be part of a table's name: it has a slash or a sign that cannot be printed. Rename it."
-            )
-    for part in parts[:-1]:
-        if "." in part:
-            raise DefinitionError(
-                f"The namespace {part!r} has a dot in it, which catalogs take for two namespaces. "
-                f"Name it {part} without backticks, or {part.replace('.', '_')!r}."
-            )
-    return table_name(parts)
