@@ -89,8 +89,6 @@ class _Draw:
 
     def operation(self) -> Operation:
         verbs = {"upsert": 4, "update": 6, "columns_from": 3, "delete": 3, "apply_changes": 2, "overwrite": 0.3}
-        if self.shape.versions == "ordering":
-            del verbs["columns_from"]
         (verb,) = self.random.choices(list(verbs), list(verbs.values()))
         if verb == "delete":
             return self._delete()

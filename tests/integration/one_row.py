@@ -14,6 +14,7 @@ SCHEMA = pa.schema(
         pa.field("a", pa.int64()),
         pa.field("i", pa.int32()),
         pa.field("f", pa.float32()),
+        pa.field("g", pa.float64()),
         pa.field("s", pa.string()),
         pa.field("b", pa.bool_()),
         pa.field("d", pa.decimal128(5, 2)),

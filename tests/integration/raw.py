@@ -1,7 +1,5 @@
 """The rows as they lie on disk, seen without the plug-in: by Spark with stock Iceberg, and by pyiceberg."""
 
-from pathlib import Path
-
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyspark.sql import DataFrame
@@ -10,9 +8,11 @@ import keylake as kl
 from integration.twin import Twin, comparable
 
 
-def catalog_of(lake: kl.Lake, warehouse: Path) -> SqlCatalog:
-    """The lake's catalog, opened by pyiceberg."""
-    return SqlCatalog(lake.catalog, uri=f"sqlite:///{warehouse}/catalog.db", warehouse=str(warehouse))
+def catalog_of(lake: kl.Lake) -> SqlCatalog:
+    """The catalog of a lake on this machine, opened by pyiceberg."""
+    warehouse = lake.spark.conf.get(f"spark.sql.catalog.{lake.catalog}.warehouse")
+    uri = f"sqlite:///{warehouse}/catalog.db"
+    return SqlCatalog(lake.catalog, uri=uri, warehouse=warehouse, init_catalog_tables="false")
 
 
 def in_spark(lake: kl.Lake, table: Table, part: str = "") -> DataFrame:

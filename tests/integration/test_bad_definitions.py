@@ -72,7 +72,7 @@ def test_a_definition_that_cannot_work(words: dict[str, object], said: tuple[str
         ({"spec_version": 2}, ("2", "newer")),
         ({"colour": "red"}, ("colour",)),
         ({"key": []}, ("key",)),
-        ({"key": ["user"]}, ("'user'",)),
+        ({"key": ["user"], "bucket_by": ["user"]}, ("'user'",)),
         ({"key": ["x"], "bucket_by": ["x"]}, ("'x'", "double")),
         ({"buckets": 0}, ("buckets", "0")),
         ({"bucket_by": ["a"]}, ("bucket_by", "'a'")),
@@ -94,7 +94,6 @@ def test_the_server_checks_a_definition_itself(lake: kl.Lake, change: dict[str, 
     name = fresh_name("definitions")
     form = json.loads(define(name=name).to_json()) | change
     if form["key"] == ["x"]:
-        form["schema"]["identifier-field-ids"] = [3]
         form["schema"]["fields"][2]["required"] = True
     text = json.dumps(form).replace("'", "''")
     with refused_in_sql(lake, name, "DEFINITION", *said):

@@ -1,7 +1,7 @@
 """Random sequences of operations: the table answers as the naive model does, now and at every earlier commit."""
 
 import pytest
-from hypothesis import given, note
+from hypothesis import currently_in_test_context, given, note
 from hypothesis import strategies as st
 
 import keylake as kl
@@ -16,7 +16,8 @@ def run(lake: kl.Lake, shape: Shape, seed: int, count: int, rows: int) -> Twin:
     """A new table after a random history, which a failing test prints."""
     twin = shape.create(lake, fresh_name("operations"))
     for operation in operations(shape, seed, count, rows, forms=("arrow", "arrow", "rows", "spark")):
-        note(str(operation))
+        if currently_in_test_context():
+            note(str(operation))
         operation.apply(twin)
     return twin
 

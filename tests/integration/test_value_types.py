@@ -33,7 +33,7 @@ TYPES: dict[str, tuple[pa.DataType, list[object]]] = {
     "string": (pa.string(), ["", "\0", "\U0010ffff", "null", "x" * 10_000]),
     "binary": (pa.binary(), [b"", b"\0", b"\xff" * 100]),
     "fixed": (pa.binary(4), [b"\0\0\0\0", b"\xff\xff\xff\xff"]),
-    "decimal": (pa.decimal128(38, 18), [LARGE, -LARGE, Decimal("0E-18")]),
+    "decimal": (pa.decimal128(38, 18), [LARGE, LARGE.copy_negate(), Decimal("0E-18")]),
     "short_decimal": (pa.decimal128(5, 2), [Decimal("-999.99"), Decimal("0.01")]),
     "uuid": (pa.uuid(), [UUID(int=0), UUID(int=2**128 - 1)]),
     "list": (pa.list_(pa.int32()), [[], [1], [None], [1, None, 3], list(range(3000))]),

@@ -10,6 +10,8 @@ from uuid import UUID
 
 import pandas as pd
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import keylake as kl
 from model.model import Key, KeyedTable, Row, Stamps, Version, as_version
@@ -51,6 +53,11 @@ def by_key(rows: pa.Table, key: Sequence[str]) -> Found:
         assert of_row not in found, f"key {of_row} stands twice"
         found[of_row] = {name: comparable(value) for name, value in row.items()}
     return found
+
+
+def frame_of(lake: kl.Lake, rows: pa.Table) -> DataFrame:
+    """The rows as a frame, whose timestamps have a zone only where the rows' own have one."""
+    return lake.spark.createDataFrame(rows, schema=from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
 
 
 @dataclass
@@ -119,7 +126,7 @@ class Twin:
             "arrow": lambda: table,
             "rows": lambda: [dict(row) for row in rows],
             "pandas": lambda: table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get),
-            "spark": lambda: self.lake.spark.createDataFrame(table),
+            "spark": lambda: frame_of(self.lake, table),
         }
         return makers[form]()
 
@@ -157,9 +164,28 @@ class Twin:
         rows = self.lake.spark.sql(f"SELECT {key}, _merge_info FROM {self.sql_name}").toArrow()
         found = {of_key: row["_merge_info"] for of_key, row in by_key(rows, self.model.key).items()}
         read = self.model.read()
-        expected = {tuple(map(comparable, of_key)): self.model.merge_info(of_key) for of_key in read}
+        expected = {tuple(map(comparable, of_key)): self._stamps(of_key) for of_key in read}
         ordering = {tuple(map(comparable, of_key)): row.get(self.model.ordering or "") for of_key, row in read.items()}
         assert {of_key: stamps(info, ordering[of_key]) for of_key, info in found.items()} == expected
+
+    def _stamps(self, of_key: Key) -> Stamps:
+        """The model's stamps; where it counts commits, the table has the times of these commits."""
+        of_model = self.model.merge_info(of_key)
+        if self.model.versions != "commit":
+            return of_model
+
+        def time(number: int) -> int:
+            versions = self.commits[number - 1].versions
+            assert versions is not None
+            assert versions[0] == versions[1], "all rows of a commit have one version"
+            return versions[0]
+
+        return Stamps(
+            time(of_model.version),
+            None if of_model.written is None else time(of_model.written),
+            None if of_model.deleted is None else time(of_model.deleted),
+            {name: time(number) for name, number in of_model.columns.items()},
+        )
 
 
 def stamps(info: object, ordering: object) -> Stamps:

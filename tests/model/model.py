@@ -136,7 +136,8 @@ class KeyedTable:
     def _written(self, row: Row, version: Version, columns_from: str | None) -> Written:
         named = self.columns if columns_from is None else row[columns_from]
         assert isinstance(named, Sequence)
-        carried = [name for name in self.columns if name in row and name in named]
+        # The ordering column is the row's version, so that a row which has it carries it, named or not.
+        carried = [name for name in self.columns if name in row and (name in named or name == self.ordering)]
         own = {c: as_version(row[v]) for c, v in version.items()} if isinstance(version, Mapping) else {}
         base = self._row_version(row, version)
         return Written(
