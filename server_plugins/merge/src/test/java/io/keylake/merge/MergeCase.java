@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** One case of {@code tests/cases/merge}; the grammar stands in the README beside them. */
-final class MergeCase {
+public final class MergeCase {
   private static final Set<String> HEADERS =
       Set.of("columns", "versions", "ordering", "reducers", "groups");
 
@@ -25,7 +25,7 @@ final class MergeCase {
    * @param runs how many of the case's runs it covers
    * @param rows the expected lines, of rows and of stamps
    */
-  record Read(int runs, List<String> rows, List<String> stamps) {}
+  public record Read(int runs, List<String> rows, List<String> stamps) {}
 
   private final String title;
   private final Map<String, String> header = new HashMap<>();
@@ -36,7 +36,7 @@ final class MergeCase {
     this.title = title;
   }
 
-  static List<MergeCase> readAll() {
+  public static List<MergeCase> readAll() {
     try (Stream<Path> files = Files.list(Path.of(System.getProperty("keylake.cases"), "merge"))) {
       return files.sorted().flatMap(file -> read(file).stream()).toList();
     } catch (IOException e) {
@@ -133,7 +133,7 @@ final class MergeCase {
   }
 
   /** The columns of each version leaf; a group stands in the place of its first column. */
-  Map<String, List<String>> leaves() {
+  public Map<String, List<String>> leaves() {
     Map<String, String> groups = new HashMap<>();
     for (String group : header.getOrDefault("groups", "").split(" ")) {
       for (String column : after(group, "=").split(",")) {
@@ -149,18 +149,18 @@ final class MergeCase {
   }
 
   /** The columns, each a leaf of its own, that a null does not replace. */
-  Set<String> skippingNulls() {
+  public Set<String> skippingNulls() {
     return Arrays.stream(header.getOrDefault("reducers", "").split(" "))
         .filter(word -> after(word, "=").equals("LatestNotNull"))
         .map(word -> before(word, "="))
         .collect(Collectors.toSet());
   }
 
-  List<List<WrittenRow>> runs(Read read) {
+  public List<List<WrittenRow>> runs(Read read) {
     return List.copyOf(runs.subList(0, read.runs()));
   }
 
-  List<Read> reads() {
+  public List<Read> reads() {
     return reads;
   }
 

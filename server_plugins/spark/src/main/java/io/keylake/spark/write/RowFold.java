@@ -5,31 +5,41 @@ import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
- * Reduces the rows of one key of one write to the one that is stored, by the merge law. Rows come
- * in (version, row) order, so a later row wins at equal versions; columns with versions of their
- * own are compared one by one.
+ * Reduces the rows of one key of one write to the one that is stored, by the merge law: everything
+ * has a place (version, row), and the larger place is the newer one. Rows come in the order of
+ * their own versions; a column with a version of its own may stand elsewhere, so places are
+ * compared one by one. Where the write does not say the order of its rows, it is the order in which
+ * they come.
  */
 final class RowFold {
   private final RowVersions versions;
   private final Column[] values;
+  private final int rowOrder;
   private final InternalRow[] winners;
   private final long[] at;
+  private final long[] order;
   private InternalRow keyRow;
+  private long rows;
   private boolean isWritten;
   private long writtenAt;
+  private long writtenOrder;
   private boolean isDeleted;
   private long deletedAt;
+  private long deletedOrder;
 
   RowFold(WriteLayout layout, RowVersions versions) {
     this.versions = versions;
     this.values = layout.values().toArray(Column[]::new);
+    this.rowOrder = layout.rowOrder();
     this.winners = new InternalRow[values.length];
     this.at = new long[values.length];
+    this.order = new long[values.length];
   }
 
   void start() {
     Arrays.fill(winners, null);
     keyRow = null;
+    rows = 0;
     isWritten = false;
     isDeleted = false;
   }
@@ -39,37 +49,63 @@ final class RowFold {
    */
   void write(InternalRow row, long version, boolean[] carried) {
     keyRow = row;
+    long own = orderOf(row);
     long newest = version;
     for (int i = 0; i < values.length; i++) {
-      Column column = values[i];
-      if ((carried != null && !carried[i])
-          || (column.skipsNulls() && row.isNullAt(column.position()))) {
-        continue;
-      }
-      long own = column.versionedBy() == null ? version : versions.read(row, column.versionedBy());
-      newest = Math.max(newest, own);
-      boolean removed = isDeleted && own < deletedAt;
-      if (!removed && (winners[i] == null || own >= at[i])) {
-        winners[i] = row;
-        at[i] = own;
+      if (carried == null || carried[i]) {
+        Column source = values[i].versionedBy();
+        long columnVersion = source == null ? version : versions.read(row, source);
+        newest = Math.max(newest, columnVersion);
+        if (!(values[i].skipsNulls() && row.isNullAt(values[i].position()))) {
+          offer(i, row, columnVersion, own);
+        }
       }
     }
-    if (!isDeleted || newest >= deletedAt) {
-      writtenAt = isWritten ? Math.max(writtenAt, newest) : newest;
+    boolean isNewest = !isWritten || isNewer(newest, own, writtenAt, writtenOrder);
+    if (survives(newest, own) && isNewest) {
+      writtenAt = newest;
+      writtenOrder = own;
       isWritten = true;
+    }
+  }
+
+  private void offer(int value, InternalRow row, long version, long own) {
+    boolean wins = winners[value] == null || isNewer(version, own, at[value], order[value]);
+    if (wins && survives(version, own)) {
+      winners[value] = row;
+      at[value] = version;
+      order[value] = own;
     }
   }
 
   void delete(InternalRow row, long version) {
     keyRow = row;
+    long own = orderOf(row);
+    if (!survives(version, own)) {
+      return;
+    }
+    isDeleted = true;
+    deletedAt = version;
+    deletedOrder = own;
     for (int i = 0; i < values.length; i++) {
-      if (winners[i] != null && at[i] <= version) {
+      if (winners[i] != null && !survives(at[i], order[i])) {
         winners[i] = null;
       }
     }
-    isWritten = isWritten && writtenAt > version;
-    deletedAt = isDeleted ? Math.max(deletedAt, version) : version;
-    isDeleted = true;
+    isWritten = isWritten && survives(writtenAt, writtenOrder);
+  }
+
+  private long orderOf(InternalRow row) {
+    return rowOrder < 0 ? rows++ : row.getLong(rowOrder);
+  }
+
+  /** Whether the newest tombstone leaves what stands at a place. */
+  private boolean survives(long version, long own) {
+    return !isDeleted || isNewer(version, own, deletedAt, deletedOrder);
+  }
+
+  private static boolean isNewer(long version, long own, long otherVersion, long otherOrder) {
+    return version > otherVersion || (version == otherVersion && own >= otherOrder);
   }
 
   /** Whether a row still holds the key or the winning value of a column. */
