@@ -11,6 +11,11 @@ import keylake as kl
 TIME_ZONE = "America/St_Johns"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What looks at the tables of all tests comes last."""
+    items.sort(key=lambda item: item.path.name == "test_pyiceberg.py")
+
+
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the lake of this session lies."""

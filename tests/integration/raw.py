@@ -15,6 +15,12 @@ def catalog_of(lake: kl.Lake) -> SqlCatalog:
     return SqlCatalog(lake.catalog, uri=uri, warehouse=warehouse, init_catalog_tables="false")
 
 
+def tables_of(catalog: SqlCatalog) -> list[Table]:
+    """All tables of a catalog."""
+    spaces = catalog.list_namespaces()
+    return [catalog.load_table(name) for space in spaces for name in catalog.list_tables(space)]
+
+
 def in_spark(lake: kl.Lake, table: Table, part: str = "") -> DataFrame:
     """The table, or one of its metadata tables, read from its metadata file: no catalog, and so no plug-in."""
     location = table.metadata_location.removeprefix("file:")

@@ -80,8 +80,10 @@ def test_a_type_that_would_lose_something(lake: kl.Lake, table: kl.KeyedTable, k
 @pytest.mark.parametrize("kind", [kind for kind in LOSSY if kind != "nanoseconds"])
 def test_a_type_of_a_frame_that_would_lose_something(lake: kl.Lake, table: kl.KeyedTable, kind: str) -> None:
     rows, words = LOSSY[kind]
+    # Spark refuses a map with a key twice wherever it touches it, be it only to name its type.
+    frame = lake.spark.createDataFrame(rows) if kind == "a map key twice" else frame_of(lake, rows)
     with refused(lake, table.name, kl.BadRows, *words):
-        table.update(frame_of(lake, rows))
+        table.update(frame)
 
 
 EXACT: dict[str, tuple[pa.Table, str, object]] = {
