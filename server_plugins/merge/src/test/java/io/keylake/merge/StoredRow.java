@@ -19,7 +19,12 @@ public record StoredRow(Key key, Long written, Long deleted, Map<String, Cell> c
 
   /** The newest version of all. */
   public long version() {
-    return versions().max().orElseThrow();
+    long newest = Long.MIN_VALUE;
+    for (Cell cell : cells.values()) {
+      newest = Math.max(newest, cell.at());
+    }
+    newest = written == null ? newest : Math.max(newest, written);
+    return deleted == null ? newest : Math.max(newest, deleted);
   }
 
   /** Every version that the row says anything at. */

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
  * is wrong, and this test sees it.
  */
 class ReadPlannerRandomTest {
-  private static final int ROUNDS = 50;
+  private static final int ROUNDS = 40;
   private static final List<String> LEAVES = List.of("l", "t", "a", "b", "g", "d");
   private static final List<String> STATISTICS =
       List.of(

@@ -238,9 +238,7 @@ class ReadPlannerTest {
   @Test
   void oneKeyIsInOneBucket() {
     MemoryTable table = MemoryTable.create("explicit", List.of("k"), 8, Set.of());
-    for (long key = 0; key < 100; key++) {
-      table.commit(key + " a @5");
-    }
+    table.commit(IntStream.range(0, 100).mapToObj(key -> key + " a @5").toArray(String[]::new));
     Wish all = new Wish(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
     List<BucketPlan> buckets = new ReadPlanner(table.table, table.schema, all).plan();
     assertEquals(8, buckets.size());
