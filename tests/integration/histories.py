@@ -23,6 +23,8 @@ class Shape:
     key: Mapping[str, pa.DataType] = field(default_factory=lambda: {"id": pa.int64()})
     buckets: int = 3
     reducers: Mapping[str, kl.Reducer] = field(default_factory=lambda: {"e": kl.LatestNotNull()})
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
 
     @property
     def columns(self) -> dict[str, pa.DataType]:
@@ -35,6 +37,11 @@ class Shape:
         keys = [pa.field(name, type_, nullable=False) for name, type_ in self.key.items()]
         return pa.schema([*keys, *(pa.field(name, type_) for name, type_ in self.columns.items())])
 
+    @property
+    def leaves(self) -> dict[str, str]:
+        """What each column shares its version with: its group, or nothing but itself."""
+        return {name: name for name in self.columns} | {c: group for group, cs in self.groups.items() for c in cs}
+
     def create(self, lake: kl.Lake, name: str, buckets: int | None = None) -> Twin:
         """An empty table of this shape, beside an empty model."""
         spec = kl.TableSpec.from_arrow(
@@ -45,6 +52,9 @@ class Shape:
             versions=None if self.versions == "ordering" else self.versions,
             buckets=self.buckets if buckets is None else buckets,
             reducers=dict(self.reducers),
+            column_groups=dict(self.groups),
+            bucket_by=[name for name in self.key if name not in self.partition_by],
+            partition_by=list(self.partition_by),
         )
         return Twin.create(lake, spec, self.schema)
 
@@ -106,10 +116,18 @@ class _Draw:
     def _update(self) -> Operation:
         carried = self._some(list(self.shape.columns))
         rows = self._rows(carried)
-        if self.shape.versions == "explicit" and self.random.random() < 0.4:
-            own = [row | {f"v_{name}": self._version() for name in carried} for row in rows]
-            return Operation("update", tuple(own), {name: f"v_{name}" for name in carried}, form=self.form)
+        if self.shape.versions != "commit" and self.random.random() < 0.4:
+            return self._versions_of_columns(rows, carried)
         return self._versioned("update", rows)
+
+    def _versions_of_columns(self, rows: list[dict[str, object]], carried: list[str]) -> Operation:
+        """Versions of their own for every column, or for some of them where the ordering column has the rest."""
+        named = [name for name in carried if name != "t"]
+        if "t" in carried:
+            named = self._some(named) if named else []
+        of = {name: f"v_{self.shape.leaves[name]}" for name in named}
+        own = [row | {version: self._version() for version in sorted(set(of.values()))} for row in rows]
+        return Operation("update", tuple(own), of or None, form=self.form)
 
     def _delete(self) -> Operation:
         rows = self._rows(["t"] if self.shape.versions == "ordering" and self.random.random() < 0.5 else [])
@@ -159,7 +177,9 @@ class _Draw:
         return self.random.randint(-VERSIONS_AT_MOST, VERSIONS_AT_MOST)
 
     def _some(self, names: list[str]) -> list[str]:
-        return self.random.sample(names, self.random.randint(1, len(names)))
+        """Some of the columns, of a group all or none."""
+        drawn = {self.shape.leaves[name] for name in self.random.sample(names, self.random.randint(1, len(names)))}
+        return [name for name in names if self.shape.leaves[name] in drawn]
 
 
 def shapes() -> Iterator[tuple[str, Shape]]:
@@ -169,6 +189,7 @@ def shapes() -> Iterator[tuple[str, Shape]]:
     yield "ordering, compound key", Shape("ordering", COMPOUND)
     yield "ordering, text key", Shape("ordering", TEXT)
     yield "commit", Shape("commit")
+    yield "partitions and groups", Shape("explicit", COMPOUND, groups={"g": ("a", "b")}, partition_by=("day",))
 
 
 def distinct(history: list[Operation], seed: int) -> list[Operation]:

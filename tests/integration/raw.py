@@ -53,9 +53,10 @@ def second_opinion(twin: Twin, table: Table) -> DataFrame:
     def survives(lag: str) -> str:
         return f"_merge_info.{lag} IS NOT NULL AND (tombstone IS NULL OR {at(lag)} >= tombstone)"
 
+    groups = {column: group for group, columns in twin.model.groups.items() for column in columns}
+    leaves = {name: f"columns.`{groups.get(name, name)}`" for name in twin.model.columns}
     columns = ", ".join(
-        f"max_by(`{name}`, {at(f'columns.`{name}`')}) FILTER (WHERE {survives(f'columns.`{name}`')}) AS `{name}`"
-        for name in twin.model.columns
+        f"max_by(`{name}`, {at(leaf)}) FILTER (WHERE {survives(leaf)}) AS `{name}`" for name, leaf in leaves.items()
     )
     return twin.lake.spark.sql(
         f"""

@@ -161,7 +161,7 @@ class KeyedTable:
             return version
         if isinstance(version, str):
             return as_version(row[version])
-        return as_version(row[self.ordering]) if self.ordering is not None else None
+        return as_version(row[self.ordering]) if self.ordering in row else None
 
     # -------------------------------------------------------------------------------------------------------- reads
 

@@ -1,0 +1,196 @@
+"""What a commit tells and leaves behind: labels, idempotency keys, branches, empty writes, replaced partitions."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+import keylake as kl
+from integration.refusals import snapshots
+from integration.twin import Twin, frame_of, fresh_name
+
+SCHEMA = pa.schema(
+    [
+        pa.field("k", pa.int64(), nullable=False),
+        pa.field("day", pa.date32(), nullable=False),
+        pa.field("a", pa.int64()),
+        pa.field("b", pa.string()),
+    ]
+)
+MONDAY, TUESDAY = date(2026, 1, 5), date(2026, 1, 6)
+
+
+def create(lake: kl.Lake, versions: kl.Versions = "explicit") -> Twin:
+    name = fresh_name("commits")
+    spec = kl.TableSpec.from_arrow(
+        SCHEMA, name=name, key=["k", "day"], versions=versions, buckets=2, bucket_by="k", partition_by="day"
+    )
+    return Twin.create(lake, spec, SCHEMA)
+
+
+def row(k: int, day: date = MONDAY, **values: object) -> dict[str, object]:
+    return {"k": k, "day": day, **values}
+
+
+def test_history_tells_what_was_written_and_by_whom(lake: kl.Lake) -> None:
+    table = create(lake).table
+    began = datetime.now(UTC) - timedelta(seconds=1)
+    first = table.upsert([row(k, a=k, b="x") for k in range(3)], version=-7, stream="nightly")
+    table.update([row(1, b="y", v=4), row(2, b="z", v=9)], version="v", stream="clicks")
+    table.delete([row(0)], version=5)
+    deleted, updated, upserted = table.history()
+    assert [info.verb for info in (upserted, updated, deleted)] == ["upsert", "update", "delete"]
+    assert [info.stream for info in (upserted, updated, deleted)] == ["nightly", "clicks", None]
+    assert [info.rows for info in (upserted, updated, deleted)] == [3, 2, 1]
+    assert [info.versions for info in (upserted, updated, deleted)] == [(-7, -7), (4, 9), (5, 5)]
+    assert [set(info.columns) for info in (upserted, updated, deleted)] == [{"a", "b"}, {"b"}, set()]
+    assert (first.snapshot_id, first.rows, first.versions) == (upserted.snapshot_id, 3, (-7, -7))
+    assert (upserted.parent_id, updated.parent_id) == (None, first.snapshot_id)
+    assert began <= upserted.committed_at <= updated.committed_at <= deleted.committed_at <= datetime.now(UTC)
+    assert table.history(at_most=1)[0] == deleted
+
+
+@pytest.mark.parametrize("form", ["arrow", "spark"])
+def test_a_second_commit_with_the_same_idempotency_key_does_nothing(lake: kl.Lake, form: str) -> None:
+    twin = create(lake, "commit")
+    rows = [row(1, a=1, b="x")]
+    first = twin.upsert(rows, form=form)
+    once = twin.table.update(twin.frame([row(1, a=2)], form), idempotency_key="batch 7")
+    twin.model.update([row(1, a=2)])
+    again = twin.table.update(twin.frame([row(1, a=3)], form), idempotency_key="batch 7")
+    assert (again.snapshot_id, again.rows) == (once.snapshot_id, once.rows)
+    twin.table.update(twin.frame([row(1, b="y")], form), idempotency_key="batch 8")
+    twin.model.update([row(1, b="y")])
+    twin.check()
+    assert len(twin.table.history()) == 3
+    assert first.snapshot_id != once.snapshot_id
+
+
+def test_versions_of_commits_never_fall(lake: kl.Lake) -> None:
+    table = create(lake, "commit").table
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    ranges = [table.update([row(1, a=number)]).versions for number in range(3)]
+    versions = [found[0] for found in ranges if found is not None and found[0] == found[1]]
+    assert len(versions) == 3
+    assert versions == sorted(versions)
+    assert before <= datetime.fromtimestamp(versions[0] / 1e6, UTC) <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize("verb", ["upsert", "update", "delete", "overwrite"])
+def test_a_write_of_no_rows(lake: kl.Lake, verb: str) -> None:
+    twin = create(lake)
+    twin.upsert([row(1, a=1, b="x")], version=1)
+    names = ["k", "day"] if verb == "delete" else SCHEMA.names
+    empty = SCHEMA.empty_table().select(names)
+    for rows in ([], empty, frame_of(lake, empty)):
+        commit = getattr(twin.table, verb)(rows, version=2)
+        assert (commit.rows, commit.versions) == (0, None)
+    if verb == "overwrite":
+        twin.model.overwrite([], 2)
+    twin.check()
+    assert len(twin.table.history()) == 4
+
+
+def test_overwrite_of_everything_forgets_versions(lake: kl.Lake) -> None:
+    twin = create(lake)
+    twin.upsert([row(1, a=1, b="x"), row(2, a=1, b="x")], version=100)
+    twin.delete([row(3)], version=100)
+    twin.overwrite([row(1, a=2, b="y")], version=1)
+    twin.check()
+    twin.update([row(1, a=3), row(2, a=3), row(3, a=3)], version=2)
+    twin.check()
+    twin.check_stamps()
+    twin.check(commits=2)
+
+
+def test_overwrite_of_a_partition(lake: kl.Lake) -> None:
+    twin = create(lake)
+    twin.upsert([row(k, day, a=k, b="x") for k in range(4) for day in (MONDAY, TUESDAY)], version=100)
+    new = [row(1, a=7, b="y"), row(9, a=7, b="y")]
+    twin.table.overwrite(twin.frame(new), where="day = DATE '2026-01-05'", version=1)
+    twin.model.overwrite(new, 1, replaces=lambda key: key[1] == MONDAY)
+    twin.check()
+    twin.table.update(twin.frame([row(k, day, a=8) for k in (1, 2) for day in (MONDAY, TUESDAY)]), version=2)
+    twin.model.update([row(k, day, a=8) for k in (1, 2) for day in (MONDAY, TUESDAY)], 2)
+    twin.check()
+
+
+@pytest.mark.parametrize("where", ["a = 1", "day = DATE '2026-01-05' AND k = 1", "k > 2"])
+def test_overwrite_of_what_is_no_partition_is_refused(lake: kl.Lake, where: str) -> None:
+    twin = create(lake)
+    twin.upsert([row(k, a=k, b="x") for k in range(4)], version=1)
+    before = snapshots(lake, twin.table.name)
+    with pytest.raises(kl.KeylakeError, match="partition"):
+        twin.table.overwrite([row(1, a=2, b="y")], where=where, version=2)
+    assert snapshots(lake, twin.table.name) == before
+    twin.check()
+
+
+def test_rows_that_an_overwritten_partition_does_not_hold_are_refused(lake: kl.Lake) -> None:
+    twin = create(lake)
+    twin.upsert([row(1, day, a=1, b="x") for day in (MONDAY, TUESDAY)], version=5)
+    with pytest.raises(kl.KeylakeError):
+        twin.table.overwrite([row(1, TUESDAY, a=2, b="y")], where="day = DATE '2026-01-05'", version=6)
+    twin.check()
+
+
+def test_a_branch_takes_writes_of_its_own(lake: kl.Lake) -> None:
+    twin = create(lake)
+    twin.upsert([row(1, a=1, b="x")], version=1)
+    lake.spark.sql(f"ALTER TABLE {twin.sql_name} CREATE BRANCH draft").collect()
+    draft = twin.table.branch("draft")
+    draft.update([row(1, a=2), row(2, a=2)], version=3)
+    twin.update([row(1, b="y")], version=2)
+    twin.check()
+    assert {(r.k, r.a, r.b) for r in draft.read().collect()} == {(1, 2, "x"), (2, 2, None)}
+    assert [info.verb for info in draft.history()] == ["update", "upsert"]
+    assert [info.verb for info in twin.table.history()] == ["update", "upsert"]
+    assert draft.get(k=2, day=MONDAY) is not None
+    assert twin.table.get(k=2, day=MONDAY) is None
+    assert {r.k for r in twin.table.read(at="draft").collect()} == {1, 2}
+    with pytest.raises(kl.KeylakeError, match="nowhere"):
+        twin.table.branch("nowhere")
+
+
+def test_a_filter_on_a_value_sees_merged_rows(lake: kl.Lake) -> None:
+    twin = create(lake)
+    twin.upsert([row(k, a=k, b="x") for k in range(6)], version=1)
+    twin.update([row(k, a=10 * k) for k in range(3)], version=2)
+    twin.delete([row(5)], version=2)
+    for where, keys in (("a < 3", {0}), ("a = 10", {1}), ("b = 'x' AND a >= 4", {1, 2, 4}), ("a = 5", set())):
+        assert {r.k for r in twin.table.read(where=where).collect()} == keys, where
+    assert {r.k for r in twin.table.read(columns=["k"], where="a = 10").collect()} == {1}
+
+
+def test_a_table_is_written_from_itself(lake: kl.Lake) -> None:
+    """A statement that reads its target writes the columns it names, and no others."""
+    twin = create(lake, "commit")
+    twin.upsert([row(k, a=k, b="x") for k in range(4)])
+    before = lake.spark.table(twin.sql_name)
+    t = twin.sql_name
+    lake.spark.sql(f"INSERT INTO {t} (k, day, b) SELECT k, day, 'y' FROM {t} WHERE k = 1").collect()
+    twin.model.update([row(1, b="y")])
+    twin.table.update(before.where("k = 2").selectExpr("day", "k", "a * 10 AS a"))
+    twin.model.update([row(2, a=20)])
+    twin.table.delete(twin.table.read(columns=["k", "day"], where="a = 3"))
+    twin.model.delete([row(3)])
+    twin.check()
+    assert [set(info.columns) for info in twin.table.history()] == [set(), {"a"}, {"b"}, {"a", "b"}]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE {t} SET a = 2 WHERE k IN (SELECT k FROM {t})",
+        "DELETE FROM {t} WHERE k IN (SELECT k FROM {t})",
+        "MERGE INTO {t} t USING (SELECT * FROM {t}) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET a = 5",
+    ],
+)
+def test_statements_that_read_their_target_are_refused_alike(lake: kl.Lake, statement: str) -> None:
+    twin = create(lake, "commit")
+    twin.upsert([row(k, a=k, b="x") for k in range(4)])
+    before = snapshots(lake, twin.table.name)
+    with pytest.raises(Exception, match="KEYLAKE_UNSUPPORTED"):
+        lake.spark.sql(statement.format(t=twin.sql_name)).collect()
+    assert snapshots(lake, twin.table.name) == before
+    twin.check()
