@@ -87,7 +87,7 @@ def test_options_that_are_wrong_are_refused(lake: kl.Lake) -> None:
         (versioned, "UNSUPPORTED", ("merge",), {"verb": "merge", "version": "v"}),
         (bare, "VERSION_MISSING", ("version",), {"verb": "update"}),
         (versioned, "SCHEMA_MISMATCH", ("'v'",), {"verb": "update"}),
-        (versioned, "SCHEMA_MISMATCH", ("version",), {"verb": "update", "version": "v", "version_value": "3"}),
+        (versioned, "VERSION_MISSING", ("twice",), {"verb": "update", "version": "v", "version_value": "3"}),
         (bare, "SCHEMA_MISMATCH", ("'w'",), {"verb": "update", "version": "w"}),
         (bare, "BAD_ROWS", ("version_value", "1.5"), {"verb": "update", "version_value": "1.5"}),
         (bare, "SCHEMA_MISMATCH", ("op",), {"verb": "apply_changes", "version_value": "3"}),
