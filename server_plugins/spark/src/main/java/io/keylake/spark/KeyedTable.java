@@ -39,9 +39,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * is an Iceberg table still, so that Iceberg's own statements (branches, tags, procedures) work on
  * it.
  *
- * <p>On its way to a write it goes through two states: a table loaded for an insert accepts any
- * schema, so that Spark fills nothing in for columns that the rows lack; {@link
- * io.keylake.spark.write.KeyedWriteRule} then puts a prepared one in its place.
+ * <p>It accepts any schema, so that Spark fills nothing in for columns that written rows lack: a
+ * statement that reads and writes the table has one table for both. {@link
+ * io.keylake.spark.write.KeyedWriteRule} prepares the rows and then puts a prepared table in the
+ * place of the target.
  */
 public final class KeyedTable extends SparkTable {
   private static final Set<String> OPTIONS_OF_OTHER_READS =
@@ -56,19 +57,13 @@ public final class KeyedTable extends SparkTable {
 
   private final SparkTable loaded;
   private final KeyedSchema keyed;
-  private final State state;
+  private final boolean isPrepared;
 
-  private enum State {
-    LOADED,
-    LOADED_FOR_INSERT,
-    PREPARED
-  }
-
-  private KeyedTable(SparkTable loaded, KeyedSchema keyed, State state) {
+  private KeyedTable(SparkTable loaded, KeyedSchema keyed, boolean isPrepared) {
     super(loaded.table());
     this.loaded = loaded;
     this.keyed = keyed;
-    this.state = state;
+    this.isPrepared = isPrepared;
   }
 
   static KeyedTable of(SparkTable loaded) {
@@ -79,7 +74,7 @@ public final class KeyedTable extends SparkTable {
             ? loaded.table().schema()
             : SnapshotUtil.schemaFor(loaded.table(), snapshot);
     Schema effective = loaded.branch() == null ? schema : loaded.table().schema();
-    return new KeyedTable(loaded, KeyedSchema.of(loaded.table(), effective), State.LOADED);
+    return new KeyedTable(loaded, KeyedSchema.of(loaded.table(), effective), false);
   }
 
   private static Long headOf(SparkTable loaded) {
@@ -88,16 +83,12 @@ public final class KeyedTable extends SparkTable {
         : loaded.table().currentSnapshot().snapshotId();
   }
 
-  KeyedTable forInsert() {
-    return new KeyedTable(loaded, keyed, State.LOADED_FOR_INSERT);
-  }
-
   public KeyedTable prepared() {
-    return new KeyedTable(loaded, keyed, State.PREPARED);
+    return new KeyedTable(loaded, keyed, true);
   }
 
   public boolean isPrepared() {
-    return state == State.PREPARED;
+    return isPrepared;
   }
 
   public KeyedSchema keyed() {
@@ -138,16 +129,12 @@ public final class KeyedTable extends SparkTable {
 
   @Override
   public Set<TableCapability> capabilities() {
-    Set<TableCapability> capabilities =
-        EnumSet.of(
-            TableCapability.BATCH_READ,
-            TableCapability.BATCH_WRITE,
-            TableCapability.OVERWRITE_BY_FILTER,
-            TableCapability.TRUNCATE);
-    if (state != State.LOADED) {
-      capabilities.add(TableCapability.ACCEPT_ANY_SCHEMA);
-    }
-    return capabilities;
+    return EnumSet.of(
+        TableCapability.BATCH_READ,
+        TableCapability.BATCH_WRITE,
+        TableCapability.OVERWRITE_BY_FILTER,
+        TableCapability.TRUNCATE,
+        TableCapability.ACCEPT_ANY_SCHEMA);
   }
 
   /** A stored bucket is shown as what it is made of. */
@@ -249,11 +236,13 @@ public final class KeyedTable extends SparkTable {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof KeyedTable that && loaded.equals(that.loaded) && state == that.state;
+    return other instanceof KeyedTable that
+        && loaded.equals(that.loaded)
+        && isPrepared == that.isPrepared;
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(loaded, state);
+    return Objects.hash(loaded, isPrepared);
   }
 }

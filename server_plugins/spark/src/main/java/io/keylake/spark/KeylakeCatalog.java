@@ -13,7 +13,6 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.catalog.Catalog;
@@ -32,7 +31,6 @@ import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
-import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 
 /**
@@ -59,19 +57,6 @@ public final class KeylakeCatalog extends SparkCatalog {
   @Override
   public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
     return keyedIfSo(super.loadTable(ident, timestampMicros));
-  }
-
-  @Override
-  public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges)
-      throws NoSuchTableException {
-    Table table = loadTable(ident);
-    if (!(table instanceof KeyedTable keyed)) {
-      return table;
-    }
-    if (privileges.contains(TableWritePrivilege.UPDATE)) {
-      throw keyed.noRowLevel("UPDATE");
-    }
-    return privileges.contains(TableWritePrivilege.INSERT) ? keyed.forInsert() : keyed;
   }
 
   private static Table keyedIfSo(Table table) {

@@ -159,20 +159,28 @@ final class KeyedScan
 
   /**
    * Rows are in key order; that is of use up to the first key column that the query does not read.
+   * What is the same in a whole partition comes first, because Spark may put partitions of several
+   * days or tenants into one task, and then the key alone is not in order.
    */
   @Override
   public SortOrder[] outputOrdering() {
-    List<SortOrder> order = new ArrayList<>();
-    if (has(KeyedSchema.BUCKET)) {
-      order.add(ascending(KeyedSchema.BUCKET));
+    List<String> constant = new ArrayList<>(schema.spec().partitionBy());
+    if (!constant.stream().allMatch(this::has)) {
+      return new SortOrder[0];
     }
+    if (has(KeyedSchema.BUCKET)) {
+      constant.add(KeyedSchema.BUCKET);
+    }
+    List<String> order = new ArrayList<>(constant);
     for (String name : schema.spec().key()) {
       if (!has(name)) {
         break;
       }
-      order.add(ascending(name));
+      if (!constant.contains(name)) {
+        order.add(name);
+      }
     }
-    return order.toArray(SortOrder[]::new);
+    return order.stream().map(KeyedScan::ascending).toArray(SortOrder[]::new);
   }
 
   private static SortOrder ascending(String name) {

@@ -1,7 +1,10 @@
 package io.keylake.spark.write;
 
+import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.KeylakeException;
 import java.io.Closeable;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -19,6 +22,9 @@ import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.encryption.EncryptedOutputFile;
+import org.apache.iceberg.expressions.Evaluator;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Projections;
 import org.apache.iceberg.formats.FormatModelRegistry;
 import org.apache.iceberg.io.DataWriter;
 import org.apache.iceberg.io.OutputFileFactory;
@@ -42,22 +48,30 @@ final class BucketFiles implements Closeable {
   private final MetricsConfig metrics;
   private final SortOrder order;
   private final long targetFileSize;
+  private final Evaluator stated;
   private final List<DataFile> done = new ArrayList<>();
   private PartitionTuple partition;
   private DataWriter<InternalRow> writer;
   private long rows;
 
+  /**
+   * @param replaces the partitions that the rows may lie in
+   */
   BucketFiles(
       Table table,
       KeyedSchema schema,
       WriteLayout layout,
       OutputFileFactory places,
+      Expression replaces,
       long targetFileSize) {
     this.table = table;
     this.layout = layout;
     this.storedType = layout.storedAsSpark();
     this.places = places;
     this.targetFileSize = targetFileSize;
+    this.stated =
+        new Evaluator(
+            table.spec().partitionType(), Projections.inclusive(table.spec()).project(replaces));
     Map<String, String> properties = new HashMap<>(table.properties());
     // Planning lives from these statistics, so they are exact whatever the table's metrics defaults
     // are.
@@ -124,7 +138,14 @@ final class BucketFiles implements Closeable {
     List<Object> values = new ArrayList<>();
     layout.partitionBy().forEach(column -> values.add(value(row, column)));
     values.add(row.getInt(layout.bucket()));
-    return new PartitionTuple(values);
+    PartitionTuple tuple = new PartitionTuple(values);
+    if (!stated.eval(tuple)) {
+      throw new KeylakeException(
+          BAD_ROWS,
+          "the row with key %s is outside the partition that the overwrite states; leave it out, or state its partition"
+              .formatted(layout.keyOf(row)));
+    }
+    return tuple;
   }
 
   private static Object value(InternalRow row, Column column) {

@@ -109,6 +109,8 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   @Override
   public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo physical) {
     table.refresh();
+    Expression stated =
+        replaces == null ? org.apache.iceberg.expressions.Expressions.alwaysTrue() : replaces;
     Long fixedVersion =
         schema.spec().versions() == Versions.COMMIT
             ? Long.valueOf(log.nextVersion())
@@ -124,7 +126,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
         JavaSparkContext.fromSparkContext(spark.sparkContext())
             .broadcast(SerializableTable.copyOf(table));
     return new WriterFactory(
-        copy, schema, layout, options.verb(), fixedVersion, targetFileSize, info.queryId());
+        copy, schema, layout, options.verb(), fixedVersion, stated, targetFileSize, info.queryId());
   }
 
   private record WriterFactory(
@@ -133,6 +135,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       WriteLayout layout,
       WriteOptions.Verb verb,
       Long fixedVersion,
+      Expression replaces,
       long targetFileSize,
       String queryId)
       implements DataWriterFactory {
@@ -144,7 +147,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
               .format(FileFormat.PARQUET)
               .operationId(queryId)
               .build();
-      BucketFiles files = new BucketFiles(own, schema, layout, places, targetFileSize);
+      BucketFiles files = new BucketFiles(own, schema, layout, places, replaces, targetFileSize);
       return new KeyedDataWriter(
           schema, layout, verb, new RowVersions(layout, fixedVersion), files);
     }

@@ -23,6 +23,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -55,26 +56,34 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
         new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
           @Override
           public boolean isDefinedAt(LogicalPlan node) {
-            return node instanceof V2WriteCommand || node instanceof MergeIntoTable;
+            return node instanceof V2WriteCommand
+                || node instanceof MergeIntoTable
+                || node instanceof UpdateTable;
           }
 
           @Override
           public LogicalPlan apply(LogicalPlan node) {
-            if (node instanceof MergeIntoTable merge) {
-              refuseMerge(merge);
-              return node;
+            if (node instanceof V2WriteCommand write) {
+              return prepare(write);
             }
-            return prepare((V2WriteCommand) node);
+            refuse(node);
+            return node;
           }
         });
   }
 
-  private static void refuseMerge(MergeIntoTable merge) {
-    if (merge.targetTable().resolved()
-        && merge.targetTable().collectLeaves().exists(leaf -> keyedTable(leaf) != null)) {
+  /** Statements that read rows to change them: a keyed table takes the change itself. */
+  private static void refuse(LogicalPlan statement) {
+    LogicalPlan target =
+        statement instanceof MergeIntoTable merge
+            ? merge.targetTable()
+            : ((UpdateTable) statement).table();
+    if (target.resolved() && target.collectLeaves().exists(leaf -> keyedTable(leaf) != null)) {
       throw new KeylakeException(
           UNSUPPORTED,
-          "MERGE INTO a keyed table is not needed and not supported: INSERT INTO t (key, columns...) merges by key");
+          statement instanceof MergeIntoTable
+              ? "MERGE INTO a keyed table is not needed and not supported: INSERT INTO t (key, columns...) merges by key"
+              : "UPDATE in SQL is not supported on a keyed table: its rows are versioned; use update() of the SDK, or INSERT INTO t (key, columns...)");
     }
   }
 
