@@ -250,6 +250,11 @@ class Session:
         )
 
 
+# A session closes itself when it is collected, and waits for calls that are under way. Collected in a thread of the
+# channel that carries those calls, it would wait for itself: so it lives as long as the process.
+_KEPT: list[SparkSession] = []
+
+
 def _opened(url: str) -> SparkSession:
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
@@ -258,6 +263,7 @@ def _opened(url: str) -> SparkSession:
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).addFilter(_not_ours)
     spark: SparkSession = SparkSession.builder.remote(url).create()
+    _KEPT.append(spark)
     connected: Any = spark
     connected.client.set_retry_policies([_few_tries(), DefaultPolicy()])
     spark.registerProgressHandler(StageBar())
