@@ -1,12 +1,14 @@
 """Figures of the machine at hand: `python tests/benchmarks [NAME] [--scale=0.1] [--markdown]`.
 
     first    a keyed table beside plain Iceberg: writing, reading, and the weight of versions
+    reads    merged reads beside other systems and two limits; --workload, --question and --system choose a part
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--markdown` runs nothing: it prints
 what the last run left, as a fragment for a page. No figure is ever asserted here; only wrong answers end a run.
 """
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -14,28 +16,38 @@ from rich.console import Console
 
 sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are imported by their names, as pytest does it
 
-from benchmarks import figures, first  # noqa: E402
+from benchmarks import figures, first, reads  # noqa: E402
+from benchmarks.arena import Choice  # noqa: E402
 
-BENCHES = {"first": first.run}
+BENCHES = ("first", "reads")
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # and all servers with it
     parser = argparse.ArgumentParser("benchmarks", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHES)}; all of them unless said"
     )
     parser.add_argument("--scale", type=float, default=1.0, help="the size; 0.1 makes a quick one")
+    for part in ("workload", "question", "system"):
+        parser.add_argument(
+            f"--{part}",
+            type=lambda words: words.split(","),
+            default=[],
+            help=f"of reads: only this {part}; several with commas",
+        )
     parser.add_argument("--markdown", action="store_true", help="print what the last run left")
     asked = parser.parse_args()
     unknown = [name for name in asked.names if name not in BENCHES]
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]!r}; there is {', '.join(BENCHES)}")
+    choice = Choice(asked.workload, asked.question, asked.system)
     console = Console(width=None if sys.stdout.isatty() else 160)
     for name in asked.names or BENCHES:
         if asked.markdown:
             print(figures.markdown(figures.read(name)))
         else:
-            found = BENCHES[name](asked.scale, console)
+            found = first.run(asked.scale, console) if name == "first" else reads.run(asked.scale, console, choice)
             figures.show(found, console)
             console.print(f"[dim]{figures.write(name, found)}[/]", highlight=False)
 

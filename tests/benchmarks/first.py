@@ -7,7 +7,7 @@
 4. Weigh   the versions in the data files.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,38 +17,38 @@ from benchmarks import history
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.history import History
 from benchmarks.machine import Machine, machine
-from benchmarks.questions import consume, count, exchanges, fingerprint, look_up
-from benchmarks.stopwatch import Times, race
+from benchmarks.questions import Ask, exchanges, fingerprint, questions
+from benchmarks.stopwatch import Pace, Times, race
 from benchmarks.system import Reader
 from benchmarks.systems.keyed import Keyed
 from benchmarks.systems.plain import Plain
 from benchmarks.systems.same_files import SameFiles
 from benchmarks.weight import size, size_of_versions
-from benchmarks.workload import COLUMNS, KEY, THREE_MORE, Workload
+from benchmarks.workload import KEY, Workload
+from benchmarks.workloads.whole_rows import FULL_SIZE, SEED, whole_rows
 
-FULL_SIZE = 2_000_000
-SEED = 2013
 LATE_SHARE = 0.05
-WARM_UP, ROUNDS = 5, 9
-ALL, THREE, ONLY, COUNT, ONE = "all columns", "key + 3 columns", "key only", "count(*)", "one key"
+WARM_UP, ROUNDS = Pace(5, 5, 0), Pace(9, 9, 0)
+ASKED = ("all", "few", "key", "count", "one")
+ALL = "all columns"
 ALL_LATE = f"{ALL}, {LATE_SHARE:.0%} of the rows late"
 
 
 def run(scale: float, console: Console) -> Findings:
     """Everything, told as it goes."""
-    workload = Workload(round(FULL_SIZE * scale), SEED)
+    workload = whole_rows(round(FULL_SIZE * scale))
     with machine() as place:
         words = (
-            f"{workload.keys:,} keys x {len(COLUMNS)} columns, base and ten upserts of 10%, seed {SEED}, "
+            f"{workload.keys:,} keys x {len(workload.columns)} columns, base and ten upserts of 10%, seed {SEED}, "
             f"{place.describe()}"
         )
         console.print(words, highlight=False)
         late = _written(place, "late", replace(workload, late_share=LATE_SHARE), console)
         in_order = _written(place, "in_order", workload, console)
         checks = [*_checked(late), *_checked(in_order)]
-        times = {name: _raced(name, tasks, console) for name, tasks in _questions(in_order.readers, workload).items()}
-        scans = {each.name: partial(consume, each, COLUMNS) for each in (late.keyed, late.same_files)}
-        late_times = _raced(ALL_LATE, scans, console)
+        asked = [questions(workload)[word] for word in ASKED]
+        times = {each.name: _raced(each.name, each.ask, in_order.readers, console) for each in asked}
+        late_times = _raced(ALL_LATE, asked[0].ask, (late.keyed, late.same_files), console)
         of_files = _of_files(in_order)
     figures = [
         *_of_writing(in_order),
@@ -69,20 +69,9 @@ def _written(place: Machine, name: str, workload: Workload, console: Console) ->
     return made
 
 
-def _questions(readers: Iterable[Reader], workload: Workload) -> dict[str, dict[str, Callable[[], object]]]:
-    asked: dict[str, dict[str, Callable[[], object]]] = {name: {} for name in (ALL, THREE, ONLY, COUNT, ONE)}
-    for reader in readers:
-        asked[ALL][reader.name] = partial(consume, reader, COLUMNS)
-        asked[THREE][reader.name] = partial(consume, reader, THREE_MORE)
-        asked[ONLY][reader.name] = partial(consume, reader, [KEY])
-        asked[COUNT][reader.name] = partial(count, reader)
-        asked[ONE][reader.name] = partial(look_up, reader, workload.some_keys(WARM_UP + ROUNDS))
-    return asked
-
-
-def _raced(name: str, tasks: Mapping[str, Callable[[], object]], console: Console) -> dict[str, Times]:
+def _raced(name: str, ask: Ask, readers: Sequence[Reader], console: Console) -> dict[str, Times]:
     console.print(name)
-    times = race(tasks, warm_up=WARM_UP, rounds=ROUNDS)
+    times = race({each.name: partial(ask, each) for each in readers}, warm_up=WARM_UP, rounds=ROUNDS)
     for each, taken in times.items():
         console.print(f"  {each:24} {taken} s", highlight=False)
     return times
@@ -91,11 +80,11 @@ def _raced(name: str, tasks: Mapping[str, Callable[[], object]], console: Consol
 def _checked(made: History) -> list[Figure]:
     """A wrong answer is no figure: it ends the run."""
     merging = (made.keyed, *made.peers)
-    for columns in (COLUMNS, THREE_MORE, (KEY,)):
+    for columns in (made.workload.columns, made.workload.narrow, (KEY,)):
         found = {reader.name: fingerprint(reader, columns) for reader in merging}
         assert len(set(found.values())) == 1, f"the answers differ ({made.name}): {found}"
         assert next(iter(found.values()))[0] == made.workload.keys
-    moves = sum(exchanges(reader, COLUMNS) for reader in merging)
+    moves = sum(exchanges(reader, made.workload.columns) for reader in merging)
     return [figure(f"Exchange nodes in the plans of keylake and its peers, {made.name}", moves, Target(0))]
 
 

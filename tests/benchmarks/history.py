@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+from benchmarks.engine import Connected
 from benchmarks.machine import PLAIN, Machine
 from benchmarks.stopwatch import Times, seconds
 from benchmarks.system import Reader
@@ -38,19 +39,20 @@ def write(machine: Machine, name: str, workload: Workload) -> History:
     """Stage the batches, then write them."""
     batches = workload.stage(machine.session().spark, machine.folder / "staged" / name)
     keyed = Keyed(machine.session(), f"bench.{name}", workload)
-    plain = Plain(machine.session().spark, f"{PLAIN}.bench.{name}", keyed.file_properties())
+    stock = Connected(machine.session().spark)
+    plain = Plain(stock, f"{PLAIN}.bench.{name}", workload, keyed.files().properties)
     taken: dict[str, list[float]] = {keyed.name: [], plain.name: []}
     for number, batch in enumerate(batches):
         writers = (keyed, plain) if number % 2 else (plain, keyed)
         for writer in writers:
             taken[writer.name].append(seconds(partial(writer.write, batch)))
-    tuned = machine.session(IN_BUCKETS).spark
+    tuned = Connected(machine.session(IN_BUCKETS).spark)
     return History(
         name,
         workload,
         keyed,
         plain,
-        SameFiles(machine.session().spark, f"{PLAIN}.bench.files_of_{name}", keyed),
+        SameFiles(stock, f"{PLAIN}.bench.files_of_{name}", workload, keyed.files().metadata_file),
         (RowNumber(tuned, plain), MaxBy(tuned, plain), MaxByStruct(tuned, plain)),
         Times(tuple(taken[keyed.name][:1])),
         Times(tuple(taken[plain.name][:1])),

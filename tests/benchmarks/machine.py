@@ -42,7 +42,7 @@ class Machine:
         java = self.session().spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.version')")
         iceberg = next(path.stem for path in find_jars() if "iceberg" in path.name).rpartition("-")[2]
         return (
-            f"{_processor()}, {os.cpu_count()} cores, local[{CORES}], heap {HEAP}, zstd, "
+            f"{processor()}, {os.cpu_count()} cores, local[{CORES}], heap {HEAP}, zstd, "
             f"keylake {version('keylake')}, Spark {version('pyspark')}, Iceberg {iceberg}, Java {java.collect()[0][0]}"
         )
 
@@ -57,7 +57,8 @@ def machine() -> Iterator[Machine]:
         yield Machine(folder, opened)
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The processor, as the machine calls it."""
     described = Path("/proc/cpuinfo")
     lines = described.read_text().splitlines() if described.exists() else []
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())

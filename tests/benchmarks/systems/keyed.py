@@ -1,38 +1,71 @@
-"""A keyed table, written by `upsert` and read by SELECT."""
+"""A keyed table, written by `upsert` and `update`, and read by SELECT."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import ClassVar
 
 import keylake as kl
-from benchmarks.workload import Workload, staged
+from benchmarks.engine import Connected
+from benchmarks.spark_server import ALIKE, HEAP
+from benchmarks.system import KeyedFiles, Reader, Staged, System
+from benchmarks.workload import KEY, TIME, Batch, Workload
 
 
 class Keyed:
     name = "keylake"
 
     def __init__(self, lake: kl.Lake, table: str, workload: Workload) -> None:
-        self.spark: SparkSession = lake.spark
+        self.workload = workload
+        self.engine = Connected(lake.spark)
         self.table = f"{lake.catalog}.{table}"
-        self._keyed = lake.create(workload.spec(table))
+        self.keyed = lake.create(workload.spec(table))
 
-    def write(self, batch: Path) -> None:
-        self._keyed.upsert(staged(self.spark, batch))
+    def write(self, batch: Batch) -> None:
+        frame = batch.frame(self.engine.spark)
+        if not self.workload.streams:
+            self.keyed.upsert(frame)
+        elif batch.is_whole:
+            self.keyed.upsert(frame.select(KEY, TIME, *batch.columns), version=TIME)
+        else:
+            self.keyed.update(frame.select(KEY, TIME, *batch.columns), version=TIME)
 
     def rows(self, columns: Sequence[str]) -> str:
         return f"SELECT {', '.join(columns)} FROM {self.table}"
 
-    def file_properties(self) -> Mapping[str, str]:
-        """How its files are made, for a peer that must make them alike."""
-        listed = self.spark.sql(f"SHOW TBLPROPERTIES {self.table}").collect()
-        return {row["key"]: row["value"] for row in listed if row["key"].startswith("write.parquet.")}
-
-    def metadata_file(self) -> str:
-        """Where Iceberg says what the table consists of now."""
+    def files(self) -> KeyedFiles:
         log = f"SELECT file FROM {self.table}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
-        return str(self.spark.sql(log).collect()[0][0])
+        listed = self.engine.fetch(f"SHOW TBLPROPERTIES {self.table}")
+        return KeyedFiles(
+            str(self.engine.fetch(log)[0][0]),
+            self.data_files(),
+            {str(name): str(value) for name, value in listed if str(name).startswith("write.parquet.")},
+        )
 
     def data_files(self) -> tuple[Path, ...]:
-        found = self.spark.sql(f"SELECT file_path FROM {self.table}.files").collect()
-        return tuple(Path(row[0].removeprefix("file:")) for row in found)
+        found = self.engine.fetch(f"SELECT file_path FROM {self.table}.files")
+        return tuple(Path(str(row[0]).removeprefix("file:")) for row in found)
+
+
+class Keylake(System):
+    name: ClassVar[str] = Keyed.name
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.lake = kl.connect(warehouse=folder / "lake", memory=HEAP, settings=ALIKE)
+        self._taken: dict[str, Keyed] = {}
+
+    def take(self, staged: Staged) -> tuple[Keyed]:
+        name = staged.workload.name
+        keyed = self._taken[name] = Keyed(self.lake, f"bench.{name}", staged.workload)
+        self.timed(keyed, staged.batches)
+        return (keyed,)
+
+    def compact(self, staged: Staged) -> tuple[Reader, ...]:
+        """What a compaction leaves: the merged rows, once each. An overwrite makes it, in a second table."""
+        name = staged.workload.name
+        compacted = Keyed(self.lake, f"bench.{name}_compacted", staged.workload)
+        compacted.keyed.overwrite(self._taken[name].keyed.read())
+        return (compacted,)
+
+    def close(self) -> None:
+        self.lake.close()

@@ -1,35 +1,39 @@
-"""The newest row per key by an aggregate over the plain table: column by column, or all columns as one struct."""
+"""The newest values per key by an aggregate over the plain table: column by column, or as structs.
+
+A struct holds the columns whose versions are always the same: all columns of whole rows, or those that the same streams
+carry.
+"""
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
-
+from benchmarks.engine import Engine
 from benchmarks.systems.plain import Plain
-from benchmarks.workload import KEY, TIME
+from benchmarks.workload import KEY
 
 
 class MaxBy:
     name = "max_by"
 
-    def __init__(self, spark: SparkSession, plain: Plain) -> None:
-        self.spark = spark
+    def __init__(self, engine: Engine, plain: Plain) -> None:
+        self.engine = engine
+        self.workload = plain.workload
         self.table = plain.table
 
     def rows(self, columns: Sequence[str]) -> str:
-        newest = (f"max_by({column}, {TIME}) AS {column}" for column in columns if column != KEY)
-        return f"SELECT {', '.join((KEY, *newest))} FROM {self.table} GROUP BY {KEY}"
+        newest = (
+            column if column == KEY else f"max_by({column}, {self.workload.order_of(column)}) AS {column}"
+            for column in columns
+        )
+        return f"SELECT {', '.join(newest)} FROM {self.table} GROUP BY {KEY}"
 
 
 class MaxByStruct:
     name = "max_by of a struct"
 
-    def __init__(self, spark: SparkSession, plain: Plain) -> None:
-        self.spark = spark
+    def __init__(self, engine: Engine, plain: Plain) -> None:
+        self.engine = engine
+        self.workload = plain.workload
         self.table = plain.table
 
     def rows(self, columns: Sequence[str]) -> str:
-        values = ", ".join(column for column in columns if column != KEY)
-        if not values:
-            return f"SELECT {KEY} FROM {self.table} GROUP BY {KEY}"
-        newest = f"SELECT {KEY}, max_by(struct({values}), {TIME}) AS newest FROM {self.table} GROUP BY {KEY}"
-        return f"SELECT {KEY}, newest.* FROM ({newest})"
+        return self.workload.newest(self.table, columns)

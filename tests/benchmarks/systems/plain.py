@@ -1,14 +1,13 @@
 """A plain Iceberg table in the same buckets, its files sorted by key like a keyed table's; every row stays.
 
-Its append is the measure for an upsert, its scan one of the two measures for a merged read.
+Its append is the measure for an upsert. Queries that merge when they read it stand in files of their own.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
-from benchmarks.workload import BUCKETS, KEY, columns_in_sql, staged
+from benchmarks.engine import Connected
+from benchmarks.workload import BUCKETS, KEY, Batch, Workload
 
 # With these Spark knows that rows of one key lie in one bucket, so that a window or an aggregate moves none of them.
 IN_BUCKETS = {
@@ -19,26 +18,32 @@ IN_BUCKETS = {
 }
 
 
+def create_in_buckets(engine: Connected, table: str, columns: str, properties: Mapping[str, str]) -> None:
+    """An Iceberg table with the buckets and the order of a keyed table."""
+    made = ", ".join(f"'{name}'='{value}'" for name, value in {"format-version": "2", **properties}.items())
+    engine.fetch(f"CREATE NAMESPACE IF NOT EXISTS {table.rpartition('.')[0]}")
+    engine.fetch(
+        f"CREATE TABLE {table} ({columns}) USING iceberg PARTITIONED BY (bucket({BUCKETS}, {KEY})) "
+        f"TBLPROPERTIES ({made})"
+    )
+    engine.fetch(f"ALTER TABLE {table} WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY {KEY}")
+
+
 class Plain:
     name = "plain Iceberg"
 
-    def __init__(self, spark: SparkSession, table: str, properties: Mapping[str, str]) -> None:
-        self.spark = spark
+    def __init__(self, engine: Connected, table: str, workload: Workload, properties: Mapping[str, str]) -> None:
+        self.engine = engine
+        self.workload = workload
         self.table = table
-        made = ", ".join(f"'{name}'='{value}'" for name, value in {"format-version": "2", **properties}.items())
-        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {table.rpartition('.')[0]}").collect()
-        spark.sql(
-            f"CREATE TABLE {table} ({columns_in_sql()}) USING iceberg "
-            f"PARTITIONED BY (bucket({BUCKETS}, {KEY})) TBLPROPERTIES ({made})"
-        ).collect()
-        spark.sql(f"ALTER TABLE {table} WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY {KEY}").collect()
+        create_in_buckets(engine, table, workload.columns_in_sql(workload.stored), properties)
 
-    def write(self, batch: Path) -> None:
-        staged(self.spark, batch).writeTo(self.table).append()
+    def write(self, batch: Batch) -> None:
+        batch.frame(self.engine.spark).writeTo(self.table).append()
 
     def rows(self, columns: Sequence[str]) -> str:
         return f"SELECT {', '.join(columns)} FROM {self.table}"
 
     def data_files(self) -> tuple[Path, ...]:
-        found = self.spark.sql(f"SELECT file_path FROM {self.table}.files").collect()
-        return tuple(Path(row[0].removeprefix("file:")) for row in found)
+        found = self.engine.fetch(f"SELECT file_path FROM {self.table}.files")
+        return tuple(Path(str(row[0]).removeprefix("file:")) for row in found)

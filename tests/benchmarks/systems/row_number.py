@@ -1,9 +1,8 @@
-"""The newest row per key by a window over the plain table."""
+"""The newest row per key by a window over the plain table. Only for whole rows: it picks rows, not columns."""
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
-
+from benchmarks.engine import Engine
 from benchmarks.systems.plain import Plain
 from benchmarks.workload import KEY, TIME
 
@@ -11,8 +10,9 @@ from benchmarks.workload import KEY, TIME
 class RowNumber:
     name = "row_number"
 
-    def __init__(self, spark: SparkSession, plain: Plain) -> None:
-        self.spark = spark
+    def __init__(self, engine: Engine, plain: Plain) -> None:
+        self.engine = engine
+        self.workload = plain.workload
         self.table = plain.table
 
     def rows(self, columns: Sequence[str]) -> str:

@@ -2,21 +2,19 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
-
-from benchmarks.systems.keyed import Keyed
+from benchmarks.engine import Engine
+from benchmarks.workload import Workload
 
 
 class SameFiles:
     name = "scan of the same files"
 
-    def __init__(self, spark: SparkSession, table: str, keyed: Keyed) -> None:
-        self.spark = spark
+    def __init__(self, engine: Engine, table: str, workload: Workload, metadata_file: str) -> None:
+        self.engine = engine
+        self.workload = workload
         self.table = table
         catalog, _, name = table.partition(".")
-        spark.sql(
-            f"CALL {catalog}.system.register_table(table => '{name}', metadata_file => '{keyed.metadata_file()}')"
-        ).collect()
+        engine.fetch(f"CALL {catalog}.system.register_table(table => '{name}', metadata_file => '{metadata_file}')")
 
     def rows(self, columns: Sequence[str]) -> str:
         return f"SELECT {', '.join(columns)} FROM {self.table}"
