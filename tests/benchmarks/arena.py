@@ -9,7 +9,7 @@ Every answer of a system that merges is compared with the truth: the merge law i
 
 import importlib
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +20,7 @@ from rich.console import Console
 
 from benchmarks.questions import Question, questions
 from benchmarks.stopwatch import Pace, Times, race
-from benchmarks.system import Reader, Staged, StockSpark, System
+from benchmarks.system import Hashed, Reader, Staged, StockSpark, System
 from benchmarks.systems.iceberg_limits import IcebergLimits, IcebergScan, Merged
 from benchmarks.systems.keyed import Keyed, Keylake
 from benchmarks.systems.plain_peers import ALTERNATIVES
@@ -75,7 +75,7 @@ class Arena:
 
     def stage(self, workloads: Sequence[Workload]) -> dict[str, Staged]:
         """Make all input, once."""
-        with self._running(Staging, "staging") as staging:
+        with self.running(Staging, "staging") as staging:
             staged = {}
             for workload in workloads:
                 with self.console.status(f"staging {workload.name}: {workload.keys:,} keys"):
@@ -89,14 +89,14 @@ class Arena:
         compacts = name == "W1" and self.choice.has_workload(COMPACTED)
         self.console.rule(f"{name}: {staged.workload.keys:,} keys x {len(staged.workload.columns)} columns")
         with (
-            self._running(Keylake, name) as keylake,
-            self._running(IcebergLimits, name) as limits,
-            self._running(SparkScan, name) as scan,
+            self.running(Keylake, name) as keylake,
+            self.running(IcebergLimits, name) as limits,
+            self.running(SparkScan, name) as scan,
         ):
-            keyed = self._taken(keylake, staged)[0]
+            keyed = self.taken(keylake, staged)[0]
             assert isinstance(keyed, Keyed)
             staged = replace(staged, keyed=keyed.files())
-            residents = (*self._taken(limits, staged), *self._taken(scan, staged))
+            residents = (*self.taken(limits, staged), *self.taken(scan, staged))
             truth = next(each for each in residents if isinstance(each, Merged))
             now: tuple[Reader, ...] = (keyed,)
             if self.choice.has_workload(name):
@@ -116,22 +116,24 @@ class Arena:
         self, kind: type[System], staged: Staged, truth: Reader, now: Sequence[Reader], compacted: Sequence[Reader]
     ) -> None:
         name = staged.workload.name
-        with self._running(kind, name) as peer:
-            readers = self._taken(peer, staged)
+        alike: Callable[[Sequence[Reader]], Sequence[Reader]] = tuple if kind.feeds_sinks else _hashed
+        with self.running(kind, name) as peer:
+            readers = self.taken(peer, staged)
             if self.choice.has_workload(name):
                 self._check(
                     name, truth, readers, may_fail=bool(staged.workload.streams) and not peer.knows_late_columns
                 )
-                self._ask(name, (*now, *readers), staged.workload)
+                self._ask(name, alike((*now, *readers)), staged.workload)
             if compacted:
                 with self.console.status(f"{kind.name}: compacting"):
                     settled = peer.compact(staged)
                 if settled:
                     self._check(COMPACTED, truth, settled)
-                    self._ask(COMPACTED, (*compacted, *settled), staged.workload)
+                    self._ask(COMPACTED, alike((*compacted, *settled)), staged.workload)
 
     @contextmanager
-    def _running(self, kind: type[AnySystem], workload: str) -> Iterator[AnySystem]:
+    def running(self, kind: type[AnySystem], workload: str) -> Iterator[AnySystem]:
+        """A system for as long as the block runs."""
         with self.console.status(f"{kind.name}: starting"):
             system = kind(self.folder / f"{workload}-{kind.name.replace(' ', '-').replace(',', '')}")
         try:
@@ -139,7 +141,8 @@ class Arena:
         finally:
             system.close()
 
-    def _taken(self, system: System, staged: Staged) -> tuple[Reader, ...]:
+    def taken(self, system: System, staged: Staged) -> tuple[Reader, ...]:
+        """A workload as the system has written it."""
         with self.console.status(f"{system.name}: writing {staged.workload.name}"):
             readers = system.take(staged)
         for name, times in system.written.items():
@@ -165,11 +168,8 @@ class Arena:
             if word in workload.asked and self.choice.has_question(word):
                 self.races.append(Race(name, question.name, self._raced(f"{name}, {question.name}", question, readers)))
 
-    def _raced(self, title: str, question: Question, readers: Sequence[Reader]) -> dict[str, Times]:
-        tasks = {each.name: partial(question.ask, each) for each in readers}
-        if question.by_scan:
-            scans = (each for each in readers if each.name in THE_SCAN)
-            tasks |= {f"{each.name}{question.by_scan.name}": partial(question.by_scan.ask, each) for each in scans}
+    def raced(self, title: str, tasks: Mapping[str, Callable[[int], object]]) -> dict[str, Times]:
+        """The times of a race, told when it is over."""
         with self.console.status(title):
             times = race(tasks, warm_up=WARM_UP, rounds=ROUNDS, alternatives=ALTERNATIVES)
         self.console.print(title)
@@ -177,6 +177,17 @@ class Arena:
             told = f"{times[each]} s" if each in times else "left early: another way is far better"
             self.console.print(f"  {each:24} {told}", highlight=False)
         return times
+
+    def _raced(self, title: str, question: Question, readers: Sequence[Reader]) -> dict[str, Times]:
+        tasks = {each.name: partial(question.ask, each) for each in readers}
+        if question.by_scan:
+            scans = (each for each in readers if each.name in THE_SCAN)
+            tasks |= {f"{each.name}{question.by_scan.name}": partial(question.by_scan.ask, each) for each in scans}
+        return self.raced(title, tasks)
+
+
+def _hashed(readers: Sequence[Reader]) -> tuple[Reader, ...]:
+    return tuple(map(Hashed, readers))
 
 
 class Staging(StockSpark):

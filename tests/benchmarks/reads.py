@@ -10,33 +10,48 @@ from importlib.metadata import version
 
 from rich.console import Console
 
-from benchmarks import report, targets
+from benchmarks import growth, joins, report, targets
 from benchmarks.arena import COMPACTED, Choice, arena
 from benchmarks.figures import Findings
 from benchmarks.machine import processor
 from benchmarks.spark_server import CORES, HEAP
 from benchmarks.workload import Workload
-from benchmarks.workloads.whole_rows import FULL_SIZE, SEED, whole_rows
+from benchmarks.workloads import hot_keys, nested, two_streams, whole_rows, wide
 
 
 def run(scale: float, console: Console, choice: Choice) -> Findings:
     """Everything that is asked for, told as it goes."""
     words = (
-        f"scale {scale:g}, seed {SEED}, {processor()}, every system in a process of its own with local[{CORES}], "
-        f"heap {HEAP}, zstd; keylake {version('keylake')}, Spark {version('pyspark')}"
+        f"scale {scale:g}, seed {whole_rows.SEED}, {processor()}, "
+        f"every system in a process of its own with local[{CORES}], heap {HEAP}, zstd; "
+        f"keylake {version('keylake')}, Spark {version('pyspark')}"
     )
     with arena(choice, console) as place:
-        workloads = [each for each in all_workloads(scale) if _is_wanted(each, choice)]
-        staged = place.stage(workloads)
-        for each in staged.values():
-            place.measure(each)
+        plain = [each for each in plain_workloads(scale) if _is_wanted(each, choice)]
+        joined = joins.workloads(scale) if choice.has_workload(joins.NAME) else ()
+        grown = growth.workloads(scale) if choice.has_workload(growth.NAME) else ()
+        staged = place.stage([*plain, *joined, *grown])
+        for each in plain:
+            place.measure(staged[each.name])
+        if joined:
+            joins.measure(place, [staged[each.name] for each in joined])
+        if grown:
+            growth.measure(place, *(staged[each.name] for each in grown))
     figures = [*targets.figures(place), *report.ratios(place)]
     report.show(place, console)
     return Findings(words, figures, {})
 
 
-def all_workloads(scale: float) -> tuple[Workload, ...]:
-    return (whole_rows(round(FULL_SIZE * scale)),)
+def plain_workloads(scale: float) -> tuple[Workload, ...]:
+    """Those that are one table, asked all kinds of questions."""
+    made = (
+        (whole_rows.whole_rows, whole_rows.FULL_SIZE),
+        (two_streams.two_streams, two_streams.FULL_SIZE),
+        (hot_keys.hot_keys, hot_keys.FULL_SIZE),
+        (nested.nested, nested.FULL_SIZE),
+        (wide.wide, wide.FULL_SIZE),
+    )
+    return tuple(make(round(size * scale)) for make, size in made)
 
 
 def _is_wanted(workload: Workload, choice: Choice) -> bool:

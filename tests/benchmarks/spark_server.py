@@ -33,6 +33,12 @@ ALIKE = {
     "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
     "spark.sql.parquet.compression.codec": "zstd",
 }
+# Spark would also look into Maven's own cache, and stumble over what Maven has only partly fetched.
+_ONLY_CENTRAL = """<ivysettings>
+  <settings defaultResolver="central"/>
+  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
+</ivysettings>
+"""
 _ADDED = {"spark.jars": ",", "spark.sql.extensions": ",", "spark.driver.extraJavaOptions": " "}
 
 
@@ -118,6 +124,10 @@ def _settings(folder: Path, port: int, settings: Mapping[str, str]) -> dict[str,
         "spark.log.level": "WARN",
         **ALIKE,
     }
+    if "spark.jars.packages" in settings:
+        ivy = folder / "ivy.xml"
+        ivy.write_text(_ONLY_CENTRAL)
+        own["spark.jars.ivySettings"] = str(ivy)
     for name, value in settings.items():
         own[name] = f"{own[name]}{_ADDED[name]}{value}" if name in _ADDED else value
     return own

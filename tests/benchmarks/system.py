@@ -1,12 +1,13 @@
 """What a system is to a measurement. Each one is a small file in `systems`; a new one needs nothing else here."""
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from benchmarks.engine import Connected, Engine
+from benchmarks.engine import Connected, Engine, Hashing
 from benchmarks.spark_server import SparkServer
 from benchmarks.stopwatch import Times, seconds
 from benchmarks.workload import Batch, Workload
@@ -33,6 +34,16 @@ class Reader(Protocol):
     def rows(self, columns: Sequence[str]) -> str:
         """A SELECT of these columns."""
         ...
+
+
+class Hashed:
+    """A reader whose rows are hashed where another's are thrown away."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.name = reader.name
+        self.workload = reader.workload
+        self.engine: Engine = Hashing(reader.engine)
+        self.rows = reader.rows
 
 
 class Writer(Protocol):
@@ -78,6 +89,7 @@ class System(ABC):
     name: ClassVar[str]
     workloads: ClassVar[frozenset[str]] = frozenset()  # in which it is a peer
     knows_late_columns: ClassVar[bool] = True  # whether late, partial rows come out right
+    feeds_sinks: ClassVar[bool] = True  # whether Spark's sink that throws rows away can read it
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -117,4 +129,6 @@ class StockSpark(System):
         self.engine.fetch(statement)
 
     def close(self) -> None:
+        with contextlib.suppress(Exception):  # a session that outlives its server would ask for it for minutes
+            self.engine.spark.stop()
         self.server.stop()

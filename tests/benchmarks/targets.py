@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from benchmarks import growth
 from benchmarks.arena import COMPACTED, THE_SCAN, Arena, Race
 from benchmarks.figures import Figure, Target, figure
 from benchmarks.questions import OF_KEYS
@@ -47,6 +48,7 @@ class Line:
 
 
 _OVERWRITTEN = "keylake's compacted state is its own merged rows, written by overwrite"
+_PER_ROW = "times per row"
 LINES = (
     Line("W1", "all columns", THE_SCAN, "the scan", 1.0),
     Line("W1", "all columns", (IcebergMerge.name,), IcebergMerge.name, 1.15),
@@ -66,6 +68,8 @@ LINES = (
     Line("W2", "all columns", QUERIES, "the better query", 3.3, is_faster_by=True),
     Line("W5", "key + 5 columns", THE_SCAN, "the scan", 1.3),
     Line("W6", "all columns", THE_SCAN, "the scan", 0.5),
+    Line(growth.NAME, "all columns", (f"{MINE}{growth.AT_FIRST}",), "a tenth of the keys", 1.1, how=_PER_ROW),
+    Line(growth.NAME, "key + 3 columns", (f"{MINE}{growth.AT_FIRST}",), "a tenth of the keys", 1.1, how=_PER_ROW),
 )
 
 
