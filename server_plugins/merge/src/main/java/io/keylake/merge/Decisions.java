@@ -20,9 +20,16 @@ public final class Decisions {
   private final Stamps[] columns;
   private int count;
 
-  Decisions(int capacity, int classes, boolean stamps) {
+  /**
+   * @param wholeRows whether the newest row of a key has all of its values, so that one place says
+   *     everything
+   */
+  Decisions(int capacity, int classes, boolean stamps, boolean wholeRows) {
     keys = new int[capacity];
-    places = new int[classes][capacity];
+    places = new int[classes][];
+    for (int c = 0; c < classes; c++) {
+      places[c] = wholeRows ? keys : new int[capacity];
+    }
     int stamped = stamps ? capacity : 0;
     versions = new Stamps(stamped);
     written = new Stamps(stamped);

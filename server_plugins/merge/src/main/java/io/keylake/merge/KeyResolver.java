@@ -28,6 +28,7 @@ final class KeyResolver {
   private final Presence[] deleted;
   private final Presence[][] classes;
   private final boolean[] plain;
+  private final boolean wholeRows;
   private final int[] oneRun = new int[1];
   private final int[] oneRow = new int[1];
 
@@ -43,6 +44,7 @@ final class KeyResolver {
         rules.classes().stream()
             .map(c -> c.byRun().toArray(Presence[]::new))
             .toArray(Presence[][]::new);
+    this.wholeRows = rules.wholeRows();
     this.plain = new boolean[cursors.length];
     for (int run = 0; run < cursors.length; run++) {
       plain[run] = !stamps && isPlain(run, rules.classes());
@@ -57,7 +59,9 @@ final class KeyResolver {
   }
 
   void resolveAlone(int run, int row) {
-    if (plain[run]) {
+    if (wholeRows) {
+      out.add(place(run, row));
+    } else if (plain[run]) {
       int place = place(run, row);
       int index = out.add(place);
       for (int c = 0; c < classes.length; c++) {
@@ -71,7 +75,9 @@ final class KeyResolver {
   }
 
   void resolve(int[] runs, int[] rows, int size) {
-    if (byRun) {
+    if (wholeRows) {
+      out.add(place(runs[size - 1], rows[size - 1]));
+    } else if (byRun) {
       resolveByRun(runs, rows, size);
     } else {
       resolveByVersion(runs, rows, size);

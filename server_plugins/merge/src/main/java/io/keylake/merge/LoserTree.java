@@ -1,5 +1,7 @@
 package io.keylake.merge;
 
+import java.util.Arrays;
+
 /**
  * Says which run holds the smallest key. Equal keys leave in run order, oldest run first.
  *
@@ -14,17 +16,19 @@ package io.keylake.merge;
  *         r0   r1   r2   r3
  * </pre>
  *
- * <p>A drained or ended run loses every match, so the tree stays valid until its next batch is
- * there and {@link #rebuild} is called.
+ * <p>A drained or ended run has the largest head and loses every tie, so it loses every match, and
+ * the tree stays valid until its next batch is there and {@link #rebuild} is called.
  */
 final class LoserTree {
   private final RunCursor[] cursors;
   private final int[] losers;
   private final long[] heads;
   private final boolean[] out;
+  private final boolean exact;
 
   LoserTree(RunCursor[] cursors) {
     this.cursors = cursors;
+    this.exact = Arrays.stream(cursors).allMatch(RunCursor::isExact);
     this.losers = new int[Math.max(cursors.length, 1)];
     this.heads = new long[cursors.length];
     this.out = new boolean[cursors.length];
@@ -90,17 +94,21 @@ final class LoserTree {
   private void readHead(int run) {
     RunCursor cursor = cursors[run];
     out[run] = cursor.drained();
-    if (!out[run]) {
-      heads[run] = cursor.prefixes()[cursor.row()];
-    }
+    heads[run] = out[run] ? Long.MAX_VALUE : cursor.prefixes()[cursor.row()];
   }
 
   private boolean before(int a, int b) {
+    long headA = heads[a];
+    long headB = heads[b];
+    return headA != headB ? headA < headB : beforeTied(a, b);
+  }
+
+  private boolean beforeTied(int a, int b) {
     if (out[a] || out[b]) {
       return !out[a] || (out[b] && a < b);
     }
-    if (heads[a] != heads[b]) {
-      return heads[a] < heads[b];
+    if (exact) {
+      return a < b;
     }
     int rest = cursors[a].compareTied(cursors[a].row(), cursors[b], cursors[b].row());
     return rest != 0 ? rest < 0 : a < b;

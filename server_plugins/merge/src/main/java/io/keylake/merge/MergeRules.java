@@ -46,4 +46,18 @@ public record MergeRules(
     deleted = List.copyOf(deleted);
     classes = List.copyOf(classes);
   }
+
+  /**
+   * Whether the row of the last run is the answer for its key: later runs are newer, every row is a
+   * write of all wanted columns, and nothing was deleted.
+   */
+  boolean wholeRows() {
+    return order == Order.RUN
+        && wanted == Wanted.ROWS
+        && written.stream().allMatch(presence -> presence == Presence.ALWAYS)
+        && deleted.stream().allMatch(presence -> presence == Presence.NEVER)
+        && classes.stream()
+            .flatMap(columns -> columns.byRun().stream())
+            .allMatch(presence -> presence == Presence.ALWAYS);
+  }
 }

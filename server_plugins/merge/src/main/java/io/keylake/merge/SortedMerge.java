@@ -2,6 +2,7 @@ package io.keylake.merge;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -14,8 +15,8 @@ import java.util.List;
  * <ol>
  *   <li>Load the next batch of every run whose batch is used up. What the last {@link Decisions}
  *       pointed to is gone now.
- *   <li>While one run's keys lie below all other heads, take the whole stretch without playing the
- *       tree.
+ *   <li>Once a run has won twice in a row, take the whole stretch of its keys that lie below all
+ *       other heads, without playing the tree.
  *   <li>Otherwise collect the rows of one key, in run order, and resolve them by the merge law.
  *   <li>Stop as soon as a batch is used up, so that every place decided so far stays readable.
  * </ol>
@@ -27,6 +28,8 @@ public final class SortedMerge implements Closeable {
   private final Decisions out;
   private final int[] groupRuns;
   private final int[] groupRows;
+  private final boolean exact;
+  private int lastRun = -1;
   private boolean started;
   private long rowsIn;
 
@@ -41,9 +44,10 @@ public final class SortedMerge implements Closeable {
     }
     this.cursors = cursors.toArray(RunCursor[]::new);
     boolean stamps = rules.wanted() != MergeRules.Wanted.ROWS;
-    this.out = new Decisions(capacity, rules.classes().size(), stamps);
+    this.out = new Decisions(capacity, rules.classes().size(), stamps, rules.wholeRows());
     this.resolver = new KeyResolver(this.cursors, rules, out);
     this.tree = new LoserTree(this.cursors);
+    this.exact = Arrays.stream(this.cursors).allMatch(RunCursor::isExact);
     this.groupRuns = new int[this.cursors.length];
     this.groupRows = new int[this.cursors.length];
   }
@@ -88,6 +92,10 @@ public final class SortedMerge implements Closeable {
 
   /** Takes the rows of at least one key; false when a batch has been used up. */
   private boolean take(int run) {
+    if (run != lastRun) {
+      lastRun = run;
+      return takeGroup(run);
+    }
     int challenger = tree.challenger();
     if (challenger < 0) {
       return takeStretch(run, cursors[run].size());
@@ -107,7 +115,8 @@ public final class SortedMerge implements Closeable {
       row++;
     }
     RunCursor other = cursors[challenger];
-    while (row < size
+    while (!exact
+        && row < size
         && prefixes[row] == limit
         && cursor.compareTied(row, other, other.row()) < 0) {
       row++;
@@ -131,23 +140,34 @@ public final class SortedMerge implements Closeable {
     RunCursor keyHolder = cursors[first];
     int keyRow = keyHolder.row();
     long prefix = tree.head(first);
-    int rows = 0;
-    int run = first;
-    boolean inPlace = true;
-    do {
+    groupRuns[0] = first;
+    groupRows[0] = keyRow;
+    int rows = 1;
+    keyHolder.moveTo(keyRow + 1);
+    boolean inPlace = !keyHolder.drained();
+    tree.replay();
+    int run = tree.winner();
+    while (run >= 0 && tree.head(run) == prefix && isSameKey(keyHolder, keyRow, cursors[run])) {
       RunCursor cursor = cursors[run];
+      int row = cursor.row();
       groupRuns[rows] = run;
-      groupRows[rows] = cursor.row();
+      groupRows[rows] = row;
       rows++;
-      cursor.moveTo(cursor.row() + 1);
+      cursor.moveTo(row + 1);
       inPlace &= !cursor.drained();
       tree.replay();
       run = tree.winner();
-    } while (run >= 0
-        && tree.head(run) == prefix
-        && keyHolder.compareTied(keyRow, cursors[run], cursors[run].row()) == 0);
-    resolver.resolve(groupRuns, groupRows, rows);
+    }
+    if (rows == 1) {
+      resolver.resolveAlone(first, keyRow);
+    } else {
+      resolver.resolve(groupRuns, groupRows, rows);
+    }
     return inPlace;
+  }
+
+  private boolean isSameKey(RunCursor keyHolder, int keyRow, RunCursor other) {
+    return exact || keyHolder.compareTied(keyRow, other, other.row()) == 0;
   }
 
   @Override

@@ -73,6 +73,13 @@ public final class RowsCursor extends RunCursor {
   }
 
   @Override
+  protected boolean isExact() {
+    return rows.stream()
+        .map(StoredRow::key)
+        .allMatch(key -> key.second() == 0 && prefix.applyAsLong(key) == key.first());
+  }
+
+  @Override
   public Stamps versions() {
     return readable(versions);
   }

@@ -125,6 +125,11 @@ class SortedMergeTest {
           }
 
           @Override
+          protected boolean isExact() {
+            return false;
+          }
+
+          @Override
           public Stamps versions() {
             return null;
           }

@@ -8,6 +8,7 @@ import io.keylake.tables.SectionPlan;
 import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.IOException;
 import java.util.Iterator;
+import java.util.List;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
@@ -17,6 +18,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** One run as the merge walks it: the files of the run, one after the other, as column batches. */
 final class ColumnarRunCursor extends RunCursor {
+  private static final int FEWEST_ROWS = Integer.getInteger("kl.few", 256);
+
   private final ReadTask task;
   private final SectionPlan section;
   private final int run;
@@ -24,6 +27,7 @@ final class ColumnarRunCursor extends RunCursor {
   private final KeyOrder order;
   private final FileIO io;
   private final Iterator<StoredFile> files;
+  private final int batchRows;
   private final int[] keyPositions;
   private final long[] prefixes;
   private final ColumnVector[] keys;
@@ -46,8 +50,9 @@ final class ColumnarRunCursor extends RunCursor {
     this.keyPositions =
         schema.key().stream().mapToInt(field -> columns.position(field.fieldId())).toArray();
     this.keys = new ColumnVector[keyPositions.length];
-    this.prefixes = new long[task.batchRows()];
-    this.versions = section.readsVersions() ? new Stamps(task.batchRows()) : null;
+    this.batchRows = batchRows(section, run, task.batchRows());
+    this.prefixes = new long[batchRows];
+    this.versions = section.readsVersions() ? new Stamps(batchRows) : null;
     this.written = stampsFor(section.rules().written().get(run));
     this.deleted = stampsFor(section.rules().deleted().get(run));
     this.classes = new Stamps[section.classes().size()];
@@ -56,8 +61,25 @@ final class ColumnarRunCursor extends RunCursor {
     }
   }
 
+  /**
+   * Batches of the runs cover about the same range of keys, so that what lies in memory at once is
+   * about to be used, and stays in the processor's cache.
+   */
+  private static int batchRows(SectionPlan section, int run, int most) {
+    long largest = 1;
+    for (List<StoredFile> files : section.runs()) {
+      largest = Math.max(largest, rows(files));
+    }
+    long share = most * rows(section.runs().get(run)) / largest;
+    return (int) Math.max(Math.min(most, FEWEST_ROWS), share);
+  }
+
+  private static long rows(List<StoredFile> files) {
+    return files.stream().mapToLong(StoredFile::rows).sum();
+  }
+
   private Stamps stampsFor(Presence presence) {
-    return presence == Presence.PER_ROW ? new Stamps(task.batchRows()) : null;
+    return presence == Presence.PER_ROW ? new Stamps(batchRows) : null;
   }
 
   /** A stored column in the current batch; null when this run does not carry it or has ended. */
@@ -88,8 +110,7 @@ final class ColumnarRunCursor extends RunCursor {
         if (!files.hasNext()) {
           return null;
         }
-        reader =
-            new StoredFileReader(io, files.next(), columns, task.keyFilter(), task.batchRows());
+        reader = new StoredFileReader(io, files.next(), columns, task.keyFilter(), batchRows);
       }
       ColumnarBatch next = reader.next();
       if (next != null && next.numRows() > 0) {
@@ -174,6 +195,11 @@ final class ColumnarRunCursor extends RunCursor {
   @Override
   protected int compareTied(int row, RunCursor other, int otherRow) {
     return order.compareTied(keys, row, ((ColumnarRunCursor) other).keys, otherRow);
+  }
+
+  @Override
+  protected boolean isExact() {
+    return order.isExact();
   }
 
   @Override

@@ -35,8 +35,9 @@ final class KeyOrder {
     columns = types.stream().map(KeyOrder::column).toArray(Column[]::new);
   }
 
-  int width() {
-    return columns.length;
+  /** Whether the prefix is the whole key. */
+  boolean isExact() {
+    return columns.length == 1 && columns[0].isExact();
   }
 
   void prefixes(ColumnVector first, int size, long[] into) {

@@ -43,7 +43,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 /** A merged read: one partition per bucket, its rows in key order. */
 final class KeyedScan
     implements Batch, SupportsReportPartitioning, SupportsReportOrdering, SupportsReportStatistics {
-  private static final int BATCH_ROWS = 4096;
+  private static final int BATCH_ROWS = Integer.getInteger("kl.batch", 4096);
 
   private final SparkSession spark;
   private final Table table;

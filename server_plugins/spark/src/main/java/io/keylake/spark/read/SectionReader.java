@@ -127,6 +127,7 @@ abstract class SectionReader implements Closeable {
   private static final class Merged extends SectionReader {
     private final List<ColumnarRunCursor> cursors = new ArrayList<>();
     private final SortedMerge merge;
+    private final GatheredVector[] gathered;
 
     Merged(ReadTask task, SectionPlan section, List<Serializable> partition, FileIO io) {
       super(task, section, partition);
@@ -135,6 +136,10 @@ abstract class SectionReader implements Closeable {
         cursors.add(new ColumnarRunCursor(task, section, run, order, io));
       }
       this.merge = new SortedMerge(cursors, section.rules(), task.batchRows());
+      this.gathered =
+          task.output().stream()
+              .map(column -> GatheredVector.of(column.type(), task.batchRows()))
+              .toArray(GatheredVector[]::new);
     }
 
     @Override
@@ -148,8 +153,9 @@ abstract class SectionReader implements Closeable {
         OutputColumn column = task.output().get(i);
         vectors[i] =
             switch (column.source()) {
-              case KEY -> picked(column, decisions.keys());
-              case VALUE -> picked(column, decisions.places(classOf(column.fieldId())));
+              case KEY -> picked(i, decisions.keys(), decisions.count());
+              case VALUE ->
+                  picked(i, decisions.places(classOf(column.fieldId())), decisions.count());
               case MERGE_INFO -> mergeInfo(decisions);
               case BUCKET -> bucketVector(decisions.count());
             };
@@ -157,13 +163,19 @@ abstract class SectionReader implements Closeable {
       return new ColumnarBatch(vectors, decisions.count());
     }
 
-    private ColumnVector picked(OutputColumn column, int[] places) {
+    private ColumnVector picked(int index, int[] places, int count) {
+      OutputColumn column = task.output().get(index);
       ColumnVector[] sources = new ColumnVector[cursors.size()];
       for (int run = 0; run < sources.length; run++) {
         ColumnVector stored = cursors.get(run).column(column.fieldId());
         sources[run] = stored != null && column.isUuid() ? new UuidVector(stored) : stored;
       }
-      return new PickedVector(column.type(), sources, places);
+      GatheredVector numbers = gathered[index];
+      if (numbers == null) {
+        return new PickedVector(column.type(), sources, places);
+      }
+      numbers.gather(sources, places, count);
+      return numbers;
     }
 
     private int classOf(int fieldId) {

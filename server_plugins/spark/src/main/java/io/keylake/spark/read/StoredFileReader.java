@@ -3,6 +3,11 @@ package io.keylake.spark.read;
 import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -10,17 +15,27 @@ import org.apache.hadoop.mapred.FileSplit;
 import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
 import org.apache.iceberg.io.FileIO;
-import org.apache.parquet.HadoopReadOptions;
+import org.apache.parquet.ParquetReadOptions;
+import org.apache.parquet.column.page.PageReadStore;
+import org.apache.parquet.conf.PlainParquetConfiguration;
+import org.apache.parquet.filter2.compat.FilterCompat;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.ParquetInputFormat;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnPath;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+import org.apache.parquet.hadoop.util.HadoopCodecs;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
+import org.apache.parquet.internal.filter2.columnindex.ColumnIndexFilter;
+import org.apache.parquet.internal.filter2.columnindex.RowRanges;
 import org.apache.parquet.io.SeekableInputStream;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
-import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
+import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Option;
 
@@ -30,7 +45,14 @@ import scala.Option;
  * table lies. A batch is valid until the next one is asked for.
  */
 final class StoredFileReader implements Closeable {
-  private final VectorizedParquetRecordReader reader;
+  private final RowGroupDecoder decoder;
+  private final ParquetFileReader pages;
+  private final Iterator<Portion> portions;
+  private final List<TextVector> texts = new ArrayList<>();
+  private final ColumnarBatch batch;
+
+  /** Rows of one row group that are opened together. */
+  private record Portion(int rowGroup, RowRanges rows) {}
 
   /**
    * @param keyFilter row groups and pages without a wanted key are skipped
@@ -38,30 +60,20 @@ final class StoredFileReader implements Closeable {
   StoredFileReader(
       FileIO io, StoredFile file, FileColumns columns, KeyFilter keyFilter, int batchRows)
       throws IOException {
-    Configuration conf = configuration(columns);
     IcebergInput input =
         new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes());
     SeekableInputStream stream = input.newStream();
-    reader =
-        new VectorizedParquetRecordReader(
-            null, "CORRECTED", "UTC", "CORRECTED", "UTC", false, batchRows);
     try {
-      // The reader takes the stream, but wants to be told of a Hadoop file it comes from.
-      Path name = new Path("file:///" + file.location().hashCode());
-      ParquetMetadata footer =
-          ParquetFileReader.readFooter(
-              input, HadoopReadOptions.builder(conf, name).build(), stream);
-      FilterPredicate predicate = keyFilter.on(footer.getFileMetaData().getSchema());
-      if (predicate != null) {
-        ParquetInputFormat.setFilterPredicate(conf, predicate);
-      }
-      FileStatus status = new FileStatus(file.bytes(), false, 1, file.bytes(), 0, name);
-      reader.initialize(
-          new FileSplit(name, 0, file.bytes(), new String[0]),
-          new TaskAttemptContextImpl(conf, new TaskAttemptID()),
-          Option.apply(HadoopInputFile.fromStatus(status, conf)),
-          Option.apply(stream),
-          Option.apply(footer));
+      ParquetMetadata footer = ParquetFileReader.readFooter(input, options(null), stream);
+      decoder = new RowGroupDecoder(batchRows);
+      initialize(decoder, file, footer, stream, configuration(columns));
+      FilterPredicate predicate = keyFilter.on(decoder.columns());
+      pages = new ParquetFileReader(input, footer, options(predicate), stream);
+      pages.setRequestedSchema(decoder.columns());
+      List<Portion> wanted = portions(predicate);
+      portions = wanted.iterator();
+      decoder.feed(
+          this::open, wanted.stream().mapToLong(portion -> portion.rows().rowCount()).sum());
     } catch (InterruptedException e) {
       stream.close();
       Thread.currentThread().interrupt();
@@ -70,8 +82,74 @@ final class StoredFileReader implements Closeable {
       stream.close();
       throw e;
     }
-    reader.initBatch(new StructType(), null);
-    reader.enableReturningBatches();
+    decoder.initBatch(new StructType(), null);
+    decoder.enableReturningBatches();
+    ColumnarBatch stored = decoder.resultBatch();
+    ColumnVector[] vectors = new ColumnVector[stored.numCols()];
+    for (int i = 0; i < vectors.length; i++) {
+      vectors[i] = stored.column(i);
+      if (vectors[i].dataType() instanceof StringType) {
+        TextVector text = new TextVector((WritableColumnVector) vectors[i]);
+        texts.add(text);
+        vectors[i] = text;
+      }
+    }
+    batch = new ColumnarBatch(vectors);
+  }
+
+  private static ParquetReadOptions options(FilterPredicate predicate) {
+    ParquetReadOptions.Builder options =
+        ParquetReadOptions.builder(new PlainParquetConfiguration());
+    if (predicate != null) {
+      options.withRecordFilter(FilterCompat.get(predicate));
+    }
+    PageCodecs codecs = new PageCodecs(HadoopCodecs.newFactory(0));
+    return options.withCodecFactory(codecs).build();
+  }
+
+  /** The decoder wants to be told of a Hadoop file; what it reads comes from {@link #pages}. */
+  private static void initialize(
+      RowGroupDecoder decoder,
+      StoredFile file,
+      ParquetMetadata footer,
+      SeekableInputStream stream,
+      Configuration conf)
+      throws IOException, InterruptedException {
+    Path name = new Path("file:///" + file.location().hashCode());
+    FileStatus status = new FileStatus(file.bytes(), false, 1, file.bytes(), 0, name);
+    decoder.initialize(
+        new FileSplit(name, 0, file.bytes(), new String[0]),
+        new TaskAttemptContextImpl(conf, new TaskAttemptID()),
+        Option.apply(HadoopInputFile.fromStatus(status, conf)),
+        Option.apply(stream),
+        Option.apply(footer));
+  }
+
+  private List<Portion> portions(FilterPredicate predicate) {
+    List<Portion> wanted = new ArrayList<>();
+    List<BlockMetaData> rowGroups = pages.getRowGroups();
+    for (int number = 0; number < rowGroups.size(); number++) {
+      long rows = rowGroups.get(number).getRowCount();
+      RowRanges ranges =
+          predicate == null ? RowRanges.createSingle(rows) : matching(predicate, number, rows);
+      if (ranges.rowCount() > 0) {
+        wanted.add(new Portion(number, ranges));
+      }
+    }
+    return wanted;
+  }
+
+  private RowRanges matching(FilterPredicate predicate, int rowGroup, long rows) {
+    Set<ColumnPath> paths = new HashSet<>();
+    decoder.columns().getColumns().forEach(column -> paths.add(ColumnPath.get(column.getPath())));
+    return ColumnIndexFilter.calculateRowRanges(
+        FilterCompat.get(predicate), pages.getColumnIndexStore(rowGroup), paths, rows);
+  }
+
+  private PageReadStore open() throws IOException {
+    texts.forEach(TextVector::forgetDictionary);
+    Portion portion = portions.next();
+    return pages.readFilteredRowGroup(portion.rowGroup(), portion.rows());
   }
 
   private static Configuration configuration(FileColumns columns) {
@@ -90,11 +168,16 @@ final class StoredFileReader implements Closeable {
 
   /** The next batch, or null at the end. */
   ColumnarBatch next() throws IOException {
-    return reader.nextBatch() ? reader.resultBatch() : null;
+    if (!decoder.nextBatch()) {
+      return null;
+    }
+    batch.setNumRows(decoder.resultBatch().numRows());
+    return batch;
   }
 
   @Override
   public void close() throws IOException {
-    reader.close();
+    decoder.close();
+    pages.close();
   }
 }
