@@ -42,6 +42,7 @@ class Choice:
     workloads: Collection[str] = ()
     questions: Collection[str] = ()
     systems: Collection[str] = ()
+    with_hudi: bool = False
 
     def has_workload(self, name: str) -> bool:
         return not self.workloads or name in self.workloads

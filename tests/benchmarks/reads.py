@@ -15,6 +15,7 @@ from benchmarks.arena import COMPACTED, Choice, arena
 from benchmarks.figures import Findings
 from benchmarks.machine import processor
 from benchmarks.spark_server import CORES, HEAP
+from benchmarks.systems import hudi_merge
 from benchmarks.workload import Workload
 from benchmarks.workloads import hot_keys, nested, two_streams, whole_rows, wide
 
@@ -28,6 +29,10 @@ def run(scale: float, console: Console, choice: Choice) -> Findings:
     )
     with arena(choice, console) as place:
         plain = [each for each in plain_workloads(scale) if _is_wanted(each, choice)]
+        if choice.with_hudi:
+            plain.append(hudi_merge.small_rows(round(hudi_merge.FULL_SIZE * scale)))
+        else:
+            console.print("Hudi is left out: it fetches a Spark of its own, and takes long; --with-hudi asks for it")
         joined = joins.workloads(scale) if choice.has_workload(joins.NAME) else ()
         grown = growth.workloads(scale) if choice.has_workload(growth.NAME) else ()
         staged = place.stage([*plain, *joined, *grown])

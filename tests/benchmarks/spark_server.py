@@ -12,8 +12,10 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from keylake.address import Address
 from keylake.server import catalog_settings, find_jars, properties_text
@@ -34,7 +36,7 @@ ALIKE = {
     "spark.sql.parquet.compression.codec": "zstd",
 }
 # Spark would also look into Maven's own cache, and stumble over what Maven has only partly fetched.
-_ONLY_CENTRAL = """<ivysettings>
+ONLY_CENTRAL = """<ivysettings>
   <settings defaultResolver="central"/>
   <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
 </ivysettings>
@@ -61,6 +63,10 @@ class SparkServer:
     def session(self, settings: Mapping[str, str] | None = None) -> SparkSession:
         """A session with settings of its own."""
         spark: SparkSession = SparkSession.builder.remote(f"sc://localhost:{self.port}/;token={self._token}").create()
+        connected: Any = spark
+        connected.client.set_retry_policies(
+            [DefaultPolicy(max_retries=2, max_backoff=1000)]
+        )  # else minutes, once it ended
         for name, value in (settings or {}).items():
             spark.conf.set(name, value)
         return spark
@@ -126,7 +132,7 @@ def _settings(folder: Path, port: int, settings: Mapping[str, str]) -> dict[str,
     }
     if "spark.jars.packages" in settings:
         ivy = folder / "ivy.xml"
-        ivy.write_text(_ONLY_CENTRAL)
+        ivy.write_text(ONLY_CENTRAL)
         own["spark.jars.ivySettings"] = str(ivy)
     for name, value in settings.items():
         own[name] = f"{own[name]}{_ADDED[name]}{value}" if name in _ADDED else value

@@ -24,6 +24,7 @@ import keylake as kl
 KEY, TIME, STREAM = "key", "event_time", "stream"
 BUCKETS = 8
 COMMITS = 10
+ALL_QUESTIONS = ("all", "few", "key", "count", "filter", "range", "one", "group")
 _FIRST_SECOND = 1_760_000_000
 _TIME_TYPE = pa.timestamp("us", tz="UTC")
 
@@ -73,7 +74,7 @@ class Workload:
     filter_on: str = "long_2 = 42"  # one row of a hundred
     group_on: tuple[str, str] = field(default=("long_1", "long_5"))  # grouped, summed
     hot: bool = False  # every commit writes the same keys
-    asked: tuple[str, ...] = ("all", "few", "key", "count", "filter", "range", "one", "group")
+    asked: tuple[str, ...] = ALL_QUESTIONS
 
     @property
     def schema(self) -> pa.Schema:

@@ -6,7 +6,7 @@ disk.
 
 import pyarrow as pa
 
-from benchmarks.workload import Value, Workload
+from benchmarks.workload import ALL_QUESTIONS, Value, Workload
 
 SEED = 2013
 FULL_SIZE = 2_000_000
@@ -24,5 +24,5 @@ VALUES = {
 FEW = ("long_5", "double_3", "string_1")
 
 
-def whole_rows(keys: int, name: str = "W1", late_share: float = 0.0) -> Workload:
-    return Workload(name, keys, SEED, VALUES, FEW, late_share=late_share)
+def whole_rows(keys: int, name: str = "W1", asked: tuple[str, ...] = ALL_QUESTIONS) -> Workload:
+    return Workload(name, keys, SEED, VALUES, FEW, asked=asked)
