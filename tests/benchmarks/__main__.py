@@ -37,6 +37,7 @@ def main() -> None:
             help=f"of reads: only this {part}; several with commas",
         )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
+    parser.add_argument("--trial", action="store_true", help="of reads: one round of each, to see that all of it works")
     parser.add_argument("--markdown", action="store_true", help="print what the last run left")
     asked = parser.parse_args()
     unknown = [name for name in asked.names if name not in BENCHES]
@@ -44,7 +45,7 @@ def main() -> None:
         parser.error(f"there is no benchmark {unknown[0]!r}; there is {', '.join(BENCHES)}")
     if asked.with_hudi and asked.workload:
         asked.workload.append("hudi")
-    choice = Choice(asked.workload, asked.question, asked.system, asked.with_hudi)
+    choice = Choice(asked.workload, asked.question, asked.system, asked.with_hudi, asked.trial)
     console = Console(width=None if sys.stdout.isatty() else 160)
     for name in asked.names or BENCHES:
         if asked.markdown:

@@ -48,7 +48,8 @@ def fingerprint(reader: Reader, columns: Sequence[str], where: str = "") -> tupl
     """The number of rows and a sum over all their values: equal for equal rows, in whatever order."""
     hashed = ", ".join(map(reader.workload.hashable, columns))
     rows = _selected(reader, columns, where)
-    return reader.engine.fetch(f"SELECT count(*), sum(CAST(xxhash64({hashed}) AS DECIMAL(38, 0))) FROM ({rows})")[0]
+    total = f"CAST(sum(CAST(xxhash64({hashed}) AS DECIMAL(38, 0))) AS STRING)"
+    return reader.engine.fetch(f"SELECT count(*), {total} FROM ({rows})")[0]
 
 
 def exchanges(reader: Reader, columns: Sequence[str]) -> int:
