@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -41,11 +41,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class Findings:
-    """All of a run: on what, the figures, and the seconds (per question, per system) they come from."""
+    """All of a run: on what, the figures, and the seconds (per question, per system) they come from.
+
+    Details are kept like figures, but not shown beside them.
+    """
 
     run: str
     figures: Sequence[Figure]
-    seconds: Mapping[str, Mapping[str, Times]]
+    seconds: Mapping[str, Mapping[str, Times]] = field(default_factory=dict)
+    details: Sequence[Figure] = ()
 
     def all(self) -> tuple[Figure, ...]:
         """Everything as figures; each says which run it comes from."""
@@ -56,7 +60,7 @@ class Findings:
         )
         return tuple(
             Figure(each.figure, each.value, each.target, each.met, _joined((each.how, self.run)))
-            for each in (*self.figures, *timed)
+            for each in (*self.figures, *self.details, *timed)
         )
 
 
@@ -82,7 +86,7 @@ def show(found: Findings, console: Console) -> None:
     for each in found.figures:
         mark = {True: " [green]met[/]", False: " [red]missed[/]", None: ""}[each.met]
         table.add_row(each.figure, f"{each.value:.3g}", f"{'' if each.target is None else each.target}{mark}", each.how)
-    console.print(seconds, table, found.run, highlight=False)
+    console.print(*((seconds,) if found.seconds else ()), table, found.run, highlight=False)
 
 
 def write(name: str, found: Findings) -> Path:

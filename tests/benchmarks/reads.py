@@ -42,9 +42,8 @@ def run(scale: float, console: Console, choice: Choice) -> Findings:
             joins.measure(place, [staged[each.name] for each in joined])
         if grown:
             growth.measure(place, *(staged[each.name] for each in grown))
-    figures = [*targets.figures(place), *report.ratios(place)]
     report.show(place, console)
-    return Findings(words, figures, {})
+    return Findings(words, tuple(targets.figures(place)), details=tuple(report.ratios(place)))
 
 
 def plain_workloads(scale: float) -> tuple[Workload, ...]:
