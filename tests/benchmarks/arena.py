@@ -9,7 +9,7 @@ Every answer of a system that merges is compared with the truth: the merge law i
 
 import importlib
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -134,7 +134,7 @@ class Arena:
                     self._ask(COMPACTED, alike((*compacted, *settled)), staged.workload)
 
     @contextmanager
-    def running(self, kind: type[AnySystem], workload: str) -> Iterator[AnySystem]:
+    def running(self, kind: type[AnySystem], workload: str) -> Generator[AnySystem]:
         """A system for as long as the block runs."""
         with self.console.status(f"{kind.name}: starting"):
             system = kind(self.folder / f"{workload}-{kind.name.replace(' ', '-').replace(',', '')}")
@@ -221,7 +221,7 @@ def peers() -> tuple[type[System], ...]:
 
 
 @contextmanager
-def arena(choice: Choice, console: Console) -> Iterator[Arena]:
+def arena(choice: Choice, console: Console) -> Generator[Arena]:
     """An arena for one run; nothing is left of it."""
     with tempfile.TemporaryDirectory(prefix="keylake-bench-") as name:
         yield Arena(Path(name), choice, console)

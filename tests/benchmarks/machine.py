@@ -3,7 +3,7 @@
 import os
 import platform
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -48,7 +48,7 @@ class Machine:
 
 
 @contextmanager
-def machine() -> Iterator[Machine]:
+def machine() -> Generator[Machine]:
     """A machine for one run; nothing is left of it."""
     with tempfile.TemporaryDirectory(prefix="keylake-bench-") as name, ExitStack() as opened:
         folder = Path(name)
