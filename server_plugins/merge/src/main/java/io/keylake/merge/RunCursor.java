@@ -16,13 +16,14 @@ import java.io.IOException;
 public abstract class RunCursor implements Closeable {
   private long[] prefixes = new long[0];
   private int size;
+  private int first;
   private int row;
   private boolean ended;
 
   /**
    * Loads the next batch and shows its keys with {@link #show}.
    *
-   * @return the number of rows in the batch; 0 when the run has no more
+   * @return the end of the batch, after its last row; 0 when the run has no more
    */
   protected abstract int load() throws IOException;
 
@@ -45,7 +46,15 @@ public abstract class RunCursor implements Closeable {
   public abstract Stamps columns(int columnClass);
 
   protected final void show(long[] batchPrefixes) {
+    show(batchPrefixes, 0);
+  }
+
+  /**
+   * @param firstRow rows of the batch before this one are left out
+   */
+  protected final void show(long[] batchPrefixes, int firstRow) {
     prefixes = batchPrefixes;
+    first = firstRow;
   }
 
   final boolean advanceBatch() throws IOException {
@@ -54,8 +63,8 @@ public abstract class RunCursor implements Closeable {
       throw new IllegalStateException(
           "a batch has " + size + " rows; the limit is " + Decisions.MAX_BATCH);
     }
-    row = 0;
     ended = size == 0;
+    row = ended ? 0 : first;
     return !ended;
   }
 

@@ -13,13 +13,23 @@ import java.util.List;
  * @param rules how the runs are merged; null when there is one run and its rows are the answer as
  *     they stand
  * @param classes the columns behind {@code rules.classes()}, in the same order
+ * @param slice the part of the section to read; null for all of it
  */
 public record SectionPlan(
-    List<List<StoredFile>> runs, MergeRules rules, List<DecidedColumns> classes)
+    List<List<StoredFile>> runs, MergeRules rules, List<DecidedColumns> classes, KeySlice slice)
     implements Serializable {
   public SectionPlan {
     runs = List.copyOf(runs);
     classes = List.copyOf(classes);
+  }
+
+  /** A whole section. */
+  public SectionPlan(List<List<StoredFile>> runs, MergeRules rules, List<DecidedColumns> classes) {
+    this(runs, rules, classes, null);
+  }
+
+  SectionPlan cutTo(KeySlice slice) {
+    return new SectionPlan(runs, rules, classes, slice);
   }
 
   /** A data file. */
@@ -52,10 +62,32 @@ public record SectionPlan(
     return rules.classes().get(columnClass).byRun().get(run) != Presence.NEVER;
   }
 
+  /** The class that decides a wanted value column. */
+  public int classOf(int value) {
+    for (int c = 0; c < classes.size(); c++) {
+      if (classes.get(c).values().contains(value)) {
+        return c;
+      }
+    }
+    throw new IllegalStateException("column " + value + " was not planned");
+  }
+
+  /** The class that a version leaf stands for. */
+  public int classOfLeaf(int leaf) {
+    for (int c = 0; c < classes.size(); c++) {
+      if (classes.get(c).leaf() == leaf) {
+        return c;
+      }
+    }
+    throw new IllegalStateException("leaf " + leaf + " was not planned");
+  }
+
+  /** Of all its files, also where only a slice of them is read. */
   public long rows() {
     return runs.stream().flatMap(List::stream).mapToLong(StoredFile::rows).sum();
   }
 
+  /** Of all its files, also where only a slice of them is read. */
   public long bytes() {
     return runs.stream().flatMap(List::stream).mapToLong(StoredFile::bytes).sum();
   }

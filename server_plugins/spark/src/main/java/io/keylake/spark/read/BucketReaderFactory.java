@@ -36,7 +36,8 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
   private static final class BucketReader implements PartitionReader<ColumnarBatch> {
     private final ReadTask task;
     private final BucketPlan bucket;
-    private final FileIO io;
+    private final ReadCounters counters = new ReadCounters();
+    private final DataFiles files;
     private final Iterator<SectionPlan> sections;
     private SectionReader section;
     private ColumnarBatch batch;
@@ -44,7 +45,7 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
     BucketReader(ReadTask task, BucketPlan bucket, FileIO io) {
       this.task = task;
       this.bucket = bucket;
-      this.io = io;
+      this.files = new DataFiles(io, counters);
       this.sections = bucket.sections().iterator();
     }
 
@@ -55,10 +56,11 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
           if (!sections.hasNext()) {
             return false;
           }
-          section = SectionReader.open(task, sections.next(), bucket.partition(), io);
+          section = SectionReader.open(task, sections.next(), bucket.partition(), files);
         }
         batch = section.next();
         if (batch != null) {
+          counters.rowsOut += batch.numRows();
           return true;
         }
         section.close();

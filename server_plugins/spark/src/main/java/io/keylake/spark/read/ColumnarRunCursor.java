@@ -7,28 +7,28 @@ import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.SectionPlan;
 import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.IOException;
-import java.util.Iterator;
 import java.util.List;
-import org.apache.iceberg.io.FileIO;
+import java.util.Set;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.roaringbitmap.RoaringBitmap;
 
 /** One run as the merge walks it: the files of the run, one after the other, as column batches. */
 final class ColumnarRunCursor extends RunCursor {
-  private static final int FEWEST_ROWS = Integer.getInteger("kl.few", 256);
+  private static final int FEWEST_ROWS = 256;
 
-  private final ReadTask task;
+  private final DataFiles dataFiles;
   private final SectionPlan section;
-  private final int run;
-  private final FileColumns columns;
+  private final StoredFileReader.Reading reading;
+  private final List<StoredFile> files;
+  private final List<RoaringBitmap> needed;
   private final KeyOrder order;
-  private final FileIO io;
-  private final Iterator<StoredFile> files;
-  private final int batchRows;
+  private final KeyedSchema schema;
   private final int[] keyPositions;
+  private final SliceBounds bounds;
   private final long[] prefixes;
   private final ColumnVector[] keys;
   private final Stamps versions;
@@ -37,20 +37,42 @@ final class ColumnarRunCursor extends RunCursor {
   private final Stamps[] classes;
   private StoredFileReader reader;
   private ColumnarBatch batch;
+  private int file = -1;
+  private int firstNumber;
+  private int nextNumber;
+  private long rowsRead;
 
-  ColumnarRunCursor(ReadTask task, SectionPlan section, int run, KeyOrder order, FileIO io) {
-    this.task = task;
+  /**
+   * @param values which of the wanted value columns to open
+   * @param needed for each file, numbers of the rows to read, or null for all of them; null where
+   *     all files are read whole
+   */
+  ColumnarRunCursor(
+      ReadTask task,
+      SectionPlan section,
+      int run,
+      Set<Integer> values,
+      List<RoaringBitmap> needed,
+      DataFiles dataFiles) {
+    this.dataFiles = dataFiles;
     this.section = section;
-    this.run = run;
-    this.columns = task.columns(section, run);
-    this.order = order;
-    this.io = io;
-    this.files = section.runs().get(run).iterator();
-    KeyedSchema schema = task.schema();
+    this.files = section.runs().get(run);
+    this.needed = needed;
+    this.order = new KeyOrder(task.keyTypes());
+    this.schema = task.schema();
+    int batchRows = batchRows(section, run, task.batchRows());
+    this.reading =
+        new StoredFileReader.Reading(
+            task.columns(section, run, values),
+            task.choice(section),
+            batchRows,
+            DataFiles.bytesEach(section.runs().size()));
     this.keyPositions =
-        schema.key().stream().mapToInt(field -> columns.position(field.fieldId())).toArray();
+        schema.key().stream()
+            .mapToInt(field -> reading.columns().position(field.fieldId()))
+            .toArray();
     this.keys = new ColumnVector[keyPositions.length];
-    this.batchRows = batchRows(section, run, task.batchRows());
+    this.bounds = SliceBounds.of(section.slice());
     this.prefixes = new long[batchRows];
     this.versions = section.readsVersions() ? new Stamps(batchRows) : null;
     this.written = stampsFor(section.rules().written().get(run));
@@ -63,15 +85,17 @@ final class ColumnarRunCursor extends RunCursor {
 
   /**
    * Batches of the runs cover about the same range of keys, so that what lies in memory at once is
-   * about to be used, and stays in the processor's cache.
+   * about to be used, and stays in the processor's cache; and none takes more than its share of
+   * memory.
    */
   private static int batchRows(SectionPlan section, int run, int most) {
     long largest = 1;
     for (List<StoredFile> files : section.runs()) {
       largest = Math.max(largest, rows(files));
     }
-    long share = most * rows(section.runs().get(run)) / largest;
-    return (int) Math.max(Math.min(most, FEWEST_ROWS), share);
+    List<StoredFile> files = section.runs().get(run);
+    long share = Math.max(most * rows(files) / largest, Math.min(most, FEWEST_ROWS));
+    return DataFiles.fittingRows(files, section.runs().size(), (int) share);
   }
 
   private static long rows(List<StoredFile> files) {
@@ -79,41 +103,74 @@ final class ColumnarRunCursor extends RunCursor {
   }
 
   private Stamps stampsFor(Presence presence) {
-    return presence == Presence.PER_ROW ? new Stamps(batchRows) : null;
+    return presence == Presence.PER_ROW ? new Stamps(prefixes.length) : null;
   }
 
   /** A stored column in the current batch; null when this run does not carry it or has ended. */
   ColumnVector column(int fieldId) {
-    int position = columns.position(fieldId);
+    int position = reading.columns().position(fieldId);
     return position < 0 || batch == null ? null : batch.column(position);
+  }
+
+  /** How many rows of the run have been read. */
+  long rowsRead() {
+    return rowsRead;
+  }
+
+  /** Which of the run's files the batch is from. */
+  int file() {
+    return file;
+  }
+
+  /** The number of the batch's first row among those that are read of the file. */
+  int firstNumber() {
+    return firstNumber;
   }
 
   @Override
   protected int load() throws IOException {
-    batch = nextBatch();
-    if (batch == null) {
-      return 0;
+    while (true) {
+      batch = nextBatch();
+      if (batch == null) {
+        return 0;
+      }
+      int size = batch.numRows();
+      rowsRead += size;
+      order.prefixes(batch.column(keyPositions[0]), size, prefixes);
+      int from = bounds.first(prefixes, size);
+      int to = bounds.end(prefixes, size);
+      if (from < to) {
+        for (int i = 0; i < keys.length; i++) {
+          keys[i] = batch.column(keyPositions[i]);
+        }
+        show(prefixes, from);
+        fillStamps(to);
+        return to;
+      }
+      if (to == 0) {
+        batch = null; // this batch, and all that follow, lie above the slice
+        return 0;
+      }
     }
-    int size = batch.numRows();
-    for (int i = 0; i < keys.length; i++) {
-      keys[i] = batch.column(keyPositions[i]);
-    }
-    order.prefixes(keys[0], size, prefixes);
-    show(prefixes);
-    fillStamps(size);
-    return size;
   }
 
   private ColumnarBatch nextBatch() throws IOException {
     while (true) {
       if (reader == null) {
-        if (!files.hasNext()) {
+        if (++file >= files.size()) {
           return null;
         }
-        reader = new StoredFileReader(io, files.next(), columns, task.keyFilter(), batchRows);
+        RoaringBitmap rows = needed == null ? null : needed.get(file);
+        if (rows != null && rows.isEmpty()) {
+          continue;
+        }
+        reader = new StoredFileReader(dataFiles, files.get(file), reading, rows);
+        nextNumber = 0;
       }
       ColumnarBatch next = reader.next();
       if (next != null && next.numRows() > 0) {
+        firstNumber = nextNumber;
+        nextNumber += next.numRows();
         return next;
       }
       if (next == null) {
@@ -124,7 +181,6 @@ final class ColumnarRunCursor extends RunCursor {
   }
 
   private void fillStamps(int size) {
-    KeyedSchema schema = task.schema();
     if (versions != null) {
       fillVersions(size);
     }
@@ -137,8 +193,8 @@ final class ColumnarRunCursor extends RunCursor {
 
   /** A row's version is the stored one, or else its ordering column's value. */
   private void fillVersions(int size) {
-    ColumnVector stored = leaf(task.schema().version().fieldId());
-    NestedField ordering = task.schema().ordering();
+    ColumnVector stored = leaf(schema.version().fieldId());
+    NestedField ordering = schema.ordering();
     ColumnVector own = ordering == null ? null : column(ordering.fieldId());
     boolean isInt =
         ordering != null
@@ -173,8 +229,9 @@ final class ColumnarRunCursor extends RunCursor {
 
   /** A member of the struct of versions. */
   private ColumnVector leaf(int fieldId) {
-    ColumnVector struct = batch.column(columns.mergeInfo());
-    StructType type = (StructType) columns.schema().fields()[columns.mergeInfo()].dataType();
+    ColumnVector struct = batch.column(reading.columns().mergeInfo());
+    StructType type =
+        (StructType) reading.columns().schema().fields()[reading.columns().mergeInfo()].dataType();
     return find(struct, type, fieldId);
   }
 

@@ -17,6 +17,7 @@ import java.util.Set;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -43,7 +44,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 /** A merged read: one partition per bucket, its rows in key order. */
 final class KeyedScan
     implements Batch, SupportsReportPartitioning, SupportsReportOrdering, SupportsReportStatistics {
-  private static final int BATCH_ROWS = Integer.getInteger("kl.batch", 4096);
+  private static final int BATCH_ROWS = 4096;
 
   private final SparkSession spark;
   private final Table table;
@@ -135,7 +136,7 @@ final class KeyedScan
   @Override
   public PartitionReaderFactory createReaderFactory() {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
-    ReadTask task = new ReadTask(schema, output(), keyFilter, BATCH_ROWS);
+    ReadTask task = new ReadTask(schema, output(), keyFilter, Expressions.alwaysTrue(), BATCH_ROWS);
     return new BucketReaderFactory(task, context.broadcast(SerializableTable.copyOf(table)));
   }
 

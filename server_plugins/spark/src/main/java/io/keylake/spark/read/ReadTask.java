@@ -8,29 +8,47 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataType;
 
 /**
  * What every task of a scan knows: the wanted columns and how keys and versions are stored.
  *
+ * @param valueFilter what merged rows must satisfy; Spark tests them again
  * @param batchRows rows in a batch read from a file, and at most in a batch handed out
  */
-record ReadTask(KeyedSchema schema, List<OutputColumn> output, KeyFilter keyFilter, int batchRows)
+record ReadTask(
+    KeyedSchema schema,
+    List<OutputColumn> output,
+    KeyFilter keyFilter,
+    Expression valueFilter,
+    int batchRows)
     implements Serializable {
 
-  /** The columns to open in the files of one run of a section. */
-  FileColumns columns(SectionPlan section, int run) {
+  /** The columns to open in the files of a section of one run. */
+  FileColumns columns(SectionPlan section) {
+    List<NestedField> fields = new ArrayList<>();
+    Set<Integer> keys = outputIds(OutputColumn.Source.KEY);
+    if (section.slice() != null) {
+      keys.add(firstKey());
+    }
+    addWanted(fields, keys, outputIds(OutputColumn.Source.VALUE));
+    return FileColumns.of(fields, schema, Set.of());
+  }
+
+  /**
+   * The columns to open in the files of one run of a section that is merged.
+   *
+   * @param values which of the wanted value columns
+   */
+  FileColumns columns(SectionPlan section, int run, Set<Integer> values) {
     List<NestedField> fields = new ArrayList<>();
     Set<Integer> leaves = new HashSet<>();
-    if (section.passedThrough()) {
-      addWanted(fields, outputIds(OutputColumn.Source.KEY), outputIds(OutputColumn.Source.VALUE));
-      return FileColumns.of(fields, schema, leaves);
-    }
     Set<Integer> carried = new HashSet<>();
     for (int c = 0; c < section.classes().size(); c++) {
       if (section.carries(run, c)) {
-        carried.addAll(section.classes().get(c).values());
+        section.classes().get(c).values().stream().filter(values::contains).forEach(carried::add);
       }
       if (isPerRow(section.rules().classes().get(c).byRun(), run)) {
         leaves.add(section.classes().get(c).leaf());
@@ -58,7 +76,16 @@ record ReadTask(KeyedSchema schema, List<OutputColumn> output, KeyFilter keyFilt
     return byRun.get(run) == Presence.PER_ROW;
   }
 
-  private Set<Integer> outputIds(OutputColumn.Source source) {
+  /** Field id of the first key column, which slices cut. */
+  int firstKey() {
+    return schema.key().get(0).fieldId();
+  }
+
+  RowChoice choice(SectionPlan section) {
+    return new RowChoice(keyFilter, section.slice(), firstKey());
+  }
+
+  Set<Integer> outputIds(OutputColumn.Source source) {
     Set<Integer> ids = new HashSet<>();
     output.stream()
         .filter(column -> column.source() == source)

@@ -14,22 +14,17 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapred.FileSplit;
 import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
-import org.apache.iceberg.io.FileIO;
-import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.column.page.PageReadStore;
-import org.apache.parquet.conf.PlainParquetConfiguration;
 import org.apache.parquet.filter2.compat.FilterCompat;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.ParquetInputFormat;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnPath;
-import org.apache.parquet.hadoop.metadata.ParquetMetadata;
-import org.apache.parquet.hadoop.util.HadoopCodecs;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.parquet.internal.filter2.columnindex.ColumnIndexFilter;
 import org.apache.parquet.internal.filter2.columnindex.RowRanges;
-import org.apache.parquet.io.SeekableInputStream;
+import org.apache.parquet.schema.MessageType;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.internal.SQLConf;
@@ -37,6 +32,7 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.roaringbitmap.RoaringBitmap;
 import scala.Option;
 
 /**
@@ -45,41 +41,44 @@ import scala.Option;
  * table lies. A batch is valid until the next one is asked for.
  */
 final class StoredFileReader implements Closeable {
+  private final ReadCounters counters;
   private final RowGroupDecoder decoder;
   private final ParquetFileReader pages;
   private final Iterator<Portion> portions;
   private final List<TextVector> texts = new ArrayList<>();
   private final ColumnarBatch batch;
+  private int rowGroup = -1;
 
-  /** Rows of one row group that are opened together. */
-  private record Portion(int rowGroup, RowRanges rows) {}
+  /** How a file is read. */
+  record Reading(FileColumns columns, RowChoice choice, int batchRows, long mostBytes) {}
 
   /**
-   * @param keyFilter row groups and pages without a wanted key are skipped
+   * @param needed numbers of the rows that are wanted, counted among those that the choice leaves;
+   *     null for all of them
    */
-  StoredFileReader(
-      FileIO io, StoredFile file, FileColumns columns, KeyFilter keyFilter, int batchRows)
+  StoredFileReader(DataFiles files, StoredFile file, Reading reading, RoaringBitmap needed)
       throws IOException {
-    IcebergInput input =
-        new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes());
-    SeekableInputStream stream = input.newStream();
+    counters = files.counters();
+    DataFiles.Opened opened = files.open(file);
     try {
-      ParquetMetadata footer = ParquetFileReader.readFooter(input, options(null), stream);
-      decoder = new RowGroupDecoder(batchRows);
-      initialize(decoder, file, footer, stream, configuration(columns));
-      FilterPredicate predicate = keyFilter.on(decoder.columns());
-      pages = new ParquetFileReader(input, footer, options(predicate), stream);
-      pages.setRequestedSchema(decoder.columns());
-      List<Portion> wanted = portions(predicate);
+      decoder = new RowGroupDecoder(reading.batchRows());
+      initialize(decoder, file, opened, configuration(reading.columns()));
+      MessageType columns = decoder.columns();
+      FilterPredicate predicate = reading.choice().on(columns);
+      pages = opened.pages(predicate);
+      pages.setRequestedSchema(columns);
+      List<Portion> wanted = portions(predicate, reading.mostBytes(), needed);
       portions = wanted.iterator();
-      decoder.feed(
-          this::open, wanted.stream().mapToLong(portion -> portion.rows().rowCount()).sum());
+      decoder.feed(this::open, wanted.stream().mapToLong(each -> each.rows().rowCount()).sum());
+      int read = (int) wanted.stream().mapToInt(Portion::rowGroup).distinct().count();
+      counters.rowGroupsSkipped += opened.footer().getBlocks().size() - read;
+      counters.columnsOpened += read == 0 ? 0 : columns.getColumns().size();
     } catch (InterruptedException e) {
-      stream.close();
+      opened.stream().close();
       Thread.currentThread().interrupt();
       throw new IOException("interrupted while opening " + file.location(), e);
     } catch (IOException | RuntimeException e) {
-      stream.close();
+      opened.stream().close();
       throw e;
     }
     decoder.initBatch(new StructType(), null);
@@ -97,23 +96,9 @@ final class StoredFileReader implements Closeable {
     batch = new ColumnarBatch(vectors);
   }
 
-  private static ParquetReadOptions options(FilterPredicate predicate) {
-    ParquetReadOptions.Builder options =
-        ParquetReadOptions.builder(new PlainParquetConfiguration());
-    if (predicate != null) {
-      options.withRecordFilter(FilterCompat.get(predicate));
-    }
-    PageCodecs codecs = new PageCodecs(HadoopCodecs.newFactory(0));
-    return options.withCodecFactory(codecs).build();
-  }
-
   /** The decoder wants to be told of a Hadoop file; what it reads comes from {@link #pages}. */
   private static void initialize(
-      RowGroupDecoder decoder,
-      StoredFile file,
-      ParquetMetadata footer,
-      SeekableInputStream stream,
-      Configuration conf)
+      RowGroupDecoder decoder, StoredFile file, DataFiles.Opened opened, Configuration conf)
       throws IOException, InterruptedException {
     Path name = new Path("file:///" + file.location().hashCode());
     FileStatus status = new FileStatus(file.bytes(), false, 1, file.bytes(), 0, name);
@@ -121,34 +106,44 @@ final class StoredFileReader implements Closeable {
         new FileSplit(name, 0, file.bytes(), new String[0]),
         new TaskAttemptContextImpl(conf, new TaskAttemptID()),
         Option.apply(HadoopInputFile.fromStatus(status, conf)),
-        Option.apply(stream),
-        Option.apply(footer));
+        Option.apply(opened.stream()),
+        Option.apply(opened.footer()));
   }
 
-  private List<Portion> portions(FilterPredicate predicate) {
+  private List<Portion> portions(FilterPredicate predicate, long mostBytes, RoaringBitmap needed) {
     List<Portion> wanted = new ArrayList<>();
     List<BlockMetaData> rowGroups = pages.getRowGroups();
-    for (int number = 0; number < rowGroups.size(); number++) {
-      long rows = rowGroups.get(number).getRowCount();
+    int number = 0;
+    for (int group = 0; group < rowGroups.size(); group++) {
+      long rows = rowGroups.get(group).getRowCount();
       RowRanges ranges =
-          predicate == null ? RowRanges.createSingle(rows) : matching(predicate, number, rows);
+          predicate == null ? RowRanges.createSingle(rows) : matching(predicate, group, rows);
+      int left = Math.toIntExact(ranges.rowCount());
+      if (needed != null) {
+        ranges = Portion.chosen(ranges, needed, number, rows);
+      }
+      number += left;
       if (ranges.rowCount() > 0) {
-        wanted.add(new Portion(number, ranges));
+        wanted.addAll(Portion.of(pages, group, ranges, decoder.columns(), mostBytes));
       }
     }
     return wanted;
   }
 
-  private RowRanges matching(FilterPredicate predicate, int rowGroup, long rows) {
+  private RowRanges matching(FilterPredicate predicate, int group, long rows) {
     Set<ColumnPath> paths = new HashSet<>();
     decoder.columns().getColumns().forEach(column -> paths.add(ColumnPath.get(column.getPath())));
     return ColumnIndexFilter.calculateRowRanges(
-        FilterCompat.get(predicate), pages.getColumnIndexStore(rowGroup), paths, rows);
+        FilterCompat.get(predicate), pages.getColumnIndexStore(group), paths, rows);
   }
 
   private PageReadStore open() throws IOException {
     texts.forEach(TextVector::forgetDictionary);
     Portion portion = portions.next();
+    if (portion.rowGroup() != rowGroup) {
+      rowGroup = portion.rowGroup();
+      counters.rowGroupsRead++;
+    }
     return pages.readFilteredRowGroup(portion.rowGroup(), portion.rows());
   }
 
@@ -172,6 +167,7 @@ final class StoredFileReader implements Closeable {
       return null;
     }
     batch.setNumRows(decoder.resultBatch().numRows());
+    counters.rowsIn += batch.numRows();
     return batch;
   }
 
