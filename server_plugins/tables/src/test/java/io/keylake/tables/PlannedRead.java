@@ -12,7 +12,6 @@ import io.keylake.merge.Stamps;
 import io.keylake.merge.StoredRow;
 import io.keylake.tables.ReadPlanner.Wish;
 import io.keylake.tables.SectionPlan.DecidedColumns;
-import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -61,9 +60,16 @@ final class PlannedRead {
   }
 
   PlannedRead(MemoryTable table, Wish wish) {
+    this(table, wish, new ReadPlanner(table.table, table.schema, wish).plan().buckets());
+  }
+
+  /**
+   * @param plan the parts to read; those of one bucket in key order
+   */
+  PlannedRead(MemoryTable table, Wish wish, List<BucketPlan> plan) {
     this.table = table;
     this.wish = wish;
-    this.plan = new ReadPlanner(table.table, table.schema, wish).plan();
+    this.plan = plan;
   }
 
   List<SectionPlan> sections() {
@@ -73,9 +79,8 @@ final class PlannedRead {
   /** All rows, by key. */
   List<Answer> answers() throws IOException {
     List<Answer> answers = new ArrayList<>();
-    Set<Object> buckets = new HashSet<>();
+    Set<Object> keys = new HashSet<>();
     for (BucketPlan bucket : plan) {
-      assertTrue(buckets.add(bucket.partition()), "a bucket is planned once");
       int before = answers.size();
       for (SectionPlan section : bucket.sections()) {
         answers.addAll(section.passedThrough() ? passedThrough(section) : merged(section));
@@ -83,6 +88,7 @@ final class PlannedRead {
       for (int i = before; i < answers.size(); i++) {
         Key key = answers.get(i).key();
         assertEquals(bucket.partition().get(bucket.partition().size() - 1), table.bucket(key));
+        assertTrue(keys.add(key), "a key stands once");
         assertTrue(i == before || answers.get(i - 1).key().compareTo(key) < 0, "keys ascend");
       }
     }
@@ -94,14 +100,22 @@ final class PlannedRead {
     assertEquals(Wanted.ROWS, wish.wanted());
     assertEquals(1, section.runs().size());
     List<String> columns = wish.values().stream().map(this::nameOf).toList();
-    return rows(section.runs().get(0)).stream()
+    return rows(section, 0).stream()
         .peek(row -> assertTrue(row.isVisible()))
         .map(row -> Answer.of(table, row, columns, false))
         .toList();
   }
 
-  private List<StoredRow> rows(List<StoredFile> run) {
-    return run.stream().flatMap(file -> table.rows(file.location()).stream()).toList();
+  private List<StoredRow> rows(SectionPlan section, int run) {
+    return section.runs().get(run).stream()
+        .flatMap(file -> table.rows(file.location()).stream())
+        .filter(row -> section.slice() == null || isIn(section.slice(), row.key()))
+        .toList();
+  }
+
+  private static boolean isIn(KeySlice slice, Key key) {
+    return (slice.lower() == null || (Long) slice.lower() <= key.first())
+        && (slice.upper() == null || key.first() < (Long) slice.upper());
   }
 
   private String nameOf(int fieldId) {
@@ -117,8 +131,7 @@ final class PlannedRead {
         IntStream.range(0, section.runs().size())
             .mapToObj(
                 run ->
-                    new RowsCursor(
-                        rows(section.runs().get(run)), section.rules(), run, leaves, 3, Key::first))
+                    new RowsCursor(rows(section, run), section.rules(), run, leaves, 3, Key::first))
             .toList();
     List<Answer> answers = new ArrayList<>();
     try (SortedMerge merge = new SortedMerge(cursors, section.rules(), 7)) {

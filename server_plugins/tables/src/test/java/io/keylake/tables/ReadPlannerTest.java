@@ -36,7 +36,7 @@ class ReadPlannerTest {
             .collect(Collectors.toSet());
     Wish wish = new Wish(table.head(), filter, ids, wanted);
     return new ReadPlanner(table.table, table.schema, wish)
-        .plan().stream()
+        .plan().buckets().stream()
             .flatMap(bucket -> bucket.sections().stream())
             .map(section -> text(table, section))
             .collect(Collectors.joining("\n"));
@@ -87,7 +87,7 @@ class ReadPlannerTest {
   void anEmptyTableHasNoPlan() {
     MemoryTable table = MemoryTable.create("explicit");
     Wish wish = new Wish(null, Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
-    assertEquals(List.of(), new ReadPlanner(table.table, table.schema, wish).plan());
+    assertEquals(List.of(), new ReadPlanner(table.table, table.schema, wish).plan().buckets());
   }
 
   @Test
@@ -240,12 +240,12 @@ class ReadPlannerTest {
     MemoryTable table = MemoryTable.create("explicit", List.of("k"), 8, Set.of());
     table.commit(IntStream.range(0, 100).mapToObj(key -> key + " a @5").toArray(String[]::new));
     Wish all = new Wish(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
-    List<BucketPlan> buckets = new ReadPlanner(table.table, table.schema, all).plan();
+    List<BucketPlan> buckets = new ReadPlanner(table.table, table.schema, all).plan().buckets();
     assertEquals(8, buckets.size());
     assertEquals(100, buckets.stream().mapToLong(BucketPlan::rows).sum());
     assertEquals(10_000, buckets.stream().mapToLong(BucketPlan::bytes).sum());
     Wish one = new Wish(table.head(), Expressions.equal("k", 34L), Set.of(), Wanted.ROWS);
-    List<BucketPlan> found = new ReadPlanner(table.table, table.schema, one).plan();
+    List<BucketPlan> found = new ReadPlanner(table.table, table.schema, one).plan().buckets();
     assertEquals(1, found.size());
     assertEquals(1, found.get(0).rows());
     assertEquals(379 % 8, found.get(0).partition().get(0));
@@ -258,7 +258,7 @@ class ReadPlannerTest {
     long before = table.head();
     table.commit("1,4 delete @20");
     Wish wish = new Wish(before, Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
-    List<BucketPlan> plans = new ReadPlanner(table.table, table.schema, wish).plan();
+    List<BucketPlan> plans = new ReadPlanner(table.table, table.schema, wish).plan().buckets();
     assertEquals("1.1 | pass", text(table, plans.get(0).sections().get(0)));
   }
 
@@ -270,7 +270,7 @@ class ReadPlannerTest {
     table.commit("2,3 a@1 @30");
     Wish wish = new Wish(table.head(), Expressions.alwaysTrue(), ids(table, "a", "b"), Wanted.ROWS);
     SectionPlan section =
-        new ReadPlanner(table.table, table.schema, wish).plan().get(0).sections().get(0);
+        new ReadPlanner(table.table, table.schema, wish).plan().buckets().get(0).sections().get(0);
     assertTrue(section.readsVersions());
     assertEquals(
         List.of(true, false, true),

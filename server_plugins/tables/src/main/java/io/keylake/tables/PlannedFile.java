@@ -1,0 +1,22 @@
+package io.keylake.tables;
+
+import io.keylake.merge.Presence;
+import io.keylake.tables.SectionPlan.StoredFile;
+import java.util.BitSet;
+import java.util.Map;
+
+/**
+ * One file as the planner sees it.
+ *
+ * @param age its place in the order of commits
+ * @param leaves what is known of the wanted version leaves, by field id
+ * @param wantedBytes of the columns that the read may open
+ * @param mayMatch which atoms of the read's {@link ValueFilter} some row of the file may satisfy
+ */
+record PlannedFile(
+    StoredFile file,
+    long age,
+    FileFacts facts,
+    Map<Integer, Presence> leaves,
+    long wantedBytes,
+    BitSet mayMatch) {}

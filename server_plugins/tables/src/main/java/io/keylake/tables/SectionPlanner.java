@@ -1,0 +1,152 @@
+package io.keylake.tables;
+
+import io.keylake.merge.ColumnClass;
+import io.keylake.merge.MergeRules;
+import io.keylake.merge.Presence;
+import io.keylake.merge.Section;
+import io.keylake.merge.SortedRun;
+import io.keylake.tables.FileFacts.VersionRange;
+import io.keylake.tables.SectionPlan.DecidedColumns;
+import io.keylake.tables.SectionPlan.StoredFile;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.types.Types.NestedField;
+
+/**
+ * Plans the files of one bucket: cuts them into sections, drops those that can hold no wanted row,
+ * and decides for each of the others how it is merged, or that it is passed through.
+ */
+final class SectionPlanner {
+  private final KeyedSchema schema;
+  private final ReadPlanner.Wish wish;
+  private final ValueFilter valueFilter;
+  private final Map<Integer, NestedField> wantedLeaves = new LinkedHashMap<>();
+  private final Map<Integer, List<Integer>> valuesByLeaf = new HashMap<>();
+
+  SectionPlanner(KeyedSchema schema, ReadPlanner.Wish wish, ValueFilter valueFilter) {
+    this.schema = schema;
+    this.wish = wish;
+    this.valueFilter = valueFilter;
+    for (NestedField value : schema.values()) {
+      boolean isWanted = wish.values().contains(value.fieldId());
+      if (isWanted || wish.stamps()) {
+        NestedField leaf = schema.leafOf(value);
+        wantedLeaves.put(leaf.fieldId(), leaf);
+        List<Integer> values =
+            valuesByLeaf.computeIfAbsent(leaf.fieldId(), id -> new ArrayList<>());
+        if (isWanted) {
+          values.add(value.fieldId());
+        }
+      }
+    }
+  }
+
+  /** The version leaves of the wanted columns, by field id. */
+  Map<Integer, NestedField> wantedLeaves() {
+    return wantedLeaves;
+  }
+
+  /** The sections that may hold a wanted row, in key order. */
+  List<PlannedSection> sections(List<PlannedFile> files) {
+    Comparator<KeyBound> order = KeyBound.order(schema.key());
+    return Section.cut(
+            files, f -> f.facts().lower(), f -> f.facts().upper(), PlannedFile::age, order)
+        .stream()
+        .map(section -> new PlannedSection(plan(section), section.runs()))
+        .filter(section -> valueFilter.mayMatch(section.files().toList()))
+        .toList();
+  }
+
+  private SectionPlan plan(Section<PlannedFile> section) {
+    List<SortedRun<PlannedFile>> runs = section.runs();
+    boolean single = runs.size() == 1;
+    if (single
+        && !wish.stamps()
+        && runs.get(0).files().stream().allMatch(f -> f.facts().visible())) {
+      return new SectionPlan(List.of(files(runs.get(0))), null, List.of());
+    }
+    List<SortedRun<PlannedFile>> byVersion =
+        schema.spec().versions() == TableSpec.Versions.COMMIT || single
+            ? runs
+            : inVersionOrder(runs);
+    MergeRules.Order order = byVersion == null ? MergeRules.Order.VERSION : MergeRules.Order.RUN;
+    List<SortedRun<PlannedFile>> ordered = byVersion == null ? runs : byVersion;
+    List<DecidedColumns> columns = new ArrayList<>();
+    List<ColumnClass> classes = classes(ordered, columns);
+    MergeRules rules =
+        new MergeRules(
+            order,
+            presences(ordered, f -> f.facts().written()),
+            presences(ordered, f -> f.facts().deleted()),
+            classes,
+            wish.wanted());
+    return new SectionPlan(ordered.stream().map(SectionPlanner::files).toList(), rules, columns);
+  }
+
+  /**
+   * The runs in version order where that order is the same for all of their rows; null where
+   * versions must decide.
+   */
+  private static List<SortedRun<PlannedFile>> inVersionOrder(List<SortedRun<PlannedFile>> runs) {
+    List<SortedRun<PlannedFile>> sorted = new ArrayList<>(runs);
+    Comparator<SortedRun<PlannedFile>> byRange =
+        Comparator.comparingLong(run -> versions(run).min());
+    sorted.sort(
+        byRange.thenComparingLong(run -> versions(run).max()).thenComparingLong(SortedRun::age));
+    for (int i = 1; i < sorted.size(); i++) {
+      long before = versions(sorted.get(i - 1)).max();
+      long after = versions(sorted.get(i)).min();
+      boolean tieInCommitOrder = before == after && sorted.get(i - 1).age() <= sorted.get(i).age();
+      if (before > after || (before == after && !tieInCommitOrder)) {
+        return null;
+      }
+    }
+    return sorted;
+  }
+
+  private static VersionRange versions(SortedRun<PlannedFile> run) {
+    return run.files().stream()
+        .map(f -> f.facts().versions())
+        .reduce(VersionRange::and)
+        .orElseThrow();
+  }
+
+  private List<ColumnClass> classes(
+      List<SortedRun<PlannedFile>> runs, List<DecidedColumns> columns) {
+    List<ColumnClass> classes = new ArrayList<>();
+    Map<List<Presence>, Integer> known = new HashMap<>();
+    for (int leaf : wantedLeaves.keySet()) {
+      List<Presence> byRun = presences(runs, f -> f.leaves().get(leaf));
+      Integer shared = wish.stamps() || byRun.contains(Presence.PER_ROW) ? null : known.get(byRun);
+      if (shared == null) {
+        known.put(byRun, classes.size());
+        classes.add(new ColumnClass(byRun));
+        columns.add(new DecidedColumns(leaf, valuesByLeaf.get(leaf)));
+      } else {
+        List<Integer> values = new ArrayList<>(columns.get(shared).values());
+        values.addAll(valuesByLeaf.get(leaf));
+        columns.set(shared, new DecidedColumns(columns.get(shared).leaf(), values));
+      }
+    }
+    return classes;
+  }
+
+  private interface Fact {
+    Presence of(PlannedFile file);
+  }
+
+  private static List<Presence> presences(Collection<SortedRun<PlannedFile>> runs, Fact fact) {
+    return runs.stream()
+        .map(run -> run.files().stream().map(fact::of).reduce(Presence::and).orElseThrow())
+        .toList();
+  }
+
+  private static List<StoredFile> files(SortedRun<PlannedFile> run) {
+    return run.files().stream().map(PlannedFile::file).toList();
+  }
+}
