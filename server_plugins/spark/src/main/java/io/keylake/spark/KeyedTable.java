@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.read.KeyedScanBuilder;
 import io.keylake.spark.read.MergeInfoType;
+import io.keylake.spark.read.PlainScanRule;
 import io.keylake.spark.write.KeyedWriteBuilder;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
@@ -184,7 +185,8 @@ public final class KeyedTable extends SparkTable {
                 .formatted(option, name()));
       }
     }
-    return new KeyedScanBuilder(spark(), table(), keyed, snapshotId(), schema());
+    return new KeyedScanBuilder(
+        spark(), table(), keyed, snapshotId(), schema(), PlainScanRule.isPlain(options));
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.keylake.spark;
 
+import io.keylake.spark.read.PlainScanRule;
 import io.keylake.spark.write.KeyedWriteRule;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -9,8 +10,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * What a session needs beside the catalog: the rule that prepares writes. Named in {@code
- * spark.sql.extensions}.
+ * What a session needs beside the catalog: the rule that prepares writes, and the one that finds
+ * plain scans. Named in {@code spark.sql.extensions}.
  */
 public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
@@ -20,6 +21,13 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
           @Override
           public Rule<LogicalPlan> apply(SparkSession session) {
             return new KeyedWriteRule();
+          }
+        });
+    extensions.injectPreCBORule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new PlainScanRule();
           }
         });
     return BoxedUnit.UNIT;

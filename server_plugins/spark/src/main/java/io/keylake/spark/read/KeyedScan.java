@@ -3,12 +3,10 @@ package io.keylake.spark.read;
 import io.keylake.merge.MergeRules;
 import io.keylake.tables.BucketPlan;
 import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.ReadPlan;
 import io.keylake.tables.ReadPlanner;
-import io.keylake.tables.SectionPlan;
 import java.io.Serializable;
-import java.math.BigDecimal;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
@@ -16,16 +14,18 @@ import java.util.OptionalLong;
 import java.util.Set;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expression;
-import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -33,48 +33,45 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportOrdering;
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
-import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.unsafe.types.UTF8String;
 
-/** A merged read: one partition per bucket, its rows in key order. */
+/**
+ * A merged read: one partition per bucket, its rows in key order; or, where neither is of use to
+ * the query, as many partitions as keep the cores busy.
+ */
 final class KeyedScan
-    implements Batch, SupportsReportPartitioning, SupportsReportOrdering, SupportsReportStatistics {
+    implements Batch,
+        SupportsReportPartitioning,
+        SupportsReportOrdering,
+        SupportsReportStatistics,
+        SupportsRuntimeV2Filtering {
   private static final int BATCH_ROWS = 4096;
 
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
-  private final Long snapshotId;
-  private final StructType wanted;
-  private final Expression filter;
-  private final KeyFilter keyFilter;
-  private List<BucketPlan> plan;
+  private ScanRequest request;
+  private int runtimeFilters;
+  private ReadPlan plan;
+  private List<BucketPlan> parts;
 
-  KeyedScan(
-      SparkSession spark,
-      Table table,
-      KeyedSchema schema,
-      Long snapshotId,
-      StructType wanted,
-      Expression filter,
-      KeyFilter keyFilter) {
+  KeyedScan(SparkSession spark, Table table, KeyedSchema schema, ScanRequest request) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
-    this.snapshotId = snapshotId;
-    this.wanted = wanted;
-    this.filter = filter;
-    this.keyFilter = keyFilter;
+    this.request = request;
   }
 
   @Override
   public StructType readSchema() {
-    return wanted;
+    return request.wanted();
   }
 
   @Override
@@ -87,7 +84,7 @@ final class KeyedScan
     return ColumnarSupportMode.SUPPORTED;
   }
 
-  private synchronized List<BucketPlan> plan() {
+  synchronized ReadPlan plan() {
     if (plan == null) {
       Set<Integer> values = new HashSet<>();
       output().stream()
@@ -95,20 +92,57 @@ final class KeyedScan
           .forEach(column -> values.add(column.fieldId()));
       boolean stamps = has(KeyedSchema.MERGE_INFO);
       MergeRules.Wanted rows = stamps ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.ROWS;
-      plan =
-          new ReadPlanner(table, schema, new ReadPlanner.Wish(snapshotId, filter, values, rows))
-              .plan();
+      PushedFilters filters = request.filters();
+      ReadPlanner.Wish wish =
+          new ReadPlanner.Wish(
+              request.snapshotId(), filters.fileFilter(schema), filters.onValues(), values, rows);
+      ReadPlan all = new ReadPlanner(table, schema, wish).plan();
+      plan = request.limit() == ScanRequest.ALL ? all : all.limited(request.limit());
     }
     return plan;
   }
 
+  /** What the tasks read: a bucket each, or parts of buckets. */
+  private synchronized List<BucketPlan> parts() {
+    if (parts == null) {
+      boolean readsFiles =
+          output().stream().anyMatch(column -> column.source() != OutputColumn.Source.BUCKET);
+      parts =
+          request.isSpread() && readsFiles
+              ? plan()
+                  .spread(
+                      spreadOfSession(),
+                      new ParquetRowGroups(table.io(), schema.key().get(0).fieldId()))
+              : plan().buckets();
+    }
+    return parts;
+  }
+
+  private ReadPlan.Spread spreadOfSession() {
+    String bytes = spark.conf().get(SQLConf.FILES_MAX_PARTITION_BYTES().key());
+    return new ReadPlan.Spread(
+        JavaUtils.byteStringAsBytes(bytes),
+        spark.sparkContext().defaultParallelism(),
+        true);
+  }
+
+  /** Filters on merged rows that test a value column, by the columns' names in the table. */
+  List<Filter> valueFilters() {
+    return request.filters().valueFilters();
+  }
+
+  /** How many rows are enough, over all tasks, or {@link ScanRequest#ALL}. */
+  int limit() {
+    return request.limit();
+  }
+
   private boolean has(String column) {
-    return Arrays.asList(wanted.fieldNames()).contains(column);
+    return request.has(column);
   }
 
   private List<OutputColumn> output() {
     List<OutputColumn> output = new ArrayList<>();
-    for (StructField field : wanted.fields()) {
+    for (StructField field : request.wanted().fields()) {
       if (field.name().equals(KeyedSchema.BUCKET)) {
         output.add(new OutputColumn(OutputColumn.Source.BUCKET, -1, field.dataType(), false));
       } else if (field.name().equals(KeyedSchema.MERGE_INFO)) {
@@ -128,7 +162,7 @@ final class KeyedScan
 
   @Override
   public InputPartition[] planInputPartitions() {
-    return plan().stream()
+    return parts().stream()
         .map(bucket -> new BucketPartition(bucket, partitionKey(bucket.partition())))
         .toArray(InputPartition[]::new);
   }
@@ -136,13 +170,18 @@ final class KeyedScan
   @Override
   public PartitionReaderFactory createReaderFactory() {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
-    ReadTask task = new ReadTask(schema, output(), keyFilter, Expressions.alwaysTrue(), BATCH_ROWS);
+    KeyFilter keyFilter = KeyFilter.of(request.filters().keyFilters(), schema.key());
+    ReadTask task =
+        new ReadTask(schema, output(), keyFilter, request.filters().onValues(), BATCH_ROWS);
     return new BucketReaderFactory(task, context.broadcast(SerializableTable.copyOf(table)));
   }
 
   /** Buckets that are a stored column can be reported only to a query that reads that column. */
   @Override
   public Partitioning outputPartitioning() {
+    if (request.isSpread()) {
+      return new UnknownPartitioning(parts().size());
+    }
     List<org.apache.spark.sql.connector.expressions.Expression> keys = new ArrayList<>();
     schema.spec().partitionBy().forEach(name -> keys.add(column(name)));
     if (!schema.hasBucketColumn()) {
@@ -152,10 +191,10 @@ final class KeyedScan
     } else if (has(KeyedSchema.BUCKET)) {
       keys.add(column(KeyedSchema.BUCKET));
     } else {
-      return new UnknownPartitioning(plan().size());
+      return new UnknownPartitioning(parts().size());
     }
     return new KeyGroupedPartitioning(
-        keys.toArray(org.apache.spark.sql.connector.expressions.Expression[]::new), plan().size());
+        keys.toArray(org.apache.spark.sql.connector.expressions.Expression[]::new), parts().size());
   }
 
   /**
@@ -166,7 +205,7 @@ final class KeyedScan
   @Override
   public SortOrder[] outputOrdering() {
     List<String> constant = new ArrayList<>(schema.spec().partitionBy());
-    if (!constant.stream().allMatch(this::has)) {
+    if (request.isSpread() || !constant.stream().allMatch(this::has)) {
       return new SortOrder[0];
     }
     if (has(KeyedSchema.BUCKET)) {
@@ -200,8 +239,8 @@ final class KeyedScan
 
   @Override
   public Statistics estimateStatistics() {
-    long rows = plan().stream().mapToLong(BucketPlan::rows).sum();
-    long bytes = rows * Math.max(wanted.defaultSize(), 1);
+    long rows = plan().buckets().stream().mapToLong(BucketPlan::rows).sum();
+    long bytes = rows * Math.max(request.wanted().defaultSize(), 1);
     return new Statistics() {
       @Override
       public OptionalLong sizeInBytes() {
@@ -216,35 +255,72 @@ final class KeyedScan
   }
 
   private static GenericInternalRow partitionKey(List<Serializable> partition) {
-    return new GenericInternalRow(partition.stream().map(KeyedScan::internal).toArray());
+    return new GenericInternalRow(partition.stream().map(SparkValue::of).toArray());
   }
 
-  private static Object internal(Serializable value) {
-    if (value instanceof String || value instanceof java.util.UUID) {
-      return UTF8String.fromString(value.toString());
+  /** Only columns that the query reads can be named. */
+  @Override
+  public NamedReference[] filterAttributes() {
+    return schema.spec().key().stream()
+        .filter(this::has)
+        .map(KeyedScan::column)
+        .toArray(NamedReference[]::new);
+  }
+
+  /**
+   * Keys that a join has found on its other side. Buckets without any of them are not read; the
+   * others keep their place, and none is new.
+   */
+  @Override
+  public synchronized void filter(Predicate[] predicates) {
+    PushedFilters found = PushedFilters.of(schema, predicates);
+    if (!found.isNone()) {
+      request = request.and(found);
+      runtimeFilters += found.used().size();
+      plan = null;
+      parts = null;
     }
-    if (value instanceof BigDecimal decimal) {
-      return Decimal.apply(decimal);
-    }
-    return value;
+  }
+
+  @Override
+  public CustomMetric[] supportedCustomMetrics() {
+    return ReadMetrics.all();
+  }
+
+  @Override
+  public CustomTaskMetric[] reportDriverMetrics() {
+    return ReadMetrics.planned(sections(false), sections(true));
+  }
+
+  private long sections(boolean passedThrough) {
+    return plan().buckets().stream()
+        .flatMap(bucket -> bucket.sections().stream())
+        .filter(section -> section.passedThrough() == passedThrough)
+        .count();
   }
 
   @Override
   public String description() {
-    List<SectionPlan> sections =
-        plan().stream().flatMap(bucket -> bucket.sections().stream()).toList();
-    long merged = sections.stream().filter(section -> !section.passedThrough()).count();
+    List<BucketPlan> buckets = plan().buckets();
     long files =
-        sections.stream().flatMap(section -> section.runs().stream()).mapToLong(List::size).sum();
-    return "keylake %s (snapshot %s, buckets read: %d, sections merged: %d, passed through: %d, files: %d, key filter: %s)"
+        buckets.stream()
+            .flatMap(bucket -> bucket.sections().stream())
+            .flatMap(section -> section.runs().stream())
+            .mapToLong(List::size)
+            .sum();
+    return "keylake %s (snapshot %s, buckets read: %d, tasks: %d, sections merged: %d, passed through: %d, files: %d, key filter: %s, value filter: %s, filters from joins: %d, limit: %s)"
         .formatted(
             table.name(),
-            snapshotId,
-            plan().size(),
-            merged,
-            sections.size() - merged,
+            request.snapshotId(),
+            buckets.size(),
+            parts().size(),
+            sections(false),
+            sections(true),
             files,
-            filter);
+            request.filters().shownOnKey(),
+            request.filters().shownOnValues(),
+            runtimeFilters,
+            request.limit() == ScanRequest.ALL ? "none" : request.limit());
   }
 
   @Override
@@ -257,14 +333,11 @@ final class KeyedScan
     return other instanceof KeyedScan that
         && table.name().equals(that.table.name())
         && Objects.equals(table.uuid(), that.table.uuid())
-        && Objects.equals(snapshotId, that.snapshotId)
-        && wanted.equals(that.wanted)
-        && filter.toString().equals(that.filter.toString())
-        && keyFilter.equals(that.keyFilter);
+        && request.equals(that.request);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(table.name(), snapshotId, wanted);
+    return Objects.hash(table.name(), request);
   }
 }

@@ -1,95 +1,68 @@
 package io.keylake.spark.read;
 
 import io.keylake.tables.KeyedSchema;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
-import java.util.Set;
-import java.util.stream.Collectors;
+import java.util.Optional;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.exceptions.ValidationException;
-import org.apache.iceberg.expressions.Binder;
-import org.apache.iceberg.expressions.Expression;
-import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.spark.SparkV2Filters;
-import org.apache.iceberg.types.Type;
-import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
-import org.apache.spark.sql.internal.connector.PredicateUtils;
-import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Collects what a query needs of a keyed table. Filters on key columns choose buckets and files;
- * they, and all others, are still evaluated on the merged rows, because a filter on values before
- * the merge would let an older row win.
+ * Collects what a query needs of a keyed table. All of its filters are still evaluated on the
+ * merged rows, and its limit on the rows of all tasks: they only tell what need not be read.
  */
 public final class KeyedScanBuilder
-    implements ScanBuilder, SupportsPushDownV2Filters, SupportsPushDownRequiredColumns {
+    implements ScanBuilder,
+        SupportsPushDownV2Filters,
+        SupportsPushDownRequiredColumns,
+        SupportsPushDownAggregates,
+        SupportsPushDownLimit {
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
   private final Long snapshotId;
+  private final boolean isPlain;
   private StructType wanted;
-  private Predicate[] pushed = new Predicate[0];
-  private Expression filter = Expressions.alwaysTrue();
+  private PushedFilters filters = PushedFilters.NONE;
+  private int limit = ScanRequest.ALL;
+  private KeyedScan counted;
+  private AnsweredScan answered;
 
   /**
    * @param visible the columns of a query that names none
+   * @param isPlain whether the query has no use for partitioning and order
    */
   public KeyedScanBuilder(
-      SparkSession spark, Table table, KeyedSchema schema, Long snapshotId, StructType visible) {
+      SparkSession spark,
+      Table table,
+      KeyedSchema schema,
+      Long snapshotId,
+      StructType visible,
+      boolean isPlain) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
     this.snapshotId = snapshotId;
     this.wanted = visible;
+    this.isPlain = isPlain;
   }
 
   @Override
   public Predicate[] pushPredicates(Predicate[] predicates) {
-    Set<String> keys = schema.key().stream().map(NestedField::name).collect(Collectors.toSet());
-    List<Predicate> usable = new ArrayList<>();
-    for (Predicate predicate : predicates) {
-      Expression expression =
-          onlyOn(predicate, keys) ? bound(SparkV2Filters.convert(predicate)) : null;
-      if (expression != null) {
-        usable.add(predicate);
-        filter = Expressions.and(filter, expression);
-      }
-    }
-    pushed = usable.toArray(Predicate[]::new);
+    filters = PushedFilters.of(schema, predicates);
     return predicates;
-  }
-
-  private static boolean onlyOn(Predicate predicate, Set<String> keys) {
-    NamedReference[] references = predicate.references();
-    return references.length > 0
-        && Arrays.stream(references)
-            .allMatch(ref -> ref.fieldNames().length == 1 && keys.contains(ref.fieldNames()[0]));
-  }
-
-  /** The expression, if the table's schema can evaluate it. */
-  private Expression bound(Expression expression) {
-    try {
-      if (expression != null) {
-        Binder.bind(schema.table().asStruct(), expression, true);
-      }
-      return expression;
-    } catch (ValidationException e) {
-      return null;
-    }
   }
 
   @Override
   public Predicate[] pushedPredicates() {
-    return pushed;
+    return filters.used().toArray(Predicate[]::new);
   }
 
   @Override
@@ -97,34 +70,49 @@ public final class KeyedScanBuilder
     wanted = requiredSchema;
   }
 
+  /** There is one answer for the whole table, so that nothing is left for Spark to add up. */
+  @Override
+  public boolean supportCompletePushDown(Aggregation aggregation) {
+    return answer(aggregation).isPresent();
+  }
+
+  @Override
+  public boolean pushAggregation(Aggregation aggregation) {
+    answered = answer(aggregation).orElse(null);
+    return answered != null;
+  }
+
+  /** Spark asks only where no filter is left to apply, and so where there is none. */
+  private Optional<AnsweredScan> answer(Aggregation aggregation) {
+    if (!filters.isNone() || !AnsweredScan.isWorthPlanning(schema, aggregation)) {
+      return Optional.empty();
+    }
+    counted = counted == null ? scan(new StructType()) : counted;
+    return AnsweredScan.of(table.name(), schema, counted.plan(), aggregation);
+  }
+
+  @Override
+  public boolean pushLimit(int rows) {
+    limit = rows;
+    return true;
+  }
+
+  @Override
+  public boolean isPartiallyPushed() {
+    return true;
+  }
+
   @Override
   public Scan build() {
-    return new KeyedScan(
-        spark,
-        table,
-        schema,
-        snapshotId,
-        wanted,
-        fileFilter(),
-        KeyFilter.of(filters(), schema.key()));
-  }
-
-  private List<Filter> filters() {
-    List<Filter> filters = new ArrayList<>();
-    for (Predicate predicate : pushed) {
-      PredicateUtils.toV1(predicate).foreach(filters::add);
+    if (answered != null) {
+      return answered;
     }
-    return filters;
+    boolean isPlanned = counted != null && wanted.isEmpty() && limit == ScanRequest.ALL;
+    return isPlanned ? counted : scan(wanted);
   }
 
-  /**
-   * Iceberg's statistics of uuids are not in one order everywhere, so ranges of them choose no
-   * files.
-   */
-  private Expression fileFilter() {
-    Expression buckets = BucketFilter.of(schema, filter);
-    boolean hasUuid =
-        schema.key().stream().anyMatch(field -> field.type().typeId() == Type.TypeID.UUID);
-    return hasUuid ? buckets : Expressions.and(filter, buckets);
+  private KeyedScan scan(StructType columns) {
+    ScanRequest request = new ScanRequest(snapshotId, columns, filters, limit, isPlain);
+    return new KeyedScan(spark, table, schema, request);
   }
 }

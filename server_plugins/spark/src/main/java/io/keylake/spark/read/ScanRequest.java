@@ -1,0 +1,27 @@
+package io.keylake.spark.read;
+
+import java.util.Arrays;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * What a query wants of a keyed table.
+ *
+ * @param snapshotId null for a table without a snapshot
+ * @param wanted the columns
+ * @param filters what the planner and the readers may use of the query's filters
+ * @param limit how many rows are enough, or {@link #ALL}
+ * @param isSpread whether the query needs neither the buckets' partitioning nor the order of rows,
+ *     so that a bucket may become several tasks
+ */
+record ScanRequest(
+    Long snapshotId, StructType wanted, PushedFilters filters, int limit, boolean isSpread) {
+  static final int ALL = -1;
+
+  ScanRequest and(PushedFilters more) {
+    return new ScanRequest(snapshotId, wanted, filters.and(more), limit, isSpread);
+  }
+
+  boolean has(String column) {
+    return Arrays.asList(wanted.fieldNames()).contains(column);
+  }
+}

@@ -1,0 +1,21 @@
+package io.keylake.spark.read;
+
+import java.math.BigDecimal;
+import java.util.UUID;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Values of keys and partitions, from Iceberg's form into that of Spark's rows. */
+final class SparkValue {
+  private SparkValue() {}
+
+  static Object of(Object value) {
+    if (value instanceof CharSequence || value instanceof UUID) {
+      return UTF8String.fromString(value.toString());
+    }
+    if (value instanceof BigDecimal decimal) {
+      return Decimal.apply(decimal);
+    }
+    return value;
+  }
+}
