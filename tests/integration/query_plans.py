@@ -1,0 +1,31 @@
+"""What Spark says of a query: the plan of a scan before it runs, and its numbers afterwards."""
+
+import re
+
+from pyspark.sql import DataFrame
+
+import keylake as kl
+
+
+def explained(lake: kl.Lake, query: str) -> str:
+    """The whole plan, as EXPLAIN prints it."""
+    return str(lake.spark.sql(f"EXPLAIN FORMATTED {query}").collect()[0][0])
+
+
+def planned(lake: kl.Lake, query: str) -> dict[str, int]:
+    """The numbers in the description of the query's only scan of a keyed table."""
+    (scan,) = re.findall(r"^keylake .* \(snapshot.*$", explained(lake, query), flags=re.MULTILINE)
+    return {name: int(number) for name, number in re.findall(r"([a-z][a-z ]*): (\d+)", scan)}
+
+
+def counted(frame: DataFrame) -> dict[str, int]:
+    """The metrics of the scans of a frame that has run, by name, added up."""
+    numbers: dict[str, int] = {}
+    execution = frame.executionInfo
+    assert execution is not None
+    _, nodes = execution.metrics.extract_graph()
+    for node in nodes.values():
+        if node.name.startswith("BatchScan"):
+            for metric in node.metrics:
+                numbers[metric.name] = numbers.get(metric.name, 0) + int(metric.value)
+    return numbers
