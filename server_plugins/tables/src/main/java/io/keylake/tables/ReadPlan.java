@@ -35,9 +35,8 @@ public final class ReadPlan {
    *
    * @param partitionBytes what a task should read at most
    * @param parallelism how many tasks run at once
-   * @param cutsSections whether a section may be cut, or stays with one task
    */
-  public record Spread(long partitionBytes, int parallelism, boolean cutsSections) {}
+  public record Spread(long partitionBytes, int parallelism) {}
 
   ReadPlan(KeyedSchema schema, List<Bucket> buckets) {
     this.schema = schema;

@@ -158,9 +158,6 @@ final class Slicer {
   }
 
   private boolean isSliced() {
-    if (!wanted.cutsSections()) {
-      return false;
-    }
     return switch (keyType.typeId()) {
       case INTEGER, LONG, DATE, TIMESTAMP, STRING -> true;
       default -> false;

@@ -237,7 +237,7 @@ class ReadPlanRandomTest {
       String name = use(number);
       Wish wish = wish(Expressions.alwaysTrue());
       List<BucketPlan> parts =
-          plan(wish).spread(new Spread(100 + random.nextInt(1500), 1, true), this::groupsOfTwo);
+          plan(wish).spread(new Spread(100 + random.nextInt(1500), 1), this::groupsOfTwo);
       assertEquals(all(), new PlannedRead(table, wish, parts).answers(), name);
       times +=
           parts.stream()

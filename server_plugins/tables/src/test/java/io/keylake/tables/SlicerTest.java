@@ -67,13 +67,12 @@ class SlicerTest {
 
   @Test
   void aSmallBucketIsOnePart() {
-    assertEquals("1.1 | 1.2 | 1.3 2.1", spread(table(), new Spread(3000, 1, true)));
+    assertEquals("1.1 | 1.2 | 1.3 2.1", spread(table(), new Spread(3000, 1)));
   }
 
   @Test
   void aBigBucketIsCutBetweenSections() {
-    assertEquals("1.1 | 1.2\n1.3 2.1", spread(table(), new Spread(2500, 1, true)));
-    assertEquals("1.1\n1.2\n1.3 2.1", spread(table(), new Spread(500, 1, false)));
+    assertEquals("1.1 | 1.2\n1.3 2.1", spread(table(), new Spread(2500, 1)));
   }
 
   @Test
@@ -85,14 +84,14 @@ class SlicerTest {
         1.3 2.1 [28, 36)
         1.3 2.1 [36, )\
         """,
-        spread(table(), new Spread(1000, 1, true)));
+        spread(table(), new Spread(1000, 1)));
   }
 
   @Test
   void noPartIsFinerThanARowGroup() {
     MemoryTable table = MemoryTable.create("explicit");
     table.commit(keys(0, 8) + " a @1");
-    assertEquals("1.1 [, 4)\n1.1 [4, )", spread(table, new Spread(1, 1, true)));
+    assertEquals("1.1 [, 4)\n1.1 [4, )", spread(table, new Spread(1, 1)));
   }
 
   @Test
@@ -108,7 +107,7 @@ class SlicerTest {
         new ReadPlanner(table.table, table.schema, wish)
             .plan()
             .spread(
-                new Spread(20_000, 1, true),
+                new Spread(20_000, 1),
                 file -> List.of(new RowGroup(0L, 100), new RowGroup(90L, 100)));
     assertEquals(
         List.of(new KeySlice(null, 90L), new KeySlice(90L, null)),
@@ -117,7 +116,7 @@ class SlicerTest {
 
   @Test
   void partsForIdleCoresAreNotTooSmall() {
-    assertEquals("1.1 | 1.2 | 1.3 2.1", spread(table(), new Spread(Long.MAX_VALUE, 16, true)));
+    assertEquals("1.1 | 1.2 | 1.3 2.1", spread(table(), new Spread(Long.MAX_VALUE, 16)));
   }
 
   @Test
@@ -125,7 +124,7 @@ class SlicerTest {
     MemoryTable table = MemoryTable.create("explicit", List.of("k", "l"), 1, Set.of());
     table.commitRows(
         List.of(table.stored(keys(0, 12) + " a @1"))); // the second column is the same everywhere
-    assertEquals("1.1 [, 4)\n1.1 [4, 8)\n1.1 [8, )", spread(table, new Spread(400, 1, true)));
+    assertEquals("1.1 [, 4)\n1.1 [4, 8)\n1.1 [8, )", spread(table, new Spread(400, 1)));
   }
 
   @ParameterizedTest

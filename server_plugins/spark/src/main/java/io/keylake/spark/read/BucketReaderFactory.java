@@ -8,6 +8,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.io.FileIO;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -71,6 +72,11 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
     @Override
     public ColumnarBatch get() {
       return batch;
+    }
+
+    @Override
+    public CustomTaskMetric[] currentMetricsValues() {
+      return ReadMetrics.of(counters);
     }
 
     @Override

@@ -121,9 +121,7 @@ final class KeyedScan
   private ReadPlan.Spread spreadOfSession() {
     String bytes = spark.conf().get(SQLConf.FILES_MAX_PARTITION_BYTES().key());
     return new ReadPlan.Spread(
-        JavaUtils.byteStringAsBytes(bytes),
-        spark.sparkContext().defaultParallelism(),
-        true);
+        JavaUtils.byteStringAsBytes(bytes), spark.sparkContext().defaultParallelism());
   }
 
   /** Filters on merged rows that test a value column, by the columns' names in the table. */

@@ -27,7 +27,8 @@ record ParquetRowGroups(FileIO io, int keyId) implements RowGroups {
   @Override
   public List<RowGroup> of(StoredFile file) {
     IcebergInput input =
-        new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes());
+        new IcebergInput(
+            io.newInputFile(file.location(), file.bytes()), file.bytes(), new ReadCounters());
     try (ParquetFileReader reader =
         ParquetFileReader.open(input, ParquetReadOptions.builder().build())) {
       return rowGroups(reader.getFooter());
