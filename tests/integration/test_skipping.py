@@ -128,6 +128,21 @@ def test_an_older_value_does_not_come_back(lake: kl.Lake) -> None:
     assert lake.spark.sql(query).collect() == []
 
 
+def test_both_zeros_are_one_to_a_filter(lake: kl.Lake) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("skipping"))
+    many = lake.spark.range(40_000)
+    twin.table.update(many.selectExpr("id", "if(id % 100 = 0, -0.0D, double(id)) AS c"), version=1)
+    twin.table.update(many.where("id % 7 = 0").selectExpr("id", "1L AS a"), version=2)
+    for condition, count in {
+        "c = 0.0": 400,
+        "c <= 0.0": 400,
+        "c IN (0.0, 7.0)": 401,
+        "c >= 0.0 AND c < 1": 400,
+    }.items():
+        (row,) = lake.spark.sql(f"SELECT count(*), sum(a) FROM {twin.sql_name} WHERE {condition}").collect()
+        assert row[0] == count, condition
+
+
 # -------------------------------------------------------------------------------------------------------------- limits
 
 

@@ -8,9 +8,13 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.exceptions.ValidationException;
+import org.apache.iceberg.expressions.And;
 import org.apache.iceberg.expressions.Binder;
+import org.apache.iceberg.expressions.BoundPredicate;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.expressions.Not;
+import org.apache.iceberg.expressions.Or;
 import org.apache.iceberg.spark.SparkV2Filters;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
@@ -37,6 +41,7 @@ record PushedFilters(
     Expression onValues,
     List<Filter> valueFilters) {
   private static final int SHOWN_CHARACTERS = 300;
+  private static final Set<Object> ZEROS = Set.of(0.0, -0.0, 0.0f, -0.0f);
 
   static final PushedFilters NONE =
       new PushedFilters(
@@ -78,16 +83,34 @@ record PushedFilters(
     }
     try {
       Expression expression = SparkV2Filters.convert(predicate);
-      if (expression != null) {
-        Binder.bind(schema.table().asStruct(), expression, true);
-      }
-      return expression;
+      boolean isUsable =
+          expression != null
+              && !namesZero(Binder.bind(schema.table().asStruct(), expression, true));
+      return isUsable ? expression : null;
     } catch (ValidationException
         | IllegalArgumentException
         | NullPointerException
         | ClassCastException e) {
       return null; // a literal that Iceberg does not take: NaN, null, another type
     }
+  }
+
+  /** Spark takes the two zeros of a floating-point column for equal; Iceberg tells them apart. */
+  private static boolean namesZero(Expression bound) {
+    return switch (bound.op()) {
+      case AND -> namesZero(((And) bound).left()) || namesZero(((And) bound).right());
+      case OR -> namesZero(((Or) bound).left()) || namesZero(((Or) bound).right());
+      case NOT -> namesZero(((Not) bound).child());
+      default ->
+          bound instanceof BoundPredicate<?> test && literals(test).anyMatch(ZEROS::contains);
+    };
+  }
+
+  private static Stream<?> literals(BoundPredicate<?> test) {
+    if (test.isLiteralPredicate()) {
+      return Stream.of(test.asLiteralPredicate().literal().value());
+    }
+    return test.isSetPredicate() ? test.asSetPredicate().literalSet().stream() : Stream.empty();
   }
 
   PushedFilters and(PushedFilters other) {
