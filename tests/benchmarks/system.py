@@ -111,7 +111,8 @@ class System(ABC):
     def timed(self, writer: Writer, batches: Sequence[Batch]) -> None:
         """Write the batches, and note how long the commits after the base took."""
         taken = [seconds(lambda batch=batch: writer.write(batch)) for batch in batches]  # type: ignore[misc]
-        self.written[writer.name] = Times(tuple(taken[1:]))
+        if len(taken) > 1:
+            self.written[writer.name] = Times(tuple(taken[1:]))
 
 
 class StockSpark(System):
