@@ -115,7 +115,7 @@ final class BucketFiles implements Closeable {
       finishFile();
     }
     if (writer == null) {
-      writer = open();
+      writer = open(stored);
     }
     writer.write(stored);
     rows++;
@@ -162,11 +162,17 @@ final class BucketFiles implements Closeable {
     return value instanceof byte[] bytes ? ByteBuffer.wrap(bytes.clone()) : value;
   }
 
-  private DataWriter<InternalRow> open() throws IOException {
+  private DataWriter<InternalRow> open(InternalRow first) throws IOException {
     EncryptedOutputFile file = places.newOutputFile(table.spec(), partition);
+    Map<String, String> properties = new HashMap<>(table.properties());
+    PageRows.limit(first, storedType)
+        .ifPresent(
+            rows ->
+                properties.putIfAbsent(
+                    TableProperties.PARQUET_PAGE_ROW_LIMIT, String.valueOf(rows)));
     return FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
             FileFormat.PARQUET, InternalRow.class, file)
-        .setAll(table.properties())
+        .setAll(properties)
         .metricsConfig(metrics)
         .schema(layout.stored())
         .engineSchema(storedType)

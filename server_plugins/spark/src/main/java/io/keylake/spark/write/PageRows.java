@@ -1,0 +1,57 @@
+package io.keylake.spark.write;
+
+import java.util.OptionalInt;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.expressions.UnsafeMapData;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * How many rows a page may have. Parquet looks at the size of a page after a hundred rows at the
+ * earliest; of large values that would make pages that no merge of many files can hold.
+ */
+final class PageRows {
+  private static final long PAGE_BYTES = 1 << 20;
+  private static final long LARGE_ROW_BYTES = 8 << 10;
+
+  private PageRows() {}
+
+  /** A limit where rows are large; the first row of a file speaks for the others. */
+  static OptionalInt limit(InternalRow first, StructType type) {
+    long bytes = 0;
+    for (int i = 0; i < type.length(); i++) {
+      if (!first.isNullAt(i)) {
+        bytes += bytes(first, i, type);
+      }
+    }
+    return bytes < LARGE_ROW_BYTES
+        ? OptionalInt.empty()
+        : OptionalInt.of((int) Math.max(PAGE_BYTES / bytes, 1));
+  }
+
+  private static long bytes(InternalRow row, int position, StructType type) {
+    var column = type.fields()[position].dataType();
+    if (column instanceof StringType) {
+      return row.getUTF8String(position).numBytes();
+    }
+    if (column instanceof BinaryType) {
+      return row.getBinary(position).length;
+    }
+    if (column instanceof ArrayType && row.getArray(position) instanceof UnsafeArrayData array) {
+      return array.getSizeInBytes();
+    }
+    if (column instanceof MapType && row.getMap(position) instanceof UnsafeMapData map) {
+      return map.getSizeInBytes();
+    }
+    if (column instanceof StructType struct
+        && row.getStruct(position, struct.length()) instanceof UnsafeRow nested) {
+      return nested.getSizeInBytes();
+    }
+    return Long.BYTES;
+  }
+}
