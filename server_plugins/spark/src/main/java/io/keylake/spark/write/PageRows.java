@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.StructType;
  * earliest; of large values that would make pages that no merge of many files can hold.
  */
 final class PageRows {
-  private static final long PAGE_BYTES = 1 << 20;
+  private static final long PAGE_BYTES = 256 << 10;
   private static final long LARGE_ROW_BYTES = 8 << 10;
 
   private PageRows() {}
