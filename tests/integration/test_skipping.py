@@ -303,3 +303,44 @@ def test_a_scan_says_what_it_merged(lake: kl.Lake) -> None:
     said = explained(lake, f"SELECT * FROM {twin.sql_name} WHERE id > 100 AND a > 5")
     assert 'key filter: ref(name="id") > 100,' in said
     assert 'value filter: (not_null(ref(name="a")) and ref(name="a") > 5)' in said
+
+
+def opened(lake: kl.Lake, query: str) -> tuple[int, int]:
+    """How many columns of files a query opened, and how many bytes it read."""
+    frame = lake.spark.sql(query)
+    frame.toArrow()
+    numbers = counted(frame)
+    return numbers["columnsOpened"], numbers["bytesRead"]
+
+
+def test_no_column_is_opened_that_cannot_matter(lake: kl.Lake) -> None:
+    twin = Shape("explicit", buckets=1).create(lake, fresh_name("skipping"))
+    name = twin.sql_name
+    keys = range(2000)
+    # What random text weighs shows whether it was read.
+    twin.table.update(lake.spark.range(2000).selectExpr("id", "id AS a", "uuid() AS b", "0.5D AS c"), version=10)
+    _, all_bytes = opened(lake, f"SELECT * FROM {name}")
+    count, few_bytes = opened(lake, f"SELECT a FROM {name}")
+    assert (count, few_bytes < all_bytes / 2) == (1, True), "one run is passed through: no key, no versions"
+    twin.update([{"id": key, "a": -key} for key in keys], version=20)
+    twin.update([{"id": key, "c": 1.5} for key in keys], version=30)
+    for columns, expected in {
+        "id": 3,  # the key of each run
+        "id, a": 3 + 2,  # the run that only updates c has none; the newer a needs no version to win
+        "b": 3 + 1,
+        "id, a, b, c": 3 + 2 + 1 + 2,
+    }.items():
+        found, found_bytes = opened(lake, f"SELECT {columns} FROM {name}")
+        assert found == expected, columns
+        assert (found_bytes > 2000 * 16) == ("b" in columns), columns
+    late = lake.spark.range(2000).selectExpr("id", "2.5D AS c", "20 + id % 20 AS at")
+    twin.table.update(late, version="at")  # some before version 30, some after it
+    for columns, expected in {
+        "id": 4,
+        "a": 4 + 2,
+        "b": 4 + 1,
+        "c": 4 + 3 + 4,  # a version of each run decides
+    }.items():
+        assert opened(lake, f"SELECT {columns} FROM {name}")[0] == expected, f"late values of c, and {columns}"
+    rows = lake.spark.sql(f"SELECT id, a, c FROM {name} WHERE id IN (4, 15)").collect()
+    assert sorted(map(tuple, rows)) == [(4, -4, 1.5), (15, -15, 2.5)]

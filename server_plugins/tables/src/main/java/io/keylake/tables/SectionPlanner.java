@@ -15,6 +15,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.apache.iceberg.types.Types.NestedField;
 
 /**
@@ -89,24 +90,51 @@ final class SectionPlanner {
   }
 
   /**
-   * The runs in version order where that order is the same for all of their rows; null where
-   * versions must decide.
+   * The runs in an order in which the later one always wins; null where versions must decide. Only
+   * runs that compete for something wanted have to be in order: those that carry the same column,
+   * and, where rows are deleted, deletions with every column and with the rows themselves.
    */
-  private static List<SortedRun<PlannedFile>> inVersionOrder(List<SortedRun<PlannedFile>> runs) {
+  private List<SortedRun<PlannedFile>> inVersionOrder(List<SortedRun<PlannedFile>> runs) {
     List<SortedRun<PlannedFile>> sorted = new ArrayList<>(runs);
     Comparator<SortedRun<PlannedFile>> byRange =
         Comparator.comparingLong(run -> versions(run).min());
     sorted.sort(
         byRange.thenComparingLong(run -> versions(run).max()).thenComparingLong(SortedRun::age));
-    for (int i = 1; i < sorted.size(); i++) {
-      long before = versions(sorted.get(i - 1)).max();
-      long after = versions(sorted.get(i)).min();
-      boolean tieInCommitOrder = before == after && sorted.get(i - 1).age() <= sorted.get(i).age();
-      if (before > after || (before == after && !tieInCommitOrder)) {
-        return null;
+    if (wish.stamps()) {
+      return isInOrder(sorted, f -> Presence.ALWAYS) ? sorted : null;
+    }
+    Fact deleted = f -> f.facts().deleted();
+    Fact written =
+        runs.stream().anyMatch(run -> has(run, deleted)) ? f -> f.facts().written() : deleted;
+    Stream<Fact> columns = wantedLeaves.keySet().stream().map(leaf -> f -> f.leaves().get(leaf));
+    return Stream.concat(columns, Stream.of(written))
+            .allMatch(fact -> isInOrder(sorted, fact, deleted))
+        ? sorted
+        : null;
+  }
+
+  /** Whether the runs that have one of the facts are in version order in all of their rows. */
+  private static boolean isInOrder(List<SortedRun<PlannedFile>> sorted, Fact... facts) {
+    SortedRun<PlannedFile> before = null;
+    for (SortedRun<PlannedFile> run : sorted) {
+      if (Stream.of(facts).anyMatch(fact -> has(run, fact))) {
+        if (before != null && !wins(run, before)) {
+          return false;
+        }
+        before = run;
       }
     }
-    return sorted;
+    return true;
+  }
+
+  private static boolean wins(SortedRun<PlannedFile> run, SortedRun<PlannedFile> before) {
+    long last = versions(before).max();
+    long first = versions(run).min();
+    return last < first || (last == first && before.age() <= run.age());
+  }
+
+  private static boolean has(SortedRun<PlannedFile> run, Fact fact) {
+    return presence(run, fact) != Presence.NEVER;
   }
 
   private static VersionRange versions(SortedRun<PlannedFile> run) {
@@ -140,10 +168,12 @@ final class SectionPlanner {
     Presence of(PlannedFile file);
   }
 
+  private static Presence presence(SortedRun<PlannedFile> run, Fact fact) {
+    return run.files().stream().map(fact::of).reduce(Presence::and).orElseThrow();
+  }
+
   private static List<Presence> presences(Collection<SortedRun<PlannedFile>> runs, Fact fact) {
-    return runs.stream()
-        .map(run -> run.files().stream().map(fact::of).reduce(Presence::and).orElseThrow())
-        .toList();
+    return runs.stream().map(run -> presence(run, fact)).toList();
   }
 
   private static List<StoredFile> files(SortedRun<PlannedFile> run) {

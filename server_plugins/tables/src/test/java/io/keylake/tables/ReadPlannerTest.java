@@ -263,6 +263,28 @@ class ReadPlannerTest {
   }
 
   @Test
+  void runsThatDoNotCompeteNeedNoVersions() {
+    MemoryTable table = MemoryTable.create("explicit");
+    table.commit("1 a @10; 4 a @30");
+    table.commit("1 b @20; 4 b @40");
+    assertEquals("1.1, 2.1 | RUN | written AA | deleted NN", shapes(rows(table)));
+    assertEquals("1.1, 2.1 | RUN | written AA | deleted NN", shapes(rows(table, "a", "b")));
+    table.commit("1 a @30; 4 a @50");
+    assertTrue(rows(table, "a", "b").startsWith("1.1, 2.1, 3.1 | RUN"));
+    table.commit("1 b @35; 4 b @35");
+    assertTrue(rows(table, "b").contains("| VERSION |"));
+    assertTrue(rows(table, "a").contains("| RUN |"));
+    table.commit("1 delete @25");
+    assertTrue(rows(table, "a").contains("| VERSION |"), "a deletion competes with every column");
+    assertTrue(rows(table).contains("| VERSION |"), "and with the rows");
+  }
+
+  /** Runs, order and the presence of whole rows. */
+  private static String shapes(String plan) {
+    return plan.replaceAll("(deleted [A-Z?]+).*", "$1");
+  }
+
+  @Test
   void whatIsReadOfASection() {
     MemoryTable table = MemoryTable.create("explicit");
     table.commit("1,4 a @10");

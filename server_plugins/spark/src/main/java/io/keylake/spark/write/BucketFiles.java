@@ -165,11 +165,7 @@ final class BucketFiles implements Closeable {
   private DataWriter<InternalRow> open(InternalRow first) throws IOException {
     EncryptedOutputFile file = places.newOutputFile(table.spec(), partition);
     Map<String, String> properties = new HashMap<>(table.properties());
-    PageRows.limit(first, storedType)
-        .ifPresent(
-            rows ->
-                properties.putIfAbsent(
-                    TableProperties.PARQUET_PAGE_ROW_LIMIT, String.valueOf(rows)));
+    PageRows.limit(first, storedType).forEach(properties::putIfAbsent);
     return FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
             FileFormat.PARQUET, InternalRow.class, file)
         .setAll(properties)

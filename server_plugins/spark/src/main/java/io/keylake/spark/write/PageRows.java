@@ -1,6 +1,7 @@
 package io.keylake.spark.write;
 
-import java.util.OptionalInt;
+import java.util.Map;
+import org.apache.iceberg.TableProperties;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeMapData;
@@ -21,17 +22,26 @@ final class PageRows {
 
   private PageRows() {}
 
-  /** A limit where rows are large; the first row of a file speaks for the others. */
-  static OptionalInt limit(InternalRow first, StructType type) {
+  /**
+   * Table properties that limit pages where rows are large, else none; the first row of a file
+   * speaks for the others. The limit alone would not be looked at before a hundred rows are there.
+   */
+  static Map<String, String> limit(InternalRow first, StructType type) {
     long bytes = 0;
     for (int i = 0; i < type.length(); i++) {
       if (!first.isNullAt(i)) {
         bytes += bytes(first, i, type);
       }
     }
-    return bytes < LARGE_ROW_BYTES
-        ? OptionalInt.empty()
-        : OptionalInt.of((int) Math.max(PAGE_BYTES / bytes, 1));
+    if (bytes < LARGE_ROW_BYTES) {
+      return Map.of();
+    }
+    String rows = String.valueOf(Math.max(PAGE_BYTES / bytes, 1));
+    return Map.of(
+        TableProperties.PARQUET_PAGE_ROW_LIMIT,
+        rows,
+        TableProperties.PARQUET_ROW_GROUP_CHECK_MIN_RECORD_COUNT,
+        rows);
   }
 
   private static long bytes(InternalRow row, int position, StructType type) {

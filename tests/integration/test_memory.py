@@ -1,0 +1,41 @@
+"""What a read holds in memory is bounded: many overlapping files of large values in one bucket, and a small heap."""
+
+from pathlib import Path
+
+import keylake as kl
+from keylake import Int64, column, key, ordering
+
+FILES, ROWS, HASHES = 200, 20, 1563  # a hash has 64 characters: values of 100 kB, 400 MB of them altogether
+
+
+class Documents(kl.Table, name="memory.documents", buckets=1):
+    """Large values."""
+
+    id: Int64 = key()
+    at: Int64 = ordering()
+    body: str | None = column()
+
+
+def test_two_hundred_overlapping_files_fit_a_small_heap(tmp_path: Path) -> None:
+    body = f"array_join(transform(sequence(1, {HASHES}), n -> sha2(concat_ws('-', id, at, n), 256)), '')"
+    settings = {"spark.sql.shuffle.partitions": "1"}
+    with kl.connect(warehouse=tmp_path, memory="512m", settings=settings) as lake:
+        documents = lake.create(Documents)
+        for number in range(FILES):
+            keys = lake.spark.range(ROWS).selectExpr(f"id * {FILES} + (id * 7 + {number}) % {FILES} AS id")
+            documents.upsert(keys.selectExpr("id", f"{number}L AS at").selectExpr("*", f"{body} AS body"))
+        (files,) = lake.spark.sql(
+            f"SELECT count(*), sum(file_size_in_bytes) FROM {lake.catalog}.memory.documents.files"
+        ).collect()
+        assert files[0] == FILES
+        assert files[1] > 150 << 20
+        (found,) = documents.read().selectExpr("count(*)", "sum(length(body))", "sum(crc32(body))").collect()
+        (expected,) = (
+            lake.spark.range(ROWS * FILES)
+            .selectExpr("id", f"(id - (id div {FILES}) * 7) % {FILES} AS raw")
+            .selectExpr("id", f"if(raw < 0, raw + {FILES}, raw) AS at")
+            .selectExpr(f"{body} AS body")
+            .selectExpr("count(*)", "sum(length(body))", "sum(crc32(body))")
+            .collect()
+        )
+    assert tuple(found) == tuple(expected)
