@@ -120,6 +120,17 @@ def test_a_filter_on_a_value_leaves_out_sections(lake: kl.Lake) -> None:
         assert len(lake.spark.sql(query).collect()) == (1000 if condition == "a > 1500" else 0)
 
 
+def test_a_filter_on_a_value_skips_within_clean_files(lake: kl.Lake) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("skipping"))
+    lake.spark.sql(f"ALTER TABLE {twin.sql_name} SET TBLPROPERTIES ({SMALL_FILES})").collect()
+    twin.upsert(whole_rows(0, 4000), version=1)
+    frame = lake.spark.sql(f"SELECT id FROM {twin.sql_name} WHERE a BETWEEN 100 AND 110")
+    assert len(frame.collect()) == 11
+    assert counted(frame)["rowsIn"] < 400
+    twin.upsert(whole_rows(0, 4000, value=5000), version=2)
+    assert frame.collect() == [], "rows that compete are not chosen by their values"
+
+
 def test_an_older_value_does_not_come_back(lake: kl.Lake) -> None:
     twin = with_clean_sections(lake)
     twin.upsert(whole_rows(0, 1000, value=10_000), version=3)

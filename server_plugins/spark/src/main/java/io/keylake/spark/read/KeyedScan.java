@@ -168,9 +168,15 @@ final class KeyedScan
   @Override
   public PartitionReaderFactory createReaderFactory() {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
-    KeyFilter keyFilter = KeyFilter.of(request.filters().keyFilters(), schema.key());
+    PushedFilters filters = request.filters();
     ReadTask task =
-        new ReadTask(schema, output(), keyFilter, request.filters().onValues(), BATCH_ROWS);
+        new ReadTask(
+            schema,
+            output(),
+            FileFilter.of(filters.keyFilters(), schema.key()),
+            FileFilter.of(filters.filters(), schema.visible().columns()),
+            filters.onValues(),
+            BATCH_ROWS);
     return new BucketReaderFactory(task, context.broadcast(SerializableTable.copyOf(table)));
   }
 

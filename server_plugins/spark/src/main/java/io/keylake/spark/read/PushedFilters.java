@@ -28,8 +28,9 @@ import org.apache.spark.sql.sources.Filter;
  * for files, Spark's for what is inside them.
  *
  * <p>A filter on the key drops all versions of a row or none, so it chooses buckets, files, row
- * groups and pages. A filter that looks at a value may drop a whole section only, since before the
- * merge it would let an older row win. Spark applies both to the merged rows again.
+ * groups and pages. A filter that looks at a value may do so only where one run is passed through;
+ * elsewhere it drops a whole section or nothing, since before the merge it would let an older row
+ * win. Spark applies both to the merged rows again.
  *
  * @param onKey tests key columns only
  * @param onValues tests a value column at least
@@ -74,9 +75,7 @@ record PushedFilters(
   /** Null where the statistics of the table's columns cannot be asked this. */
   private static Expression converted(KeyedSchema schema, Predicate predicate) {
     Set<String> visible =
-        Stream.concat(schema.key().stream(), schema.values().stream())
-            .map(NestedField::name)
-            .collect(Collectors.toSet());
+        schema.visible().columns().stream().map(NestedField::name).collect(Collectors.toSet());
     NamedReference[] references = predicate.references();
     if (references.length == 0 || !Arrays.stream(references).allMatch(r -> isOf(visible, r))) {
       return null;
@@ -124,6 +123,11 @@ record PushedFilters(
 
   private static <T> List<T> joined(List<T> one, List<T> two) {
     return Stream.concat(one.stream(), two.stream()).toList();
+  }
+
+  /** On keys and values. */
+  List<Filter> filters() {
+    return joined(keyFilters, valueFilters);
   }
 
   boolean isNone() {

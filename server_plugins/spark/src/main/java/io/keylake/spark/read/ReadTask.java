@@ -15,13 +15,17 @@ import org.apache.spark.sql.types.DataType;
 /**
  * What every task of a scan knows: the wanted columns and how keys and versions are stored.
  *
+ * @param keyFilter for files whose rows compete: every version of a row has the same key, so it
+ *     drops all of them or none
+ * @param rowFilter on keys and values, for files whose rows are the answer as they stand
  * @param valueFilter what merged rows must satisfy; Spark tests them again
  * @param batchRows rows in a batch read from a file, and at most in a batch handed out
  */
 record ReadTask(
     KeyedSchema schema,
     List<OutputColumn> output,
-    KeyFilter keyFilter,
+    FileFilter keyFilter,
+    FileFilter rowFilter,
     Expression valueFilter,
     int batchRows)
     implements Serializable {
@@ -82,7 +86,8 @@ record ReadTask(
   }
 
   RowChoice choice(SectionPlan section) {
-    return new RowChoice(keyFilter, section.slice(), firstKey());
+    FileFilter filter = section.passedThrough() ? rowFilter : keyFilter;
+    return new RowChoice(filter, section.slice(), firstKey());
   }
 
   Set<Integer> outputIds(OutputColumn.Source source) {

@@ -13,14 +13,14 @@ import org.apache.parquet.schema.PrimitiveType;
 import org.apache.parquet.schema.Type;
 
 /**
- * Which rows of the files of a section are worth opening, by their keys. Row groups and pages are
- * left out where none is; so what is read may hold other rows, too.
+ * Which rows of the files of a section are worth opening. Row groups and pages are left out where
+ * none is; so what is read may hold other rows, too.
  *
  * @param filter from the query
  * @param slice the part of the section that is read; null for all of it
  * @param firstKey field id of the column that the slice speaks of
  */
-record RowChoice(KeyFilter filter, KeySlice slice, int firstKey) {
+record RowChoice(FileFilter filter, KeySlice slice, int firstKey) {
 
   /** What a file can be asked, or null for nothing. Only columns that are read are asked. */
   FilterPredicate on(MessageType columns) {

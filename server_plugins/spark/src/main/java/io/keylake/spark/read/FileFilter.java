@@ -16,17 +16,17 @@ import org.apache.spark.sql.internal.LegacyBehaviorPolicy;
 import org.apache.spark.sql.sources.Filter;
 import scala.Option;
 
-/**
- * Filters on key columns, for the row groups and pages inside a file. Every version of a row has
- * the same key, so they drop all of them or none.
- */
-record KeyFilter(List<Filter> filters, Map<String, Integer> keyIds) implements Serializable {
+/** Filters for the row groups and pages inside a file. */
+record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds) implements Serializable {
   private static final int IN_VALUES = 100;
 
-  static KeyFilter of(List<Filter> filters, List<NestedField> key) {
+  /**
+   * @param columns that the filters may name
+   */
+  static FileFilter of(List<Filter> filters, List<NestedField> columns) {
     Map<String, Integer> ids = new HashMap<>();
-    key.forEach(field -> ids.put(field.name(), field.fieldId()));
-    return new KeyFilter(List.copyOf(filters), Map.copyOf(ids));
+    columns.forEach(field -> ids.put(field.name(), field.fieldId()));
+    return new FileFilter(List.copyOf(filters), Map.copyOf(ids));
   }
 
   /** What a file with this schema can be asked, or null for nothing. */
@@ -61,6 +61,6 @@ record KeyFilter(List<Filter> filters, Map<String, Integer> keyIds) implements S
       return false;
     }
     Type.ID id = file.getType(name).getId();
-    return id != null && id.intValue() == keyIds.get(name);
+    return id != null && id.intValue() == fieldIds.get(name);
   }
 }
