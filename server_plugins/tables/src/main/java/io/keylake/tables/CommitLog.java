@@ -3,16 +3,22 @@ package io.keylake.tables;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Predicate;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.OverwriteFiles;
+import org.apache.iceberg.RewriteFiles;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotAncestryValidator;
 import org.apache.iceberg.SnapshotRef;
@@ -21,6 +27,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /** The commits of one branch: reads them, newest first, and adds to them. */
@@ -136,6 +143,53 @@ public final class CommitLog {
     files.forEach(overwrite::addFile);
     boolean replacesAll = filter.op() == Expression.Operation.TRUE;
     return commit(overwrite, summary, replacesAll, new Ancestry(summary.idempotencyKey(), false));
+  }
+
+  /**
+   * Puts the files of a compaction in the place of its inputs. Commits that came meanwhile are no
+   * hindrance: the new files keep their place before them.
+   *
+   * @return false, and nothing is changed, when an input is not there any more
+   */
+  public boolean replace(Compaction compaction, List<DataFile> files) {
+    head();
+    RewriteFiles rewrite = table.newRewrite().dataSequenceNumber(compaction.age());
+    compaction.inputs().forEach(rewrite::deleteFile);
+    files.forEach(rewrite::addFile);
+    long rows = files.stream().mapToLong(DataFile::recordCount).sum();
+    WriteSummary.compaction(compaction, rows).forEach(rewrite::set);
+    rewrite.toBranch(branch);
+    try {
+      rewrite.commit();
+      return true;
+    } catch (ValidationException e) {
+      table.refresh();
+      if (isThere(compaction)) {
+        throw e;
+      }
+      return false;
+    } catch (CommitFailedException e) {
+      return false; // writers come first: the next plan sees what they left
+    }
+  }
+
+  private boolean isThere(Compaction compaction) {
+    Set<String> missing = new HashSet<>(compaction.locations());
+    Long head = headId();
+    if (head != null) {
+      try (CloseableIterable<FileScanTask> tasks = table.newScan().useSnapshot(head).planFiles()) {
+        tasks.forEach(task -> missing.remove(task.file().location()));
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+    return missing.isEmpty();
+  }
+
+  /** The snapshot that the branch stands at; null where nothing was ever written. */
+  public Long headId() {
+    Snapshot head = head();
+    return head == null ? null : head.snapshotId();
   }
 
   /**

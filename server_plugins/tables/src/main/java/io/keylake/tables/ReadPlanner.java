@@ -101,25 +101,33 @@ public final class ReadPlanner {
   }
 
   public ReadPlan plan() {
+    List<ReadPlan.Bucket> plans = new ArrayList<>();
+    files()
+        .forEach((partition, files) -> plans.add(new ReadPlan.Bucket(partition, sections(files))));
+    return new ReadPlan(schema, plans);
+  }
+
+  /** The files of each bucket that may hold a wanted key. */
+  Map<List<Serializable>, List<DataFile>> files() {
+    Map<List<Serializable>, List<DataFile>> buckets = new LinkedHashMap<>();
     if (wish.snapshotId() == null) {
-      return new ReadPlan(schema, List.of());
+      return buckets;
     }
-    Map<List<Serializable>, List<PlannedFile>> buckets = new LinkedHashMap<>();
     Set<Integer> specs = new HashSet<>();
     try (CloseableIterable<FileScanTask> tasks = scan().planFiles()) {
       for (FileScanTask task : tasks) {
         check(task, specs);
-        buckets
-            .computeIfAbsent(partition(task), key -> new ArrayList<>())
-            .add(planned(task.file()));
+        buckets.computeIfAbsent(partition(task), key -> new ArrayList<>()).add(task.file());
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    List<ReadPlan.Bucket> plans = new ArrayList<>();
-    buckets.forEach(
-        (partition, files) -> plans.add(new ReadPlan.Bucket(partition, sections.sections(files))));
-    return new ReadPlan(schema, plans);
+    return buckets;
+  }
+
+  /** The sections that some files of one bucket make, in key order. */
+  List<PlannedSection> sections(List<DataFile> files) {
+    return sections.sections(files.stream().map(this::planned).toList());
   }
 
   private TableScan scan() {

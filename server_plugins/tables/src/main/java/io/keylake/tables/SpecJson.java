@@ -50,12 +50,16 @@ final class SpecJson {
   private SpecJson() {}
 
   static JsonNode parse(String json) {
+    return parse("the table spec", json);
+  }
+
+  static JsonNode parse(String what, String json) {
     try {
       return JSON.readTree(json);
     } catch (JsonProcessingException e) {
       throw new KeylakeException(
           DEFINITION,
-          "the table spec is not JSON (%s): %s".formatted(e.getOriginalMessage(), shorten(json)));
+          "%s is not JSON (%s): %s".formatted(what, e.getOriginalMessage(), shorten(json)));
     }
   }
 

@@ -37,6 +37,10 @@ public record WriteSummary(
   static final String WRITE_ID = "keylake.write_id";
   static final String IDEMPOTENCY_KEY = "keylake.idempotency_key";
 
+  static final String COMPACT = "compact";
+  static final String ROWS_MERGED = "keylake.rows_merged";
+  static final String REASON = "keylake.reason";
+
   /** Whether an engine that knows nothing of keylake reads every key once in this snapshot. */
   static final String PLAIN_READS = "keylake.plain_reads";
 
@@ -56,6 +60,17 @@ public record WriteSummary(
     put(properties, WRITE_ID, writeId);
     put(properties, IDEMPOTENCY_KEY, idempotencyKey);
     properties.put(PLAIN_READS, plainReads ? "safe" : "unmerged");
+    return properties;
+  }
+
+  /** What a compaction says of itself. It writes no version and no column of its own. */
+  static Map<String, String> compaction(Compaction compaction, long rows) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, COMPACT);
+    properties.put(ROWS, String.valueOf(rows));
+    properties.put(ROWS_MERGED, String.valueOf(compaction.rows()));
+    properties.put(REASON, compaction.reason());
+    properties.put(PLAIN_READS, "unmerged");
     return properties;
   }
 

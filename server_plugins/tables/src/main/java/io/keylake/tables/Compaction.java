@@ -1,0 +1,50 @@
+package io.keylake.tables;
+
+import java.io.Serializable;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.StructLike;
+
+/**
+ * One merge of one bucket, planned: neighbouring runs become one.
+ *
+ * @param partition the bucket as it is named in plans
+ * @param inputs the files that go
+ * @param stretches what is read, in key order; files that stay lie between them, so none of the new
+ *     files reaches over from one into the next
+ * @param age the data sequence number of the new files: that of the youngest run, so that they keep
+ *     its place in the order of commits
+ * @param dropsTombstones whether rows that are only a tombstone go, and what others know of one
+ */
+public record Compaction(
+    List<Serializable> partition,
+    List<DataFile> inputs,
+    List<BucketPlan> stretches,
+    long age,
+    String reason,
+    String because,
+    boolean dropsTombstones) {
+  public Compaction {
+    inputs = List.copyOf(inputs);
+    stretches = List.copyOf(stretches);
+  }
+
+  /** The partition as Iceberg writes it. */
+  public StructLike tuple() {
+    return inputs.get(0).partition();
+  }
+
+  public long rows() {
+    return inputs.stream().mapToLong(DataFile::recordCount).sum();
+  }
+
+  public long bytes() {
+    return inputs.stream().mapToLong(DataFile::fileSizeInBytes).sum();
+  }
+
+  Set<String> locations() {
+    return inputs.stream().map(DataFile::location).collect(Collectors.toSet());
+  }
+}

@@ -1,0 +1,67 @@
+package io.keylake.tables;
+
+import io.keylake.tables.BucketLayout.Stretch;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/** One reason to merge neighbouring runs of a bucket. */
+interface CompactionRule {
+
+  /** The order is the policy: the first that picks something wins. */
+  List<CompactionRule> ALL = List.of(new FileCountRule(), new SupersededRule(), new FullTierRule());
+
+  /**
+   * What a rule wants merged.
+   *
+   * @param because the figures that made it so
+   */
+  record Pick(Stretch stretch, Reason reason, String because) {
+
+    /**
+     * Whether tombstones may go: nothing older remains that they hold down, and late data had its
+     * time.
+     */
+    boolean dropsTombstones(CompactionPolicy policy) {
+      var retention = policy.tombstoneRetention();
+      return retention != null
+          && stretch.from() == 0
+          && stretch.runs().stream()
+              .filter(BucketLayout.Run::hasTombstones)
+              .allMatch(run -> !run.committedAt().plus(retention).isAfter(stretch.layout().now()));
+    }
+  }
+
+  /** Which check wanted a merge. */
+  enum Reason {
+    FILE_COUNT,
+    SUPERSEDED,
+    FULL_TIER;
+
+    String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  Optional<Pick> pick(BucketLayout layout, CompactionPolicy policy);
+
+  /** What the first rule that has a say wants. */
+  static Optional<Pick> first(BucketLayout layout, CompactionPolicy policy) {
+    return layout.runs().isEmpty()
+        ? Optional.empty()
+        : ALL.stream().flatMap(rule -> rule.pick(layout, policy).stream()).findFirst();
+  }
+
+  /** All stretches of two runs or more. */
+  static Stream<Stretch> stretches(BucketLayout layout) {
+    int size = layout.runs().size();
+    return Stream.iterate(0, from -> from + 1)
+        .limit(size)
+        .flatMap(
+            from ->
+                Stream.iterate(from + 2, to -> to + 1)
+                    .limit(Math.max(size - from - 1, 0))
+                    .map(to -> layout.stretch(from, to)));
+  }
+}

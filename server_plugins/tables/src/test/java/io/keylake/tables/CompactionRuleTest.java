@@ -1,0 +1,177 @@
+package io.keylake.tables;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.keylake.tables.BucketLayout.File;
+import io.keylake.tables.BucketLayout.Run;
+import io.keylake.tables.CompactionRule.Pick;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.Random;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * A picture is written as its runs, oldest first: "bytes/section,section" with a row a byte, or
+ * "bytes" alone in section 0; "*" after it for tombstones. A pick is "reason from-to".
+ */
+class CompactionRuleTest {
+  private static final Instant NOW = Instant.parse("2026-01-31T00:00:00Z");
+
+  /** Small numbers: tiers end at 10, 40, 160, ... */
+  private static final CompactionPolicy SMALL =
+      new CompactionPolicy(8, 4, 4, 10, 0.5, 0.02, 1000, 100, null);
+
+  private static BucketLayout layout(String text) {
+    List<Run> runs = new ArrayList<>();
+    for (String run : text.isBlank() ? new String[0] : text.trim().split(" +")) {
+      boolean hasTombstones = run.endsWith("*");
+      String[] parts = run.replace("*", "").split("/");
+      long bytes = Long.parseLong(parts[0]);
+      String[] sections = parts.length == 1 ? new String[] {"0"} : parts[1].split(",");
+      int age = runs.size() + 1;
+      List<File> files =
+          Arrays.stream(sections)
+              .map(
+                  section ->
+                      new File(
+                          age + "." + section,
+                          bytes / sections.length,
+                          bytes / sections.length,
+                          Integer.parseInt(section)))
+              .toList();
+      runs.add(new Run(age, NOW.minus(Duration.ofDays(30 - age)), hasTombstones, files));
+    }
+    return BucketLayout.of(runs, NOW);
+  }
+
+  private static String shown(Optional<Pick> pick) {
+    return pick.map(
+            p -> "%s %d-%d".formatted(p.reason().word(), p.stretch().from(), p.stretch().to()))
+        .orElse("nothing");
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          an empty bucket                       |                                   | nothing
+          one run                               | 100                               | nothing
+          a tier that is not full               | 90 9 9 9                          | nothing
+          a full tier beside a large run        | 90 9 9 9 9                        | full_tier 1-5
+          smaller runs between peers come along | 900 30 30 5 30 30                 | full_tier 1-6
+          the lowest full tier first            | 300 30 30 30 30 5 5 5 5           | full_tier 5-9
+          a larger run keeps neighbours apart   | 9 9 90 9 9                        | nothing
+          a full tier that overlaps nowhere     | 9/0 9/1 9/2 9/3                   | nothing
+          a full tier that hardly overlaps      | 9/0 9/1 9/2 9/3 1/3               | full_tier 0-5
+          most rows are superseded              | 90 90 90                          | superseded 0-3
+          half of the rows, of a pair           | 9 9                               | superseded 0-2
+          below half of the rows                | 90 50                             | nothing
+          small runs hardly meet               | 20 20 900                         | nothing
+          beyond the cap                        | 900 900                           | nothing
+          a tier beyond the cap, in part        | 500 300 300 300 300               | full_tier 2-5
+          too many files                        | 40 40/1 9/2 9/3 9/4 9/5 9/6 9/7 9/8 | file_count 2-8
+          too many files in one run             | 80/1,2,3,4,5,6,7,8,9              | nothing
+          large files do not count              | 60 60/1 60/2 60/3 60/4 60/5 60/6 60/7 60/8 | nothing
+          """)
+  void cases(String title, String runs, String expected) {
+    assertEquals(expected, shown(CompactionRule.first(layout(runs == null ? "" : runs), SMALL)));
+  }
+
+  @Test
+  void theFullPolicyMergesWhateverOverlaps() {
+    assertEquals(
+        "superseded 0-2", shown(CompactionRule.first(layout("900 1"), CompactionPolicy.FULL)));
+    assertEquals(
+        "nothing", shown(CompactionRule.first(layout("900/0 1/1"), CompactionPolicy.FULL)));
+    assertEquals(
+        "file_count 0-4", shown(CompactionRule.first(layout("5 900 1 7"), CompactionPolicy.FULL)));
+  }
+
+  @Test
+  void tombstonesGoWhenNothingOlderIsLeftAndTheirTimeIsOver() {
+    for (long days : List.of(0, 28, 29, 40)) {
+      CompactionPolicy policy =
+          new CompactionPolicy(
+              8, 4, 4, 10, 0.5, 0.02, 1000, 100, Duration.ofDays(days).toSeconds());
+      Pick whole = CompactionRule.first(layout("9* 9 9 9"), policy).orElseThrow();
+      assertEquals(days <= 29, whole.dropsTombstones(policy), days + " days");
+      Pick newer = CompactionRule.first(layout("90 9* 9 9 9"), policy).orElseThrow();
+      assertEquals(1, newer.stretch().from());
+      assertTrue(!newer.dropsTombstones(policy), "an older run remains");
+    }
+    Pick kept = CompactionRule.first(layout("9* 9 9 9"), SMALL).orElseThrow();
+    assertTrue(!kept.dropsTombstones(SMALL), "for ever, unless said");
+  }
+
+  /** Whatever comes, the rules come to rest, and then no limit is exceeded. */
+  @Test
+  void randomBucketsComeToRest() {
+    for (int seed = 0; seed < 300; seed++) {
+      Random random = new Random(seed);
+      List<Run> runs = new ArrayList<>();
+      for (int day = 0; day < 60; day++) {
+        long bytes = 1 + random.nextInt(random.nextInt(4) == 0 ? 200 : 12);
+        File file = new File("f" + day, bytes, bytes, random.nextInt(3));
+        runs.add(new Run(day, NOW, false, List.of(file)));
+        int merges = 0;
+        for (Optional<Pick> pick = pick(runs); pick.isPresent(); pick = pick(runs)) {
+          merge(runs, pick.get());
+          assertTrue(++merges < 60, "seed " + seed + " never rests");
+        }
+        long small =
+            runs.stream().flatMap(run -> run.files().stream()).filter(f -> f.bytes() < 50).count();
+        assertTrue(small <= SMALL.maxFiles(), "seed " + seed);
+      }
+    }
+  }
+
+  private static Optional<Pick> pick(List<Run> runs) {
+    return CompactionRule.first(BucketLayout.of(runs, NOW), SMALL);
+  }
+
+  /** As a merge would leave it: one run, with one file a section, as large as its largest part. */
+  private static void merge(List<Run> runs, Pick pick) {
+    List<Run> merged = List.copyOf(pick.stretch().runs());
+    List<File> files =
+        IntStream.range(0, 3)
+            .mapToObj(
+                section ->
+                    merged.stream()
+                        .flatMap(run -> run.files().stream())
+                        .filter(file -> file.section() == section)
+                        .mapToLong(File::bytes)
+                        .max()
+                        .orElse(0))
+            .reduce(
+                new ArrayList<File>(),
+                (list, bytes) -> {
+                  if (bytes > 0) {
+                    list.add(new File("m", bytes, bytes, list.size()));
+                  }
+                  return list;
+                },
+                (one, two) -> one);
+    // The sections of what is merged lie side by side in one run; small ones share a file.
+    long all = files.stream().mapToLong(File::bytes).sum();
+    int at = pick.stretch().from();
+    for (int i = pick.stretch().from(); i < pick.stretch().to(); i++) {
+      runs.remove(at);
+    }
+    runs.add(
+        at,
+        new Run(
+            merged.get(merged.size() - 1).age(),
+            NOW,
+            false,
+            all < 100 ? List.of(new File("m", all, all, 0)) : files));
+  }
+}
