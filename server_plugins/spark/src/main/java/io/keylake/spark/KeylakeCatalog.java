@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.procedures.KeylakeProcedures;
+import io.keylake.tables.CompactionPolicy;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.TableDefinition;
@@ -219,6 +220,10 @@ public final class KeylakeCatalog extends SparkCatalog {
           UNSUPPORTED,
           "columns of keyed table %s cannot be added, dropped, renamed or retyped yet; create a new table and copy"
               .formatted(ident));
+    }
+    if (change instanceof TableChange.SetProperty set
+        && set.property().equals(CompactionPolicy.PROPERTY)) {
+      CompactionPolicy.fromJson(set.value());
     }
     boolean isSpec =
         (change instanceof TableChange.SetProperty set && set.property().equals(TableSpec.PROPERTY))

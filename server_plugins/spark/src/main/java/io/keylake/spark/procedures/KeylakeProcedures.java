@@ -1,17 +1,15 @@
 package io.keylake.spark.procedures;
 
-import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.spark.procedures.TableArgument.quoted;
 import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 
 import io.keylake.spark.KeylakeCatalog;
 import io.keylake.spark.KeylakeVersion;
-import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.CommitLog;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.TableDefinition;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -20,8 +18,6 @@ import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
-import org.apache.iceberg.exceptions.NoSuchNamespaceException;
-import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.types.DataTypes;
@@ -49,12 +45,16 @@ public final class KeylakeProcedures {
           .add("files", DataTypes.LongType);
 
   private final KeylakeCatalog catalog;
+  private final TableArgument tables;
   private final Map<String, UnboundProcedure> byName;
 
   public KeylakeProcedures(KeylakeCatalog catalog) {
     this.catalog = catalog;
+    this.tables = new TableArgument(catalog);
     this.byName =
-        Stream.of(version(), createTable(), tables(), describe(), commits())
+        Stream.concat(
+                Stream.of(version(), createTable(), tables(), describe(), commits()),
+                new CompactionProcedures(tables).all().stream())
             .collect(Collectors.toMap(LocalProcedure::name, procedure -> procedure));
   }
 
@@ -79,7 +79,7 @@ public final class KeylakeProcedures {
         List.of(LocalProcedure.required("table"), LocalProcedure.required("spec")),
         result,
         arguments -> {
-          TableIdentifier ident = identifier(arguments);
+          TableIdentifier ident = tables.identifier(arguments);
           TableDefinition definition = TableDefinition.fromJson(arguments.text("spec"));
           try {
             catalog.createNamespaces(ident);
@@ -122,8 +122,9 @@ public final class KeylakeProcedures {
         List.of(LocalProcedure.required("table")),
         result,
         arguments -> {
-          TableIdentifier ident = identifier(arguments);
-          return List.of(LocalProcedure.row(TableDefinition.describe(load(ident), quoted(ident))));
+          String name = quoted(tables.identifier(arguments));
+          return List.of(
+              LocalProcedure.row(TableDefinition.describe(tables.load(arguments), name)));
         });
   }
 
@@ -138,7 +139,7 @@ public final class KeylakeProcedures {
             LocalProcedure.optionalNumber("at_most")),
         COMMIT,
         arguments -> {
-          Table table = load(identifier(arguments));
+          Table table = tables.load(arguments);
           String writeId = arguments.text("write_id");
           String idempotencyKey = arguments.text("idempotency_key");
           Long atMost = arguments.number("at_most");
@@ -170,29 +171,5 @@ public final class KeylakeProcedures {
         entry.writeId(),
         entry.idempotencyKey(),
         entry.files());
-  }
-
-  private Table load(TableIdentifier ident) {
-    try {
-      return catalog.icebergCatalog().loadTable(ident);
-    } catch (NoSuchTableException | NoSuchNamespaceException e) {
-      throw new KeylakeException(
-          NOT_FOUND, "there is no table %s in catalog %s".formatted(quoted(ident), catalog.name()));
-    }
-  }
-
-  private TableIdentifier identifier(Arguments arguments) {
-    List<String> parts = arguments.identifier("table");
-    boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
-    return TableIdentifier.of(
-        parts.subList(hasCatalog ? 1 : 0, parts.size()).toArray(String[]::new));
-  }
-
-  private static String quoted(TableIdentifier ident) {
-    return Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
-        .map(
-            part ->
-                part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : "`" + part.replace("`", "``") + "`")
-        .collect(Collectors.joining("."));
   }
 }

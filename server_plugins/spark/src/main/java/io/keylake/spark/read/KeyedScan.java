@@ -14,7 +14,6 @@ import java.util.OptionalLong;
 import java.util.Set;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.network.util.JavaUtils;
@@ -147,12 +146,7 @@ final class KeyedScan
         output.add(new OutputColumn(OutputColumn.Source.MERGE_INFO, -1, field.dataType(), false));
       } else {
         NestedField stored = schema.table().asStruct().field(field.name());
-        OutputColumn.Source source =
-            schema.spec().key().contains(field.name())
-                ? OutputColumn.Source.KEY
-                : OutputColumn.Source.VALUE;
-        boolean isUuid = stored.type().typeId() == Type.TypeID.UUID;
-        output.add(new OutputColumn(source, stored.fieldId(), field.dataType(), isUuid));
+        output.add(OutputColumn.of(schema, stored, field.dataType()));
       }
     }
     return output;

@@ -1,7 +1,9 @@
 package io.keylake.spark.read;
 
 import io.keylake.merge.Decisions;
+import io.keylake.merge.MergeRules;
 import io.keylake.merge.SortedMerge;
+import io.keylake.merge.Stamps;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.SectionPlan;
 import java.io.IOException;
@@ -22,6 +24,7 @@ final class MergedReader extends SectionReader {
   private final List<ColumnarRunCursor> cursors;
   private final SortedMerge merge;
   private final GatheredVector[] gathered;
+  private final int orderingPosition;
 
   MergedReader(ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles files)
       throws IOException {
@@ -44,6 +47,18 @@ final class MergedReader extends SectionReader {
         task.output().stream()
             .map(column -> GatheredVector.of(column.type(), task.batchRows()))
             .toArray(GatheredVector[]::new);
+    this.orderingPosition = orderingPosition(task);
+  }
+
+  /** Where the ordering column is among the output, or -1. */
+  private static int orderingPosition(ReadTask task) {
+    NestedField ordering = task.schema().ordering();
+    for (int i = 0; ordering != null && i < task.output().size(); i++) {
+      if (task.output().get(i).fieldId() == ordering.fieldId()) {
+        return i;
+      }
+    }
+    return -1;
   }
 
   @Override
@@ -60,9 +75,17 @@ final class MergedReader extends SectionReader {
             case KEY -> picked(i, decisions.keys(), decisions.count());
             case VALUE ->
                 picked(i, decisions.places(section.classOf(column.fieldId())), decisions.count());
-            case MERGE_INFO -> mergeInfo(decisions);
+            case MERGE_INFO, STORED_MERGE_INFO -> null; // it may look at the ordering column
             case BUCKET -> bucketVector(decisions.count());
           };
+    }
+    for (int i = 0; i < vectors.length; i++) {
+      if (task.output().get(i).source() == OutputColumn.Source.MERGE_INFO) {
+        vectors[i] = mergeInfo(decisions, StampVector.absolute(decisions.versions()));
+      } else if (task.output().get(i).source() == OutputColumn.Source.STORED_MERGE_INFO) {
+        ColumnVector ordering = orderingPosition < 0 ? null : vectors[orderingPosition];
+        vectors[i] = mergeInfo(decisions, new StoredVersionVector(decisions.versions(), ordering));
+      }
     }
     return new ColumnarBatch(vectors, decisions.count());
   }
@@ -88,8 +111,7 @@ final class MergedReader extends SectionReader {
     return sources;
   }
 
-  /** Unlike the stored struct, this one always says its version. */
-  private ColumnVector mergeInfo(Decisions decisions) {
+  private ColumnVector mergeInfo(Decisions decisions, ColumnVector versions) {
     KeyedSchema schema = task.schema();
     List<ColumnVector> leaves = new ArrayList<>();
     for (NestedField leaf : schema.leaves().fields()) {
@@ -101,10 +123,20 @@ final class MergedReader extends SectionReader {
     return StampVector.struct(
         type,
         List.of(
-            StampVector.absolute(decisions.versions()),
+            versions,
             StampVector.lag(decisions.written(), decisions.versions()),
-            StampVector.lag(decisions.deleted(), decisions.versions()),
+            deleted(decisions),
             StampVector.struct(columns, leaves)));
+  }
+
+  /** A file to be written keeps tombstones only where the merge keeps their rows. */
+  private ColumnVector deleted(Decisions decisions) {
+    boolean isStored =
+        task.output().stream()
+            .anyMatch(column -> column.source() == OutputColumn.Source.STORED_MERGE_INFO);
+    return isStored && section.rules().wanted() != MergeRules.Wanted.HISTORY
+        ? StampVector.lag(new Stamps(decisions.count()), decisions.versions())
+        : StampVector.lag(decisions.deleted(), decisions.versions());
   }
 
   @Override

@@ -1,6 +1,9 @@
 package io.keylake.spark.read;
 
+import io.keylake.tables.KeyedSchema;
 import java.io.Serializable;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataType;
 
 /**
@@ -16,6 +19,18 @@ record OutputColumn(Source source, int fieldId, DataType type, boolean isUuid)
     KEY,
     VALUE,
     MERGE_INFO,
+    /** The versions as files have them, for a file to be written. */
+    STORED_MERGE_INFO,
     BUCKET
+  }
+
+  /** A key or value column, or the stored bucket. */
+  static OutputColumn of(KeyedSchema schema, NestedField column, DataType type) {
+    if (column.name().equals(KeyedSchema.BUCKET)) {
+      return new OutputColumn(Source.BUCKET, -1, type, false);
+    }
+    boolean isKey = schema.spec().key().contains(column.name());
+    boolean isUuid = column.type().typeId() == Type.TypeID.UUID;
+    return new OutputColumn(isKey ? Source.KEY : Source.VALUE, column.fieldId(), type, isUuid);
   }
 }

@@ -147,7 +147,8 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
               .format(FileFormat.PARQUET)
               .operationId(queryId)
               .build();
-      BucketFiles files = new BucketFiles(own, schema, layout, places, replaces, targetFileSize);
+      SortedFiles sorted = new SortedFiles(own, schema, layout.stored(), places, targetFileSize);
+      BucketFiles files = new BucketFiles(own, layout, sorted, replaces);
       return new KeyedDataWriter(
           schema, layout, verb, new RowVersions(layout, fixedVersion), files);
     }

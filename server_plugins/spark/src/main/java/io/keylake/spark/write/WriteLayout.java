@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.iceberg.Schema;
-import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
@@ -157,10 +156,6 @@ record WriteLayout(
       }
     }
     return new Schema(fields, schema.table().identifierFieldIds());
-  }
-
-  StructType storedAsSpark() {
-    return SparkSchemaUtil.convert(stored);
   }
 
   /**

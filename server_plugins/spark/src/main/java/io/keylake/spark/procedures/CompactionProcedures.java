@@ -1,0 +1,159 @@
+package io.keylake.spark.procedures;
+
+import io.keylake.spark.compaction.CompactionRunner;
+import io.keylake.spark.compaction.CompactionRunner.Outcome;
+import io.keylake.spark.procedures.LocalProcedure.Arguments;
+import io.keylake.tables.BucketLayout;
+import io.keylake.tables.BucketLayout.Run;
+import io.keylake.tables.Compaction;
+import io.keylake.tables.CompactionPlan.Choice;
+import io.keylake.tables.CompactionPolicy;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.apache.iceberg.Table;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** What a compaction would do, and the compaction itself. */
+final class CompactionProcedures {
+  /** The word for the policy that merges whatever is not merged yet. */
+  private static final String FULL = "full";
+
+  private static final StructType CHOICE =
+      new StructType()
+          .add("bucket", DataTypes.StringType)
+          .add("files", DataTypes.LongType)
+          .add("depth", DataTypes.LongType)
+          .add("bytes", DataTypes.LongType)
+          .add("run_ages", DataTypes.createArrayType(DataTypes.LongType))
+          .add("run_bytes", DataTypes.createArrayType(DataTypes.LongType))
+          .add("run_rows", DataTypes.createArrayType(DataTypes.LongType))
+          .add("reason", DataTypes.StringType)
+          .add("because", DataTypes.StringType)
+          .add("merges_files", DataTypes.LongType)
+          .add("merges_bytes", DataTypes.LongType);
+
+  private static final StructType OUTCOME =
+      new StructType()
+          .add("bucket", DataTypes.StringType)
+          .add("state", DataTypes.StringType)
+          .add("reason", DataTypes.StringType)
+          .add("because", DataTypes.StringType)
+          .add("files_merged", DataTypes.LongType)
+          .add("files_written", DataTypes.LongType)
+          .add("rows_merged", DataTypes.LongType)
+          .add("rows_written", DataTypes.LongType)
+          .add("bytes_merged", DataTypes.LongType)
+          .add("bytes_written", DataTypes.LongType)
+          .add("seconds", DataTypes.DoubleType);
+
+  private final TableArgument tables;
+
+  CompactionProcedures(TableArgument tables) {
+    this.tables = tables;
+  }
+
+  List<LocalProcedure> all() {
+    List<ProcedureParameter> in =
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.optional("branch"),
+            LocalProcedure.optional("policy"));
+    return List.of(
+        new LocalProcedure(
+            "compaction_plan",
+            in,
+            CHOICE,
+            arguments ->
+                runner(arguments).plan().buckets().stream()
+                    .map(CompactionProcedures::row)
+                    .toList()),
+        new LocalProcedure(
+            "compact",
+            in,
+            OUTCOME,
+            arguments ->
+                runner(arguments).run(spark().defaultParallelism()).stream()
+                    .map(CompactionProcedures::row)
+                    .toList()),
+        new LocalProcedure(
+            "compaction_policy",
+            List.of(LocalProcedure.required("table"), LocalProcedure.optional("policy")),
+            new StructType().add("policy", DataTypes.StringType),
+            this::policy));
+  }
+
+  /** Sets the policy of the table, if one is given, and says which it is. */
+  private List<InternalRow> policy(Arguments arguments) {
+    Table table = tables.load(arguments);
+    String said = arguments.text("policy");
+    CompactionPolicy policy = policy(said, table);
+    if (said != null) {
+      table.updateProperties().set(CompactionPolicy.PROPERTY, policy.toJson()).commit();
+    }
+    return List.of(LocalProcedure.row(policy.toJson()));
+  }
+
+  private CompactionRunner runner(Arguments arguments) {
+    Table table = tables.load(arguments);
+    return new CompactionRunner(
+        spark(), table, arguments.text("branch"), policy(arguments.text("policy"), table));
+  }
+
+  private static SparkContext spark() {
+    return SparkSession.active().sparkContext();
+  }
+
+  private static CompactionPolicy policy(String said, Table table) {
+    if (said == null) {
+      return CompactionPolicy.of(table);
+    }
+    return said.toLowerCase(Locale.ROOT).equals(FULL)
+        ? CompactionPolicy.FULL
+        : CompactionPolicy.fromJson(said);
+  }
+
+  private static InternalRow row(Choice choice) {
+    BucketLayout layout = choice.layout();
+    Optional<Compaction> compaction = choice.compaction();
+    return LocalProcedure.row(
+        shown(choice.partition()),
+        (long) layout.files(),
+        (long) layout.depth(),
+        layout.bytes(),
+        layout.runs().stream().map(Run::age).toList(),
+        layout.runs().stream().map(Run::bytes).toList(),
+        layout.runs().stream().map(Run::rows).toList(),
+        compaction.map(Compaction::reason).orElse(null),
+        compaction.map(Compaction::because).orElse(null),
+        compaction.map(each -> (long) each.inputs().size()).orElse(0L),
+        compaction.map(Compaction::bytes).orElse(0L));
+  }
+
+  private static InternalRow row(Outcome outcome) {
+    Compaction compaction = outcome.compaction();
+    return LocalProcedure.row(
+        shown(compaction.partition()),
+        outcome.isCommitted() ? "committed" : "lost",
+        compaction.reason(),
+        compaction.because(),
+        (long) compaction.inputs().size(),
+        outcome.isCommitted() ? (long) outcome.files().size() : 0L,
+        compaction.rows(),
+        outcome.rowsWritten(),
+        compaction.bytes(),
+        outcome.bytesWritten(),
+        outcome.seconds());
+  }
+
+  /** Values of the partition, the bucket last. */
+  private static String shown(List<?> partition) {
+    return partition.stream().map(String::valueOf).collect(Collectors.joining("/"));
+  }
+}

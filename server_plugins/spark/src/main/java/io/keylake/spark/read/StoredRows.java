@@ -1,0 +1,81 @@
+package io.keylake.spark.read;
+
+import io.keylake.tables.BucketPlan;
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.SectionPlan;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * Some sections of a bucket merged into rows as the table stores them, versions and tombstones and
+ * all: what compaction writes again.
+ */
+public final class StoredRows implements Closeable {
+  private static final int BATCH_ROWS = 4096;
+
+  private final ReadTask task;
+  private final BucketPlan plan;
+  private final DataFiles files;
+  private final Iterator<SectionPlan> sections;
+  private SectionReader section;
+
+  /**
+   * @param plan planned for history: its merge keeps what later merges need
+   */
+  public StoredRows(FileIO io, KeyedSchema schema, BucketPlan plan) {
+    StructType stored = type(schema);
+    List<OutputColumn> output = new ArrayList<>();
+    for (StructField field : stored.fields()) {
+      NestedField column = schema.table().asStruct().field(field.name());
+      output.add(
+          field.name().equals(KeyedSchema.MERGE_INFO)
+              ? new OutputColumn(OutputColumn.Source.STORED_MERGE_INFO, -1, field.dataType(), false)
+              : OutputColumn.of(schema, column, field.dataType()));
+    }
+    FileFilter none = FileFilter.of(List.of(), List.of());
+    this.task = new ReadTask(schema, output, none, none, Expressions.alwaysTrue(), BATCH_ROWS);
+    this.plan = plan;
+    this.files = new DataFiles(io, new ReadCounters());
+    this.sections = plan.sections().iterator();
+  }
+
+  /** The stored columns as Spark sees them. */
+  public static StructType type(KeyedSchema schema) {
+    return SparkSchemaUtil.convert(schema.table());
+  }
+
+  /** The next rows in key order, valid until the next call; null at the end. */
+  public ColumnarBatch next() throws IOException {
+    while (true) {
+      if (section == null) {
+        if (!sections.hasNext()) {
+          return null;
+        }
+        section = SectionReader.open(task, sections.next(), plan.partition(), files);
+      }
+      ColumnarBatch batch = section.next();
+      if (batch != null) {
+        return batch;
+      }
+      section.close();
+      section = null;
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (section != null) {
+      section.close();
+    }
+  }
+}
