@@ -1,5 +1,6 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
+from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, RunPicture
 from keylake.definition import Column, ColumnGroup, Versions
 from keylake.errors import (
     BadRows,
@@ -68,6 +69,8 @@ __all__ = [
     "ArraySum", "MapMerge", "BitmapOr",
     # what verbs give back
     "Commit", "CommitInfo", "History",
+    # how files are kept few
+    "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NotKeyed", "SnapshotExpired", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",

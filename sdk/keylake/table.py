@@ -12,11 +12,12 @@ import time
 import uuid
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack
 
 import pyarrow as pa
 from typing_extensions import TypedDict, TypeVar
 
+from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch
 from keylake.intention import Intention, Version, write
 from keylake.misfit import shown
@@ -215,6 +216,42 @@ class KeyedTable(Generic[Row]):
         """
         return History(str(self._path), self._commits(at_most=at_most))
 
+    # -------------------------------------------------------------------------------------------------- compaction
+
+    def compaction_plan(self, policy: CompactionPolicy | Literal["full"] | None = None) -> CompactionPlan:
+        """What `compact` would do now, bucket by bucket, with its reasons. Nothing is done.
+
+        print(profiles.compaction_plan())
+        """
+        rows = self._session.call(Call.of("compaction_plan", self._path, policy=_policy_text(policy))).to_pylist()
+        return CompactionPlan(str(self._path), map(BucketPicture.from_row, rows))
+
+    def compact(self, policy: CompactionPolicy | Literal["full"] | None = None) -> CompactionReport:
+        """Merge runs until a policy is content: the table's own unless another is given; "full" merges all there is.
+
+        Readers and writers go on meanwhile, and no answer changes. Each merge is committed by itself, so what is done
+        stays done if the rest is stopped.
+
+            profiles.compact("full")
+        """
+        rows = self._session.call(Call.of("compact", self._path, policy=_policy_text(policy))).to_pylist()
+        return CompactionReport(str(self._path), (Merge(**row) for row in rows))
+
+    def compaction_policy(self) -> CompactionPolicy:
+        """The policy of the table: its own, or the default.
+
+        profiles.compaction_policy().tier_runs
+        """
+        rows = self._session.call(Call.of("compaction_policy", self._path)).to_pylist()
+        return CompactionPolicy.from_json(rows[0]["policy"])
+
+    def set_compaction_policy(self, policy: CompactionPolicy) -> None:
+        """Give the table a policy of its own, for all of its branches.
+
+        profiles.set_compaction_policy(kl.CompactionPolicy(tier_runs=8))
+        """
+        self._session.call(Call.of("compaction_policy", self._path, policy=policy.to_json()))
+
     def _commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
         rows = self._session.call(Call.of("commits", self._path, **which)).to_pylist()
         return tuple(map(CommitInfo.from_row, rows))
@@ -253,6 +290,10 @@ def _helpers(statement: Write) -> dict[str, Helper]:
 
 def _is_moment(moment: object) -> bool:
     return isinstance(moment, int | str | datetime | None) and not isinstance(moment, bool)
+
+
+def _policy_text(policy: CompactionPolicy | Literal["full"] | None) -> str | None:
+    return policy.to_json() if isinstance(policy, CompactionPolicy) else policy
 
 
 def _free_name(name: str, taken: tuple[str, ...]) -> str:
