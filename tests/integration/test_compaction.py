@@ -1,0 +1,215 @@
+"""Compaction never changes an answer: random histories with merges in between, and what compaction says of itself."""
+
+import threading
+from random import Random
+
+import pytest
+
+import keylake as kl
+from integration.histories import Shape, operations, shapes
+from integration.refusals import refused, refused_in_sql
+from integration.twin import Twin, fresh_name
+
+SHAPES = dict(shapes())
+EXPLICIT = Shape("explicit", buckets=2)
+
+# Files of tests have some kilobytes: with these, merges take a part of the runs, and a stretch has several files.
+POLICIES: dict[str, kl.CompactionPolicy | None] = {
+    "full": None,
+    "pairs": kl.CompactionPolicy(tier_runs=2, max_files=2, least_freed_share=0, superseded_share=1),
+    "newest": kl.CompactionPolicy(
+        tier_runs=2, max_files=1000, least_freed_share=0, superseded_share=1, max_bytes=20_000, target_file_bytes=9000
+    ),
+    "superseded": kl.CompactionPolicy(superseded_share=0.2, max_bytes=30_000, target_file_bytes=1000),
+}
+
+
+def compacted(twin: Twin, policy: str) -> kl.CompactionReport:
+    return twin.table.compact(POLICIES[policy] or "full")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_a_history_with_compactions(lake: kl.Lake, shape: Shape, seed: int) -> None:
+    random = Random(seed)
+    twin = shape.create(lake, fresh_name("compaction"))
+    merges = 0
+    for number, operation in enumerate(operations(shape, 100 + seed, count=9, rows=random.choice([4, 40]))):
+        operation.apply(twin)
+        if number % 2:
+            policy = random.choice(list(POLICIES))
+            merges += len(compacted(twin, policy))
+            assert twin.read() == twin.expected(), (number, policy)
+    twin.check_stamps()
+    merges += len(compacted(twin, "full"))
+    assert merges > 0
+    twin.check()
+    twin.check_stamps()
+    twin.check(commits=3)
+    assert all(bucket.depth <= 1 for bucket in twin.table.compaction_plan("full"))
+    for operation in operations(shape, 200 + seed, count=2, rows=20):
+        operation.apply(twin)
+        twin.check()
+
+
+def rows(first: int, after: int, value: int) -> list[dict[str, object]]:
+    return [{"id": key, "a": value, "b": None, "c": 0.5, "d": None, "e": None} for key in range(first, after)]
+
+
+def after_upserts(lake: kl.Lake, count: int) -> Twin:
+    twin = EXPLICIT.create(lake, fresh_name("compaction"))
+    for number in range(count):
+        twin.upsert(rows(0, 500, number), version=number)
+    return twin
+
+
+def test_a_plan_shows_picture_and_reason(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 2)
+    before = twin.table.history()
+    plan = twin.table.compaction_plan()
+    assert len(plan) == 2
+    assert [len(bucket.runs) for bucket in plan] == [2, 2]
+    assert [bucket.depth for bucket in plan] == [2, 2]
+    assert {bucket.reason for bucket in plan.merges} == {"superseded"}
+    assert "about 50% of" in str(plan)
+    assert "2 merges of" in str(plan)
+    assert twin.table.history() == before, "nothing was done"
+
+
+def test_a_report_says_what_was_done(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 5)
+    report = twin.table.compact()
+    assert [(merge.state, merge.files_merged, merge.files_written) for merge in report] == [("committed", 5, 1)] * 2
+    assert sum(merge.rows_merged for merge in report) == 2500
+    assert sum(merge.rows_written for merge in report) == 500
+    assert "2 merges, 10 files became 2" in str(report)
+    assert [commit.verb for commit in twin.table.history()[:2]] == ["compact", "compact"]
+    assert "nothing to merge" in str(twin.table.compact())
+    twin.check()
+
+
+def test_sql_does_the_same(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 5)
+    found = lake.spark.sql(f"CALL {lake.catalog}.system.compact(table => '{twin.table.name}')").collect()
+    assert {row["state"] for row in found} == {"committed"}
+    twin.check()
+
+
+def test_late_data_does_not_bring_a_deleted_row_back(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 2)
+    twin.delete([{"id": key} for key in range(100)], version=50)
+    compacted(twin, "full")
+    twin.upsert(rows(0, 200, 7), version=40)
+    twin.check()
+    assert len(twin.read()) == 400
+    compacted(twin, "full")
+    twin.check()
+
+
+def test_tombstones_go_after_their_time(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 2)
+    twin.delete([{"id": key} for key in range(100)], version=50)
+    name = f"{lake.catalog}.{twin.table.name}"
+    stored = f"SELECT sum(record_count) FROM {name}.files"
+    compacted(twin, "full")
+    twin.upsert(rows(200, 210, 9), version=60)
+    assert lake.spark.sql(stored).collect()[0][0] == 510
+    forgetting = kl.CompactionPolicy(superseded_share=0, least_freed_share=0, tombstone_seconds=0)
+    twin.table.compact(forgetting)
+    assert lake.spark.sql(stored).collect()[0][0] == 400, "rows that are only a tombstone are gone"
+    twin.check()
+    twin.table.upsert(twin.frame(rows(0, 1, 3)), version=1)
+    assert twin.table.get(id=0) is not None, "and hold nothing down any more"
+
+
+def test_a_branch_is_compacted_by_itself(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 5)
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{twin.table.name} CREATE BRANCH side").collect()
+    side = twin.table.branch("side")
+    assert len(side.compact()) == 2
+    assert [bucket.depth for bucket in side.compaction_plan()] == [1, 1]
+    assert [bucket.depth for bucket in twin.table.compaction_plan()] == [5, 5]
+    twin.check()
+
+
+def test_files_that_overlap_nothing_stay(lake: kl.Lake) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("compaction"))
+    for number in range(6):
+        twin.upsert(rows(number * 1000, number * 1000 + 500, number), version=number)
+    assert len(twin.table.compact()) == 0, "a merge would free nothing"
+    few = kl.CompactionPolicy(max_files=4, tier_runs=4)
+    report = twin.table.compact(few)
+    assert {merge.reason for merge in report} == {"file_count"}
+    assert all(bucket.files <= 4 for bucket in twin.table.compaction_plan())
+    twin.check()
+
+
+def test_two_compactions_and_a_writer_at_once(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 6)
+    reports: list[kl.CompactionReport] = []
+    failures: list[BaseException] = []
+
+    def compact() -> None:
+        try:
+            reports.append(compacted(twin, "full"))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=compact) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(4):
+        twin.upsert(rows(100 * number, 100 * number + 50, 70 + number), version=70 + number)
+    for thread in threads:
+        thread.join()
+    assert not failures
+    twin.check()
+    compacted(twin, "full")
+    twin.check()
+    name = f"{lake.catalog}.{twin.table.name}"
+    known = {row[0] for row in lake.spark.sql(f"SELECT file_path FROM {name}.all_files").collect()}
+    states = [merge.state for report in reports for merge in report]
+    assert set(states) <= {"committed", "lost"}
+    location = lake.spark.sql(f"SELECT file_path FROM {name}.files LIMIT 1").collect()[0][0]
+    folder = location.split("/data/")[0] + "/data"
+    listed = lake.spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(folder).select("path")
+    there = {row[0].removeprefix("file:") for row in listed.collect()}
+    assert there == {path.removeprefix("file:") for path in known}, "a lost race leaves no file behind"
+
+
+# ------------------------------------------------------------------------------------------------------------ policies
+
+
+def test_a_table_has_a_policy(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 2)
+    assert twin.table.compaction_policy() == kl.CompactionPolicy()
+    lazy = kl.CompactionPolicy(superseded_share=0.9)
+    twin.table.set_compaction_policy(lazy)
+    assert twin.table.compaction_policy() == lazy
+    assert not twin.table.compaction_plan().merges
+    assert twin.table.compaction_plan("full").merges
+
+
+def test_what_contradicts_itself_is_refused(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 1)
+    name = twin.table.name
+    with refused(lake, name, kl.DefinitionError, "max_files 3", "at least tier_runs, which is 4"):
+        twin.table.set_compaction_policy(kl.CompactionPolicy(max_files=3))
+    with refused(lake, name, kl.DefinitionError, "superseded_share 2"):
+        twin.table.compact(kl.CompactionPolicy(superseded_share=2))
+    with refused_in_sql(lake, name, "DEFINITION", "the compaction policy is not JSON", "all"):
+        lake.spark.sql(f"CALL {lake.catalog}.system.compact(table => '{name}', policy => 'all')").collect()
+    with refused_in_sql(lake, name, "DEFINITION", "has no [tiers]"):
+        setting = """TBLPROPERTIES ('keylake.compaction' = '{"tiers": 3}')"""
+        lake.spark.sql(f"ALTER TABLE {twin.sql_name} SET {setting}").collect()
+    assert twin.table.compaction_policy() == kl.CompactionPolicy()
+
+
+def test_there_must_be_a_table_and_a_branch(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 1)
+    name = twin.table.name
+    with refused_in_sql(lake, name, "NOT_FOUND", "no branch 'gone'"):
+        lake.spark.sql(f"CALL {lake.catalog}.system.compact(table => '{name}', branch => 'gone')").collect()
+    lake.drop(name)
+    with pytest.raises(kl.TableNotFound, match=name):
+        twin.table.compact()
