@@ -1,6 +1,6 @@
 """Compaction never changes an answer: random histories with merges in between, and what compaction says of itself."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
@@ -146,23 +146,11 @@ def test_files_that_overlap_nothing_stay(lake: kl.Lake) -> None:
 
 def test_two_compactions_and_a_writer_at_once(lake: kl.Lake) -> None:
     twin = after_upserts(lake, 6)
-    reports: list[kl.CompactionReport] = []
-    failures: list[BaseException] = []
-
-    def compact() -> None:
-        try:
-            reports.append(compacted(twin, "full"))
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=compact) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for number in range(4):
-        twin.upsert(rows(100 * number, 100 * number + 50, 70 + number), version=70 + number)
-    for thread in threads:
-        thread.join()
-    assert not failures
+    with ThreadPoolExecutor() as threads:
+        running = [threads.submit(compacted, twin, "full") for _ in range(2)]
+        for number in range(4):
+            twin.upsert(rows(100 * number, 100 * number + 50, 70 + number), version=70 + number)
+        reports = [each.result() for each in running]
     twin.check()
     compacted(twin, "full")
     twin.check()
