@@ -3,6 +3,7 @@ package io.keylake.spark;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.compaction.Maintenance;
 import io.keylake.spark.procedures.KeylakeProcedures;
 import io.keylake.tables.CompactionPolicy;
 import io.keylake.tables.KeyedSchema;
@@ -23,6 +24,7 @@ import org.apache.iceberg.spark.Spark3Util;
 import org.apache.iceberg.spark.SparkCatalog;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -44,9 +46,24 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
     "deprecation") // Iceberg's catalog implements the methods that Spark's newer ones come down to
 public final class KeylakeCatalog extends SparkCatalog {
   private KeylakeProcedures procedures;
+  private boolean isLookedAt;
+
+  /** What a catalog's tables need is looked at when it is first used, as after a restart. */
+  private void lookOnce() {
+    if (!isLookedAt) {
+      isLookedAt = true;
+      Maintenance maintenance = Maintenance.of(SparkSession.active().sparkContext());
+      if (maintenance != null && maintenance.isNew(name())) {
+        for (TableIdentifier ident : tablesBelow()) {
+          maintenance.look(name() + "." + ident, null, () -> icebergCatalog().loadTable(ident));
+        }
+      }
+    }
+  }
 
   @Override
   public Table loadTable(Identifier ident) throws NoSuchTableException {
+    lookOnce();
     return keyedIfSo(super.loadTable(ident));
   }
 
@@ -239,6 +256,7 @@ public final class KeylakeCatalog extends SparkCatalog {
 
   @Override
   public UnboundProcedure loadProcedure(Identifier ident) {
+    lookOnce();
     if (procedures == null) {
       procedures = new KeylakeProcedures(this);
     }

@@ -52,9 +52,11 @@ public final class KeylakeProcedures {
     this.catalog = catalog;
     this.tables = new TableArgument(catalog);
     this.byName =
-        Stream.concat(
-                Stream.of(version(), createTable(), tables(), describe(), commits()),
-                new CompactionProcedures(tables).all().stream())
+        Stream.of(
+                List.of(version(), createTable(), tables(), describe(), commits()),
+                new CompactionProcedures(tables).all(),
+                MaintenanceProcedures.all())
+            .flatMap(List::stream)
             .collect(Collectors.toMap(LocalProcedure::name, procedure -> procedure));
   }
 

@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.compaction.Maintenance;
 import io.keylake.spark.write.KeyedDataWriter.Written;
 import io.keylake.tables.CommitLog;
 import io.keylake.tables.KeyedSchema;
@@ -49,6 +50,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private final WriteOptions options;
   private final Expression replaces;
   private final WriteLayout layout;
+  private final String branch;
   private final CommitLog log;
   private boolean stateUnknown;
 
@@ -70,6 +72,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     this.options = options;
     this.replaces = replaces;
     this.layout = WriteLayout.of(info.schema(), schema, options);
+    this.branch = branch;
     this.log = new CommitLog(table, branch);
   }
 
@@ -189,6 +192,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
           replaces == null ? log.append(files, summary) : log.overwrite(replaces, files, summary);
       if (!isNew) {
         delete(files);
+      }
+      Maintenance maintenance = Maintenance.of(spark.sparkContext());
+      if (isNew && maintenance != null) {
+        maintenance.look(table.name(), branch, () -> table);
       }
     } catch (CommitStateUnknownException e) {
       stateUnknown = true; // the files may be part of the table

@@ -1,0 +1,222 @@
+package io.keylake.spark.compaction;
+
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+
+import io.keylake.spark.compaction.CompactionRunner.Outcome;
+import io.keylake.tables.CompactionPolicy;
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.KeylakeException;
+import java.time.Instant;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.apache.iceberg.Table;
+import org.apache.spark.SparkContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Compacts tables in the background, where a server is told to ({@value #ENABLED}).
+ *
+ * <ol>
+ *   <li>A commit to a table makes it due, a moment later, so that a burst of commits is looked at
+ *       once. When a server first uses a catalog, all tables of it are due: nothing has to be
+ *       remembered across restarts.
+ *   <li>One thread takes the tables that are due, one after the other, and lets the table's policy
+ *       decide. Merges keep at most a share of the cores busy ({@value #SHARE}), and at least one.
+ *   <li>What was done, or went wrong, is kept in a log that holds the latest entries.
+ * </ol>
+ */
+public final class Maintenance {
+  public static final String ENABLED = "spark.keylake.maintenance.enabled";
+  static final String SHARE = "spark.keylake.maintenance.share-of-cores";
+
+  private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
+  private static final double DEFAULT_SHARE = 0.5;
+  private static final long BURST_MILLIS = 500;
+  private static final int KEPT_ENTRIES = 1000;
+
+  private static Maintenance running;
+
+  private final SparkContext spark;
+  private final int atOnce;
+  private final Map<Target, Supplier<Table>> due = new LinkedHashMap<>();
+  private final Set<String> catalogs = new HashSet<>();
+  private final Deque<Entry> log = new ArrayDeque<>();
+  private final ScheduledExecutorService worker =
+      Executors.newSingleThreadScheduledExecutor(
+          task -> {
+            Thread thread = new Thread(task, "keylake-maintenance");
+            thread.setDaemon(true);
+            return thread;
+          });
+  private boolean isPaused;
+  private boolean isWorking;
+
+  /** A branch of a table; null for main. */
+  private record Target(String table, String branch) {}
+
+  /**
+   * What became of one look at a table that found something to do.
+   *
+   * @param state merged, lost or failed
+   * @param because the reasons of the merges, or what went wrong
+   */
+  public record Entry(
+      Instant at,
+      String table,
+      String branch,
+      String state,
+      int merges,
+      long filesMerged,
+      long filesWritten,
+      long bytesMerged,
+      long bytesWritten,
+      double seconds,
+      String because) {}
+
+  private Maintenance(SparkContext spark) {
+    this.spark = spark;
+    double share = Double.parseDouble(spark.conf().get(SHARE, String.valueOf(DEFAULT_SHARE)));
+    this.atOnce = Math.max((int) (share * spark.defaultParallelism()), 1);
+  }
+
+  /** The maintenance of a server, or null where it is off. */
+  public static synchronized Maintenance of(SparkContext spark) {
+    if (!spark.conf().getBoolean(ENABLED, false)) {
+      return null;
+    }
+    if (running == null || running.spark != spark) {
+      running = new Maintenance(spark);
+    }
+    return running;
+  }
+
+  /** Whether a catalog has not been seen before by this server: each session has one of its own. */
+  public synchronized boolean isNew(String catalog) {
+    return catalogs.add(catalog);
+  }
+
+  /** Makes a table due. */
+  public synchronized void look(String table, String branch, Supplier<Table> loading) {
+    Target target = new Target(table, branch);
+    if (due.put(target, loading) == null) {
+      worker.schedule(this::work, BURST_MILLIS, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  /** Ends what is due, unless it is paused, and begins nothing before {@link #resume}. */
+  public synchronized void pause() {
+    isPaused = true;
+  }
+
+  public synchronized void resume() {
+    isPaused = false;
+    worker.execute(this::work);
+  }
+
+  public synchronized boolean isPaused() {
+    return isPaused;
+  }
+
+  /** Whether nothing is due and nothing is running. */
+  public synchronized boolean isIdle() {
+    return !isWorking && (due.isEmpty() || isPaused);
+  }
+
+  /** The latest entries, newest first. */
+  public synchronized List<Entry> log() {
+    return List.copyOf(log);
+  }
+
+  private void work() {
+    for (Map.Entry<Target, Supplier<Table>> next = take(); next != null; next = take()) {
+      try {
+        compact(next.getKey(), next.getValue());
+      } finally {
+        done();
+      }
+    }
+  }
+
+  private synchronized Map.Entry<Target, Supplier<Table>> take() {
+    if (isPaused || due.isEmpty() || spark.isStopped()) {
+      return null;
+    }
+    Target first = due.keySet().iterator().next();
+    isWorking = true;
+    return Map.entry(first, due.remove(first));
+  }
+
+  private synchronized void done() {
+    isWorking = false;
+  }
+
+  private void compact(Target target, Supplier<Table> loading) {
+    long start = System.nanoTime();
+    try {
+      Table table = loading.get();
+      if (!KeyedSchema.isKeyed(table)) {
+        return;
+      }
+      spark.setJobDescription("keylake: compaction of " + target.table());
+      List<Outcome> outcomes =
+          new CompactionRunner(spark, table, target.branch(), CompactionPolicy.of(table))
+              .run(atOnce);
+      if (!outcomes.isEmpty()) {
+        add(entry(target, outcomes, (System.nanoTime() - start) / 1e9));
+      }
+    } catch (KeylakeException e) {
+      if (e.kind() != NOT_FOUND) { // a table that was dropped needs nobody to look after it
+        failed(target, start, e);
+      }
+    } catch (RuntimeException e) {
+      failed(target, start, e);
+    }
+  }
+
+  private void failed(Target target, long start, RuntimeException e) {
+    if (spark.isStopped()) {
+      return;
+    }
+    LOG.warn("the compaction of {} failed; the next commit to it tries again", target, e);
+    double seconds = (System.nanoTime() - start) / 1e9;
+    String why = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+    add(
+        new Entry(
+            Instant.now(), target.table(), target.branch(), "failed", 0, 0, 0, 0, 0, seconds, why));
+  }
+
+  private static Entry entry(Target target, List<Outcome> outcomes, double seconds) {
+    Stream<Outcome> committed = outcomes.stream().filter(Outcome::isCommitted);
+    List<Outcome> done = committed.toList();
+    return new Entry(
+        Instant.now(),
+        target.table(),
+        target.branch(),
+        done.isEmpty() ? "lost" : "merged",
+        done.size(),
+        done.stream().mapToLong(outcome -> outcome.compaction().inputs().size()).sum(),
+        done.stream().mapToLong(outcome -> outcome.files().size()).sum(),
+        done.stream().mapToLong(outcome -> outcome.compaction().bytes()).sum(),
+        done.stream().mapToLong(Outcome::bytesWritten).sum(),
+        seconds,
+        outcomes.get(0).compaction().because());
+  }
+
+  private synchronized void add(Entry entry) {
+    log.addFirst(entry);
+    if (log.size() > KEPT_ENTRIES) {
+      log.removeLast();
+    }
+  }
+}
