@@ -19,6 +19,7 @@ from keylake.errors import (
     VersionMissing,
 )
 from keylake.lake import Lake, ListedTable, connect
+from keylake.maintenance import Maintenance, MaintenanceEntry
 from keylake.reducers import (
     ArraySum,
     BitmapOr,
@@ -71,6 +72,7 @@ __all__ = [
     "Commit", "CommitInfo", "History",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
+    "Maintenance", "MaintenanceEntry",
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NotKeyed", "SnapshotExpired", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from keylake.embedded import EmbeddedServer, checked_warehouse
 from keylake.errors import DefinitionError, SchemaMismatch, TableExists
 from keylake.html_table import html_table
+from keylake.maintenance import Maintenance
 from keylake.schema import Table, model_of
 from keylake.server import Setup, check_catalog_name
 from keylake.session import Session
@@ -106,6 +107,11 @@ class Lake:
     def catalog(self) -> str:
         """The catalog in which the tables are, as SQL has it in front of their names."""
         return self._session.catalog
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What the server does for its tables by itself: what it did and why, pause and resume."""
+        return Maintenance(self._session)
 
     # ------------------------------------------------------------------------------------------------------- tables
 

@@ -89,6 +89,7 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: 
         "spark.jars": ",".join(map(str, jars)),
         "spark.plugins": PLUGIN_CLASS,
         "spark.keylake.owner.pid": str(os.getpid()),
+        "spark.keylake.maintenance.enabled": "true",
         "spark.sql.extensions": EXTENSIONS,
         **catalog_settings(setup.catalog, CATALOG_CLASS, setup.warehouse),
         # A table created without a catalog name would otherwise live in memory only, and vanish with the server.
