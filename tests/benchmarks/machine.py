@@ -29,6 +29,7 @@ class Machine:
         plain = self.folder / PLAIN
         server = {
             "spark.master": f"local[{CORES}]",
+            "spark.keylake.maintenance.enabled": "false",  # what is measured must stay as it was written
             "spark.driver.extraJavaOptions": f"-Xms{HEAP}",
             **catalog_settings(PLAIN, "org.apache.iceberg.spark.SparkCatalog", plain),
         }

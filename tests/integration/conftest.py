@@ -25,6 +25,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def lake(warehouse: Path) -> Iterator[kl.Lake]:
     """The lake that tests share; each makes tables of its own."""
-    settings = {"spark.sql.session.timeZone": TIME_ZONE}
+    # Tests look at the files that they have written, so nobody may merge them meanwhile.
+    settings = {"spark.sql.session.timeZone": TIME_ZONE, "spark.keylake.maintenance.enabled": "false"}
     with kl.connect(warehouse=warehouse, memory="2g", settings=settings) as lake:
         yield lake

@@ -18,7 +18,7 @@ class Documents(kl.Table, name="memory.documents", buckets=1):
 
 def test_two_hundred_overlapping_files_fit_a_small_heap(tmp_path: Path) -> None:
     body = f"array_join(transform(sequence(1, {HASHES}), n -> sha2(concat_ws('-', id, at, n), 256)), '')"
-    settings = {"spark.sql.shuffle.partitions": "1"}
+    settings = {"spark.sql.shuffle.partitions": "1", "spark.keylake.maintenance.enabled": "false"}
     with kl.connect(warehouse=tmp_path, memory="512m", settings=settings) as lake:
         documents = lake.create(Documents)
         for number in range(FILES):

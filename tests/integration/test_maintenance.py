@@ -1,0 +1,74 @@
+"""Tables look after themselves: a server of its own, with what users get, and commits that follow each other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import keylake as kl
+from integration.histories import Shape, operations
+from integration.twin import Twin, fresh_name
+
+SHAPE = Shape("explicit", buckets=2)
+MOST_FILES = 6
+POLICY = kl.CompactionPolicy(max_files=MOST_FILES, tier_runs=4, superseded_share=0.9)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("looked_after")
+
+
+@pytest.fixture(scope="module")
+def lake(folder: Path) -> Iterator[kl.Lake]:
+    with kl.connect(warehouse=folder, memory="1g") as lake:
+        yield lake
+
+
+def files_of_largest_bucket(twin: Twin) -> int:
+    return max(bucket.files for bucket in twin.table.compaction_plan())
+
+
+def test_files_stay_few_while_a_stream_writes(lake: kl.Lake) -> None:
+    twin = SHAPE.create(lake, fresh_name("maintained"))
+    twin.table.set_compaction_policy(POLICY)
+    history = operations(SHAPE, seed=300, count=25, rows=30)
+    for number, operation in enumerate(history):
+        operation.apply(twin)
+        if number % 8 == 7:
+            twin.check()
+    lake.maintenance.wait(seconds=120)
+    twin.check()
+    twin.check_stamps()
+    twin.check(commits=5)
+    assert files_of_largest_bucket(twin) <= MOST_FILES
+    entries = [entry for entry in lake.maintenance.log() if entry.table.endswith(twin.table.name)]
+    assert {entry.state for entry in entries} == {"merged"}
+    assert sum(entry.files_written for entry in entries) < sum(entry.files_merged for entry in entries)
+    assert "merge" in lake.maintenance._repr_html_()
+    assert repr(lake.maintenance) == "maintenance is on"
+
+
+def test_it_waits_while_it_is_paused_and_survives_a_restart(lake: kl.Lake, folder: Path) -> None:
+    twin = SHAPE.create(lake, fresh_name("maintained"))
+    twin.table.set_compaction_policy(POLICY)
+    random = Random(5)
+    with lake.maintenance.paused():
+        assert lake.maintenance.is_paused
+        for version in range(MOST_FILES + 2):
+            twin.update([{"id": random.randint(0, 500), "a": version} for _ in range(40)], version=version)
+        lake.maintenance.wait(seconds=60)
+        assert files_of_largest_bucket(twin) == MOST_FILES + 2
+    lake.maintenance.wait(seconds=120)
+    assert files_of_largest_bucket(twin) <= MOST_FILES
+    twin.check()
+    lake.maintenance.pause()
+    for version in range(10, 10 + MOST_FILES + 2):
+        twin.update([{"id": random.randint(0, 500), "b": f"{version}"} for _ in range(40)], version=version)
+    lake.close()
+    with kl.connect(warehouse=folder, memory="1g") as again:
+        table = again.table(twin.table.name)
+        again.maintenance.wait(seconds=120)
+        assert max(bucket.files for bucket in table.compaction_plan()) <= MOST_FILES
+        Twin(again, table, twin.model, twin.schema, twin.commits).check()
