@@ -37,6 +37,7 @@ from keylake.reducers import (
     Sum,
 )
 from keylake.results import Commit, CommitInfo, History
+from keylake.retention import Cleaned, RetentionPolicy
 from keylake.schema import Table, column, group, key, ordering
 from keylake.spec import TableSpec
 from keylake.table import KeyedTable
@@ -72,7 +73,7 @@ __all__ = [
     "Commit", "CommitInfo", "History",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
-    "Maintenance", "MaintenanceEntry",
+    "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned",
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NotKeyed", "SnapshotExpired", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",

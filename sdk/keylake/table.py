@@ -22,6 +22,7 @@ from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatc
 from keylake.intention import Intention, Version, write
 from keylake.misfit import shown
 from keylake.results import Commit, CommitInfo, History
+from keylake.retention import Cleaned, RetentionPolicy
 from keylake.rows import Helper, LocalRows
 from keylake.schema import Table
 from keylake.session import Session
@@ -251,6 +252,29 @@ class KeyedTable(Generic[Row]):
         profiles.set_compaction_policy(kl.CompactionPolicy(tier_runs=8))
         """
         self._session.call(Call.of("compaction_policy", self._path, policy=policy.to_json()))
+
+    def retention_policy(self) -> RetentionPolicy:
+        """What of the table's past is kept: its own policy, or the default, which keeps every snapshot.
+
+        profiles.retention_policy().days
+        """
+        rows = self._session.call(Call.of("retention_policy", self._path)).to_pylist()
+        return RetentionPolicy.from_json(rows[0]["policy"])
+
+    def set_retention_policy(self, policy: RetentionPolicy) -> None:
+        """Say what of the table's past is kept; maintenance cleans up by it, and so does `clean`.
+
+        profiles.set_retention_policy(kl.RetentionPolicy(days=7, snapshots=100))
+        """
+        self._session.call(Call.of("retention_policy", self._path, policy=policy.to_json()))
+
+    def clean(self, policy: RetentionPolicy | None = None) -> Cleaned:
+        """Expire snapshots and delete files that nobody needs, by a policy: the table's own unless another is given.
+
+        profiles.clean(kl.RetentionPolicy(days=7))
+        """
+        text = None if policy is None else policy.to_json()
+        return Cleaned(**self._session.call(Call.of("clean", self._path, policy=text)).to_pylist()[0])
 
     def _commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
         rows = self._session.call(Call.of("commits", self._path, **which)).to_pylist()

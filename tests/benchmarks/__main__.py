@@ -1,7 +1,9 @@
 """Figures of the machine at hand: `python tests/benchmarks [NAME] [--scale=0.1] [--markdown]`.
 
-    first    a keyed table beside plain Iceberg: writing, reading, and the weight of versions
-    reads    merged reads beside other systems and two limits; --workload, --question and --system choose a part
+    first       a keyed table beside plain Iceberg: writing, reading, and the weight of versions
+    reads       merged reads beside other systems and two limits; --workload, --question and --system choose a part
+    compaction  what compaction keeps, writes and costs, day by day; leaves a picture, too
+    soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--markdown` runs nothing: it prints
 what the last run left, as a fragment for a page. No figure is ever asserted here; only wrong answers end a run.
@@ -10,16 +12,18 @@ what the last run left, as a fragment for a page. No figure is ever asserted her
 import argparse
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are imported by their names, as pytest does it
 
-from benchmarks import figures, first, reads  # noqa: E402
+from benchmarks import compaction, figures, first, reads, soak  # noqa: E402
 from benchmarks.arena import Choice  # noqa: E402
 
-BENCHES = ("first", "reads")
+BENCHES = ("first", "reads", "compaction", "soak")
 
 
 def main() -> None:
@@ -51,7 +55,13 @@ def main() -> None:
         if asked.markdown:
             print(figures.markdown(figures.read(name)))
         else:
-            found = first.run(asked.scale, console) if name == "first" else reads.run(asked.scale, console, choice)
+            runs: dict[str, Callable[[float, Console], figures.Findings]] = {
+                "first": first.run,
+                "reads": partial(reads.run, choice=choice),
+                "compaction": compaction.run,
+                "soak": soak.run,
+            }
+            found = runs[name](asked.scale, console)
             figures.show(found, console)
             console.print(f"[dim]{figures.write(name, found)}[/]", highlight=False)
 

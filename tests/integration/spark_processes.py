@@ -19,9 +19,10 @@ SPARK_HOME = Path(pyspark.__file__).parent
 
 @contextmanager
 def connect_server(warehouse: Path, settings: Mapping[str, str] | None = None) -> Iterator[EmbeddedServer]:
-    """A Connect server on a warehouse, in a process of its own."""
+    """A Connect server on a warehouse, in a process of its own; it merges nothing unless it is asked."""
     warehouse.mkdir(parents=True, exist_ok=True)
-    server = EmbeddedServer(Setup(warehouse, memory="1g", settings=tuple((settings or {}).items())))
+    own = {"spark.keylake.maintenance.enabled": "false"} | dict(settings or {})
+    server = EmbeddedServer(Setup(warehouse, memory="1g", settings=tuple(own.items())))
     try:
         yield server
     finally:

@@ -201,3 +201,37 @@ def test_there_must_be_a_table_and_a_branch(lake: kl.Lake) -> None:
     lake.drop(name)
     with pytest.raises(kl.TableNotFound, match=name):
         twin.table.compact()
+
+
+# ----------------------------------------------------------------------------------------------------------- cleaning
+
+
+def test_a_cleaning_keeps_what_is_asked_for(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 5)
+    lake.spark.sql(
+        f"ALTER TABLE {twin.sql_name} CREATE TAG second AS OF VERSION {twin.commits[1].snapshot_id}"
+    ).collect()
+    compacted(twin, "full")
+    assert twin.table.clean().snapshots_expired == 0, "all of the past is kept unless said"
+    twin.table.set_retention_policy(kl.RetentionPolicy(days=0, snapshots=2))
+    assert twin.table.retention_policy().snapshots == 2
+    cleaned = twin.table.clean()
+    assert cleaned.snapshots_expired == 4, "of seven, two are the newest and one has a tag"
+    assert cleaned.files_deleted > 0
+    twin.check()
+    at = twin.table.read(at="second").toArrow()
+    assert set(at.column("a").to_pylist()) == {1}
+    with refused(lake, twin.table.name, kl.DefinitionError, "snapshots 0", "at least 1"):
+        twin.table.clean(kl.RetentionPolicy(snapshots=0))
+
+
+def test_a_reader_of_an_old_snapshot_goes_on_until_it_expires(lake: kl.Lake) -> None:
+    twin = after_upserts(lake, 4)
+    before = twin.table.read(at=twin.commits[2])
+    compacted(twin, "full")
+    assert set(before.toArrow().column("a").to_pylist()) == {2}
+    twin.check(commits=3)
+    twin.table.clean(kl.RetentionPolicy(days=0))
+    with pytest.raises(kl.KeylakeError):
+        twin.read(commits=3)
+    twin.check()

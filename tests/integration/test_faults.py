@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,49 @@ def test_no_server_there() -> None:
     with pytest.raises(kl.ServerUnreachable, match="localhost:1"):
         kl.connect("sc://localhost:1")
     assert time.monotonic() - began < 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["writing", "committing"])
+def test_a_server_killed_in_a_compaction(tmp_path: Path, stage: str) -> None:
+    """The table reads the same before and after, the next compaction ends the work, and no file is left over."""
+    with connect_server(tmp_path, {"spark.master": "local[1]"}) as first:
+        twin = written(kl.connect(first.url))
+        many = twin.lake.spark.range(0, 600_000, 1, 4).selectExpr("id", "id AS a", "uuid() AS b")
+        for version in (10**6, 10**6 + 1):
+            twin.table.update(many, version=version)
+        rows = checksum(twin.table)
+        snapshots_before = len(twin.table.history())
+        with ThreadPoolExecutor(1) as threads:
+            compaction = threads.submit(twin.table.compact, "full")
+            wait_for(lambda: any(tmp_path.rglob("*compact-*.parquet")))
+            if stage == "committing":
+                with kl.connect(first.url) as other:
+                    table = other.table(twin.table.name)
+                    wait_for(lambda: len(table.history()) > snapshots_before)
+            kill(first)
+            assert type(compaction.exception(60)) is kl.ServerUnreachable
+
+    with connect_server(tmp_path) as second, kl.connect(second.url) as lake:
+        table = lake.table(twin.table.name)
+        assert checksum(table) == rows
+        assert len(table.history()) >= snapshots_before + (stage == "committing")
+        table.compact("full")
+        assert checksum(table) == rows
+        assert all(bucket.depth == 1 for bucket in table.compaction_plan())
+        cleaned = table.clean(kl.RetentionPolicy(orphan_days=0))
+        assert stage == "committing" or cleaned.orphans_deleted > 0
+        known = lake.spark.sql(f"SELECT DISTINCT file_path FROM {lake.catalog}.{table.name}.all_files").collect()
+        assert {Path(row[0].removeprefix("file:")) for row in known} == set(tmp_path.rglob("*.parquet"))
+        assert checksum(table) == rows
+
+
+def checksum(table: kl.KeyedTable) -> tuple[object, ...]:
+    return tuple(table.read().selectExpr("count(*)", "sum(crc32(concat_ws('/', id, a, b)))").collect()[0])
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)

@@ -8,6 +8,7 @@ import io.keylake.spark.procedures.KeylakeProcedures;
 import io.keylake.tables.CompactionPolicy;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.RetentionPolicy;
 import io.keylake.tables.TableDefinition;
 import io.keylake.tables.TableSpec;
 import java.util.ArrayList;
@@ -241,6 +242,10 @@ public final class KeylakeCatalog extends SparkCatalog {
     if (change instanceof TableChange.SetProperty set
         && set.property().equals(CompactionPolicy.PROPERTY)) {
       CompactionPolicy.fromJson(set.value());
+    }
+    if (change instanceof TableChange.SetProperty set
+        && set.property().equals(RetentionPolicy.PROPERTY)) {
+      RetentionPolicy.fromJson(set.value());
     }
     boolean isSpec =
         (change instanceof TableChange.SetProperty set && set.property().equals(TableSpec.PROPERTY))

@@ -110,10 +110,16 @@ public final class CommitLog {
   public long nextVersion() {
     Instant now = Instant.now();
     long micros = ChronoUnit.MICROS.between(Instant.EPOCH, now);
+    return highestVersion().map(highest -> Math.max(highest, micros)).orElse(micros);
+  }
+
+  /**
+   * Of the newest commit that says one; where versions are commit times, none before it is higher.
+   */
+  private Optional<Long> highestVersion() {
     return entries(entry -> entry.maxVersion() != null, 1).stream()
-        .map(last -> Math.max(last.maxVersion(), micros))
-        .findFirst()
-        .orElse(micros);
+        .map(Entry::maxVersion)
+        .findFirst();
   }
 
   /**
@@ -157,7 +163,7 @@ public final class CommitLog {
     compaction.inputs().forEach(rewrite::deleteFile);
     files.forEach(rewrite::addFile);
     long rows = files.stream().mapToLong(DataFile::recordCount).sum();
-    WriteSummary.compaction(compaction, rows).forEach(rewrite::set);
+    WriteSummary.compaction(compaction, rows, highestVersion().orElse(null)).forEach(rewrite::set);
     rewrite.toBranch(branch);
     try {
       rewrite.commit();

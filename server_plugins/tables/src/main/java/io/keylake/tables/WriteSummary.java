@@ -63,13 +63,18 @@ public record WriteSummary(
     return properties;
   }
 
-  /** What a compaction says of itself. It writes no version and no column of its own. */
-  static Map<String, String> compaction(Compaction compaction, long rows) {
+  /**
+   * What a compaction says of itself. It writes no version and no column of its own.
+   *
+   * @param highestVersion of the commits before it, which may expire; null where there is none
+   */
+  static Map<String, String> compaction(Compaction compaction, long rows, Long highestVersion) {
     Map<String, String> properties = new LinkedHashMap<>();
     properties.put(VERB, COMPACT);
     properties.put(ROWS, String.valueOf(rows));
     properties.put(ROWS_MERGED, String.valueOf(compaction.rows()));
     properties.put(REASON, compaction.reason());
+    put(properties, MAX_VERSION, highestVersion);
     properties.put(PLAIN_READS, "unmerged");
     return properties;
   }

@@ -6,9 +6,12 @@ import io.keylake.spark.compaction.CompactionRunner.Outcome;
 import io.keylake.tables.CompactionPolicy;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.RetentionPolicy;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -33,6 +36,7 @@ import org.slf4j.LoggerFactory;
  *       remembered across restarts.
  *   <li>One thread takes the tables that are due, one after the other, and lets the table's policy
  *       decide. Merges keep at most a share of the cores busy ({@value #SHARE}), and at least one.
+ *   <li>Once an hour a table that was looked at is cleaned, as its retention policy says.
  *   <li>What was done, or went wrong, is kept in a log that holds the latest entries.
  * </ol>
  */
@@ -43,6 +47,7 @@ public final class Maintenance {
   private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
   private static final double DEFAULT_SHARE = 0.5;
   private static final long BURST_MILLIS = 500;
+  private static final Duration BETWEEN_CLEANINGS = Duration.ofHours(1);
   private static final int KEPT_ENTRIES = 1000;
 
   private static Maintenance running;
@@ -52,6 +57,7 @@ public final class Maintenance {
   private final Map<Target, Supplier<Table>> due = new LinkedHashMap<>();
   private final Set<String> catalogs = new HashSet<>();
   private final Deque<Entry> log = new ArrayDeque<>();
+  private final Map<String, Instant> cleanedAt = new HashMap<>();
   private final ScheduledExecutorService worker =
       Executors.newSingleThreadScheduledExecutor(
           task -> {
@@ -175,12 +181,25 @@ public final class Maintenance {
       if (!outcomes.isEmpty()) {
         add(entry(target, outcomes, (System.nanoTime() - start) / 1e9));
       }
+      clean(target, table);
     } catch (KeylakeException e) {
       if (e.kind() != NOT_FOUND) { // a table that was dropped needs nobody to look after it
         failed(target, start, e);
       }
     } catch (RuntimeException e) {
       failed(target, start, e);
+    }
+  }
+
+  /** Once in a while: the past is not in the way of anybody. */
+  private void clean(Target target, Table table) {
+    Instant now = Instant.now();
+    Instant last = cleanedAt.get(target.table());
+    if (last == null) {
+      cleanedAt.put(target.table(), now);
+    } else if (last.plus(BETWEEN_CLEANINGS).isBefore(now)) {
+      cleanedAt.put(target.table(), now);
+      Housekeeping.run(table, RetentionPolicy.of(table), now);
     }
   }
 

@@ -55,6 +55,7 @@ public final class KeylakeProcedures {
         Stream.of(
                 List.of(version(), createTable(), tables(), describe(), commits()),
                 new CompactionProcedures(tables).all(),
+                new HousekeepingProcedures(tables).all(),
                 MaintenanceProcedures.all())
             .flatMap(List::stream)
             .collect(Collectors.toMap(LocalProcedure::name, procedure -> procedure));

@@ -169,7 +169,7 @@ final class KeyedScan
             output(),
             FileFilter.of(filters.keyFilters(), schema.key()),
             FileFilter.of(filters.filters(), schema.visible().columns()),
-            filters.onValues(),
+            filters.rowTests(),
             BATCH_ROWS);
     return new BucketReaderFactory(task, context.broadcast(SerializableTable.copyOf(table)));
   }

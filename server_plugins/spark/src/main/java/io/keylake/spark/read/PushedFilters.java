@@ -130,6 +130,11 @@ record PushedFilters(
     return joined(keyFilters, valueFilters);
   }
 
+  /** What merged rows can be asked: key and values, or at least the values. */
+  List<Expression> rowTests() {
+    return List.of(Expressions.and(onKey, onValues), onValues);
+  }
+
   boolean isNone() {
     return used.isEmpty();
   }

@@ -18,7 +18,8 @@ import org.apache.spark.sql.types.DataType;
  * @param keyFilter for files whose rows compete: every version of a row has the same key, so it
  *     drops all of them or none
  * @param rowFilter on keys and values, for files whose rows are the answer as they stand
- * @param valueFilter what merged rows must satisfy; Spark tests them again
+ * @param rowTests what merged rows must satisfy, the strictest test first: one is enough, since
+ *     Spark tests them again
  * @param batchRows rows in a batch read from a file, and at most in a batch handed out
  */
 record ReadTask(
@@ -26,7 +27,7 @@ record ReadTask(
     List<OutputColumn> output,
     FileFilter keyFilter,
     FileFilter rowFilter,
-    Expression valueFilter,
+    List<Expression> rowTests,
     int batchRows)
     implements Serializable {
 

@@ -5,6 +5,7 @@ import io.keylake.tables.SectionPlan;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.expressions.Binder;
@@ -17,8 +18,8 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
- * The query's filter on value columns, asked of merged rows. It may let a row pass that Spark, who
- * tests it again, does not; never the other way round.
+ * The query's filter, asked of merged rows. It may let a row pass that Spark, who tests it again,
+ * does not; never the other way round.
  */
 final class RowFilter implements StructLike {
   private final List<OutputColumn> output;
@@ -34,9 +35,16 @@ final class RowFilter implements StructLike {
     this.vectors = new ColumnVector[fields.size()];
   }
 
-  /** The filter of a task; null when it has none that can be asked here. */
+  /** The strictest filter of a task that can be asked here; null when there is none. */
   static RowFilter of(ReadTask task) {
-    Expression filter = task.valueFilter();
+    return task.rowTests().stream()
+        .map(test -> of(task, test))
+        .filter(Objects::nonNull)
+        .findFirst()
+        .orElse(null);
+  }
+
+  private static RowFilter of(ReadTask task, Expression filter) {
     if (filter == Expressions.alwaysTrue() || filter.op() == Expression.Operation.TRUE) {
       return null;
     }

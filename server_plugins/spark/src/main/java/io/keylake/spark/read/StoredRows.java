@@ -8,7 +8,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
@@ -43,7 +42,7 @@ public final class StoredRows implements Closeable {
               : OutputColumn.of(schema, column, field.dataType()));
     }
     FileFilter none = FileFilter.of(List.of(), List.of());
-    this.task = new ReadTask(schema, output, none, none, Expressions.alwaysTrue(), BATCH_ROWS);
+    this.task = new ReadTask(schema, output, none, none, List.of(), BATCH_ROWS);
     this.plan = plan;
     this.files = new DataFiles(io, new ReadCounters());
     this.sections = plan.sections().iterator();

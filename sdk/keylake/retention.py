@@ -1,0 +1,62 @@
+"""What of a table's past is kept, and what a cleaning has removed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from keylake.errors import DefinitionError
+
+
+@dataclass(frozen=True)
+class RetentionPolicy:
+    """Which snapshots and files are kept. Tags and branches keep what they stand on, whatever is said here.
+
+    Snapshots younger than `days` are kept, all of them where it is None, and the newest `snapshots` of each branch
+    however old they are. Files that no snapshot knows, left by writes that never came to a commit, are deleted when
+    they are older than `orphan_days`; younger ones may belong to a write that is still at work.
+
+    >>> RetentionPolicy(days=7, snapshots=100).to_json()
+    '{"days": 7, "snapshots": 100, "orphan_days": 3}'
+    """
+
+    days: float | None = None
+    snapshots: int = 1
+    orphan_days: float = 3
+
+    def to_json(self) -> str:
+        """The policy as the table property `keylake.retention` has it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> RetentionPolicy:
+        """A policy from the table property.
+
+        >>> RetentionPolicy.from_json('{"days": 7}').snapshots
+        1
+        """
+        members = json.loads(text)
+        unknown = set(members) - set(cls.__dataclass_fields__)
+        if unknown:
+            raise DefinitionError(f"A retention policy has no {', '.join(sorted(unknown))}. Is the server newer?")
+        return cls(**members)
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What a cleaning has removed.
+
+    >>> print(Cleaned(snapshots_expired=3, files_deleted=14, orphans_deleted=0, manifests_rewritten=False))
+    3 snapshots expired, 14 files and 0 orphans deleted
+    """
+
+    snapshots_expired: int
+    files_deleted: int  # data files, manifests and their lists, of expired snapshots
+    orphans_deleted: int
+    manifests_rewritten: bool
+
+    def __str__(self) -> str:
+        return (
+            f"{self.snapshots_expired} snapshots expired, {self.files_deleted} files and {self.orphans_deleted} "
+            f"orphans deleted{', manifests rewritten' if self.manifests_rewritten else ''}"
+        )
