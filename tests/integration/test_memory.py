@@ -1,6 +1,8 @@
-"""What a read holds in memory is bounded: many overlapping files of large values in one bucket, and a small heap."""
+"""What a merge holds in memory is bounded: many overlapping files of large values in one bucket, and a small heap."""
 
 from pathlib import Path
+
+from pyspark.sql import DataFrame
 
 import keylake as kl
 from keylake import Int64, column, key, ordering
@@ -29,7 +31,10 @@ def test_two_hundred_overlapping_files_fit_a_small_heap(tmp_path: Path) -> None:
         ).collect()
         assert files[0] == FILES
         assert files[1] > 150 << 20
-        (found,) = documents.read().selectExpr("count(*)", "sum(length(body))", "sum(crc32(body))").collect()
+        found = checksum(documents.read())
+        report = documents.compact("full")
+        assert [merge.files_merged for merge in report] == [FILES]
+        assert checksum(documents.read()) == found
         (expected,) = (
             lake.spark.range(ROWS * FILES)
             .selectExpr("id", f"(id - (id div {FILES}) * 7) % {FILES} AS raw")
@@ -38,4 +43,8 @@ def test_two_hundred_overlapping_files_fit_a_small_heap(tmp_path: Path) -> None:
             .selectExpr("count(*)", "sum(length(body))", "sum(crc32(body))")
             .collect()
         )
-    assert tuple(found) == tuple(expected)
+    assert found == tuple(expected)
+
+
+def checksum(frame: DataFrame) -> tuple[object, ...]:
+    return tuple(frame.selectExpr("count(*)", "sum(length(body))", "sum(crc32(body))").collect()[0])
