@@ -253,6 +253,18 @@ class KeyedTable(Generic[Row]):
         """
         self._session.call(Call.of("compaction_policy", self._path, policy=policy.to_json()))
 
+    def refresh_merged(self) -> Commit:
+        """Make the branch `merged` anew, in which every key stands once, for engines that know nothing of keyed tables.
+
+        Trino, DuckDB or pyiceberg read the right rows from that branch; its snapshot says of which one of main it was
+        made (`keylake.merged_of`). It takes as long as merging everything that is not merged yet.
+
+            profiles.refresh_merged().rows
+        """
+        begun_at = time.perf_counter()
+        row = self._session.call(Call.of("refresh_merged", self._path)).to_pylist()[0]
+        return Commit(row["snapshot_id"], row["rows"], None, time.perf_counter() - begun_at)
+
     def retention_policy(self) -> RetentionPolicy:
         """What of the table's past is kept: its own policy, or the default, which keeps every snapshot.
 

@@ -7,8 +7,9 @@ import pytest
 
 import keylake as kl
 from integration.histories import Shape, operations, shapes
+from integration.raw import catalog_of
 from integration.refusals import refused, refused_in_sql
-from integration.twin import Twin, fresh_name
+from integration.twin import Twin, by_key, fresh_name
 
 SHAPES = dict(shapes())
 EXPLICIT = Shape("explicit", buckets=2)
@@ -235,3 +236,39 @@ def test_a_reader_of_an_old_snapshot_goes_on_until_it_expires(lake: kl.Lake) -> 
     with pytest.raises(kl.KeylakeError):
         twin.read(commits=3)
     twin.check()
+
+
+# ------------------------------------------------------------------------------------------------ the merged branch
+
+
+@pytest.mark.parametrize("shape", [SHAPES["explicit"], SHAPES["partitions and groups"]], ids=["explicit", "partitions"])
+def test_any_engine_reads_the_merged_branch(lake: kl.Lake, shape: Shape) -> None:
+    twin = shape.create(lake, fresh_name("compaction"))
+    for operation in operations(shape, 400, count=6, rows=40):
+        operation.apply(twin)
+    twin.delete([dict(zip(twin.model.key, key, strict=True)) for key in list(twin.model.read())[:3]], version=99)
+    done = twin.table.refresh_merged()
+    plain = catalog_of(lake).load_table(twin.table.name)
+    merged = plain.snapshot_by_name("merged")
+    assert merged is not None
+    assert merged.snapshot_id == done.snapshot_id
+    assert merged.summary is not None
+    assert merged.summary["keylake.merged_of"] == str(twin.commits[-1].snapshot_id)
+    assert merged.summary["keylake.plain_reads"] == "safe"
+    names = (*twin.model.key, *twin.model.columns)
+    rows = plain.scan(snapshot_id=merged.snapshot_id, selected_fields=names).to_arrow()
+    assert rows.num_rows == done.rows
+    assert by_key(rows, twin.model.key) == twin.expected()
+    assert {name for name in plain.metadata.refs if "merged" in name} == {"merged"}
+    twin.check()
+    twin.update([dict(zip(twin.model.key, next(iter(twin.model.written)), strict=True)) | {"c": 7.0}], version=100)
+    twin.table.refresh_merged()
+    plain = catalog_of(lake).load_table(twin.table.name)
+    rows = plain.scan(snapshot_id=plain.metadata.refs["merged"].snapshot_id, selected_fields=names).to_arrow()
+    assert by_key(rows, twin.model.key) == twin.expected()
+
+
+def test_nothing_written_is_nothing_merged(lake: kl.Lake) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("compaction"))
+    with refused(lake, twin.table.name, kl.TableNotFound, "no commit yet"):
+        twin.table.refresh_merged()

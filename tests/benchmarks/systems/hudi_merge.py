@@ -5,6 +5,7 @@ smaller table, beside keylake and the scans of that size.
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,8 @@ class HudiMerge(System):
             "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
         }
         worker = Path(__file__).parent / "hudi_worker" / "worker.py"
+        # This process has said to which Spark it is connected; the worker has one of its own.
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
         with (folder / "worker.log").open("wb") as log:
             self.process = subprocess.Popen(
                 [environment / "bin" / "python", worker, json.dumps(settings)],
@@ -62,6 +65,7 @@ class HudiMerge(System):
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                env=own,
             )
 
     def take(self, staged: Staged) -> tuple[Reader, ...]:

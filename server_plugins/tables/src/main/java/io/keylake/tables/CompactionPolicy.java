@@ -49,6 +49,11 @@ public record CompactionPolicy(
       new CompactionPolicy(
           2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, Long.MAX_VALUE, DEFAULT.targetFileBytes, null);
 
+  /** Leaves each key once, and nothing of what was deleted. */
+  public static final CompactionPolicy MERGED =
+      new CompactionPolicy(
+          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, Long.MAX_VALUE, DEFAULT.targetFileBytes, 0L);
+
   private static final List<String> MEMBERS =
       List.of(
           "max_files",

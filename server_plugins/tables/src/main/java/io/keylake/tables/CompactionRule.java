@@ -10,7 +10,12 @@ import java.util.stream.Stream;
 interface CompactionRule {
 
   /** The order is the policy: the first that picks something wins. */
-  List<CompactionRule> ALL = List.of(new FileCountRule(), new SupersededRule(), new FullTierRule());
+  List<CompactionRule> ALL =
+      List.of(
+          new FileCountRule(),
+          new SupersededRule(),
+          new FullTierRule(),
+          new ExpiredTombstonesRule());
 
   /**
    * What a rule wants merged.
@@ -37,7 +42,8 @@ interface CompactionRule {
   enum Reason {
     FILE_COUNT,
     SUPERSEDED,
-    FULL_TIER;
+    FULL_TIER,
+    EXPIRED_TOMBSTONES;
 
     String word() {
       return name().toLowerCase(Locale.ROOT);

@@ -79,6 +79,11 @@ public record WriteSummary(
     return properties;
   }
 
+  /** What the last commit to the merged branch says of it. */
+  static Map<String, String> merged(long source) {
+    return Map.of(VERB, COMPACT, MergedBranch.SOURCE, String.valueOf(source), PLAIN_READS, "safe");
+  }
+
   private static void put(Map<String, String> properties, String name, Object value) {
     if (value != null) {
       properties.put(name, value.toString());

@@ -108,6 +108,11 @@ class CompactionRuleTest {
       assertEquals(1, newer.stretch().from());
       assertTrue(!newer.dropsTombstones(policy), "an older run remains");
     }
+    CompactionPolicy forgetting =
+        new CompactionPolicy(8, 4, 4, 10, 0.5, 0.02, 1000, 100, Duration.ofDays(20).toSeconds());
+    assertEquals(
+        "expired_tombstones 0-1", shown(CompactionRule.first(layout("900* 9*"), forgetting)));
+    assertEquals("nothing", shown(CompactionRule.first(layout("900 9*"), forgetting)));
     Pick kept = CompactionRule.first(layout("9* 9 9 9"), SMALL).orElseThrow();
     assertTrue(!kept.dropsTombstones(SMALL), "for ever, unless said");
   }

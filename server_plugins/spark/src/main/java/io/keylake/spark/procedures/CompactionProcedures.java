@@ -2,6 +2,7 @@ package io.keylake.spark.procedures;
 
 import io.keylake.spark.compaction.CompactionRunner;
 import io.keylake.spark.compaction.CompactionRunner.Outcome;
+import io.keylake.spark.compaction.MergedBranchRefresh;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.BucketLayout;
 import io.keylake.tables.BucketLayout.Run;
@@ -53,6 +54,12 @@ final class CompactionProcedures {
           .add("bytes_written", DataTypes.LongType)
           .add("seconds", DataTypes.DoubleType);
 
+  private static final StructType MERGED =
+      new StructType()
+          .add("snapshot_id", DataTypes.LongType)
+          .add("of_snapshot_id", DataTypes.LongType)
+          .add("rows", DataTypes.LongType);
+
   private final TableArgument tables;
 
   CompactionProcedures(TableArgument tables) {
@@ -86,7 +93,16 @@ final class CompactionProcedures {
             "compaction_policy",
             List.of(LocalProcedure.required("table"), LocalProcedure.optional("policy")),
             new StructType().add("policy", DataTypes.StringType),
-            this::policy));
+            this::policy),
+        new LocalProcedure(
+            "refresh_merged",
+            List.of(LocalProcedure.required("table")),
+            MERGED,
+            arguments -> {
+              MergedBranchRefresh.Done done =
+                  MergedBranchRefresh.run(spark(), tables.load(arguments));
+              return List.of(LocalProcedure.row(done.snapshotId(), done.sourceId(), done.rows()));
+            }));
   }
 
   /** Sets the policy of the table, if one is given, and says which it is. */

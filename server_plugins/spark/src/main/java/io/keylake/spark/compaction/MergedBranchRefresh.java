@@ -1,0 +1,48 @@
+package io.keylake.spark.compaction;
+
+import io.keylake.tables.BucketLayout.Run;
+import io.keylake.tables.CompactionPlan;
+import io.keylake.tables.CompactionPolicy;
+import io.keylake.tables.MergedBranch;
+import org.apache.iceberg.Table;
+import org.apache.spark.SparkContext;
+
+/** Makes the branch {@value MergedBranch#NAME} anew from what main has now. */
+public final class MergedBranchRefresh {
+  private MergedBranchRefresh() {}
+
+  /**
+   * What was made.
+   *
+   * @param snapshotId of the branch
+   * @param sourceId of main, which it was made of
+   */
+  public record Done(long snapshotId, long sourceId, long rows) {}
+
+  public static Done run(SparkContext spark, Table table) {
+    MergedBranch branch = MergedBranch.begin(table);
+    try {
+      CompactionRunner runner =
+          new CompactionRunner(spark, table, branch.working(), CompactionPolicy.MERGED);
+      runner.run(spark.defaultParallelism());
+      CompactionPlan plan = runner.plan();
+      if (!plan.buckets().stream().allMatch(MergedBranchRefresh::isMerged)) {
+        throw new IllegalStateException("the branch " + branch.working() + " is not merged yet");
+      }
+      long rows =
+          plan.buckets().stream()
+              .flatMap(bucket -> bucket.layout().runs().stream())
+              .mapToLong(Run::rows)
+              .sum();
+      return new Done(branch.publish(table), branch.source(), rows);
+    } catch (RuntimeException e) {
+      branch.abandon(table);
+      throw e;
+    }
+  }
+
+  private static boolean isMerged(CompactionPlan.Choice bucket) {
+    return bucket.layout().depth() <= 1
+        && bucket.layout().runs().stream().noneMatch(Run::hasTombstones);
+  }
+}
