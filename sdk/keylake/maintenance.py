@@ -64,7 +64,7 @@ class Maintenance:
         return tuple(MaintenanceEntry(**row) for row in rows)
 
     def pause(self) -> None:
-        """Begin nothing new. What runs is ended; what commits make necessary is done after `resume`."""
+        """Begin nothing new. What runs goes on to its end; what commits make necessary is done after `resume`."""
         self._session.call(Call("pause_maintenance"))
 
     def resume(self) -> None:

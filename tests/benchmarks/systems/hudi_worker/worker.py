@@ -3,8 +3,8 @@
 ["write", staged batch, its schema, table, operation]    ["consume", query]    ["fetch", query]
 """
 
-import contextlib
 import json
+import os
 import sys
 from collections.abc import Mapping
 from decimal import Decimal
@@ -43,19 +43,20 @@ def answer(spark: SparkSession, what: str, *words: str) -> list[list[object]]:
 
 
 def main(settings: Mapping[str, str]) -> None:
-    answers = sys.stdout
-    with contextlib.redirect_stdout(sys.stderr):
-        builder = SparkSession.builder.appName("hudi")
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        spark = builder.getOrCreate()
-        for line in sys.stdin:
-            try:
-                said: dict[str, object] = {"rows": answer(spark, *json.loads(line))}
-            except Exception as error:  # noqa: BLE001 - whatever it is, the other side tells it
-                said = {"error": str(error)[:4000]}
-            print(json.dumps(said, default=str), file=answers, flush=True)
-        spark.stop()
+    # Spark and its Java write to the standard output, too: answers keep it for themselves, the rest goes to the log.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    builder = SparkSession.builder.appName("hudi")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    for line in sys.stdin:
+        try:
+            said: dict[str, object] = {"rows": answer(spark, *json.loads(line))}
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other side tells it
+            said = {"error": str(error)[:4000]}
+        print(json.dumps(said, default=str), file=answers, flush=True)
+    spark.stop()
 
 
 if __name__ == "__main__":

@@ -54,11 +54,15 @@ public final class KeylakeCatalog extends SparkCatalog {
     if (!isLookedAt) {
       isLookedAt = true;
       Maintenance maintenance = Maintenance.of(SparkSession.active().sparkContext());
-      if (maintenance != null && maintenance.isNew(name())) {
-        for (TableIdentifier ident : tablesBelow()) {
-          maintenance.look(name() + "." + ident, null, () -> icebergCatalog().loadTable(ident));
-        }
+      if (maintenance != null) {
+        maintenance.lookAtAll(name(), () -> lookAtAll(maintenance));
       }
+    }
+  }
+
+  private void lookAtAll(Maintenance maintenance) {
+    for (TableIdentifier ident : tablesBelow()) {
+      maintenance.look(name() + "." + ident, null, () -> icebergCatalog().loadTable(ident));
     }
   }
 

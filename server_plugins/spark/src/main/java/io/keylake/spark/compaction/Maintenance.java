@@ -1,5 +1,6 @@
 package io.keylake.spark.compaction;
 
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.spark.compaction.CompactionRunner.Outcome;
@@ -67,6 +68,7 @@ public final class Maintenance {
           });
   private boolean isPaused;
   private boolean isWorking;
+  private int listings;
 
   /** A branch of a table; null for main. */
   private record Target(String table, String branch) {}
@@ -92,8 +94,24 @@ public final class Maintenance {
 
   private Maintenance(SparkContext spark) {
     this.spark = spark;
-    double share = Double.parseDouble(spark.conf().get(SHARE, String.valueOf(DEFAULT_SHARE)));
-    this.atOnce = Math.max((int) (share * spark.defaultParallelism()), 1);
+    this.atOnce = Math.max((int) (share(spark) * spark.defaultParallelism()), 1);
+  }
+
+  private static double share(SparkContext spark) {
+    String said = spark.conf().get(SHARE, String.valueOf(DEFAULT_SHARE));
+    double share;
+    try {
+      share = Double.parseDouble(said);
+    } catch (NumberFormatException e) {
+      share = Double.NaN;
+    }
+    if (!(share > 0 && share <= 1)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "%s is '%s'; it must be a number above 0 and at most 1; start the server with another"
+              .formatted(SHARE, said));
+    }
+    return share;
   }
 
   /** The maintenance of a server, or null where it is off. */
@@ -107,9 +125,28 @@ public final class Maintenance {
     return running;
   }
 
-  /** Whether a catalog has not been seen before by this server: each session has one of its own. */
-  public synchronized boolean isNew(String catalog) {
-    return catalogs.add(catalog);
+  /**
+   * Makes all tables of a catalog due, in the background, unless this server has done so before:
+   * each session has a catalog of its own.
+   */
+  public synchronized void lookAtAll(String catalog, Runnable looking) {
+    if (catalogs.add(catalog)) {
+      listings++;
+      worker.execute(
+          () -> {
+            try {
+              looking.run();
+            } catch (RuntimeException e) {
+              LOG.warn("the tables of {} cannot be listed; commits make them due", catalog, e);
+            } finally {
+              listed();
+            }
+          });
+    }
+  }
+
+  private synchronized void listed() {
+    listings--;
   }
 
   /** Makes a table due. */
@@ -120,7 +157,7 @@ public final class Maintenance {
     }
   }
 
-  /** Ends what is due, unless it is paused, and begins nothing before {@link #resume}. */
+  /** Begins nothing new before {@link #resume}; what runs goes on to its end. */
   public synchronized void pause() {
     isPaused = true;
   }
@@ -136,7 +173,7 @@ public final class Maintenance {
 
   /** Whether nothing is due and nothing is running. */
   public synchronized boolean isIdle() {
-    return !isWorking && (due.isEmpty() || isPaused);
+    return !isWorking && listings == 0 && (due.isEmpty() || isPaused);
   }
 
   /** The latest entries, newest first. */
