@@ -43,7 +43,7 @@ class Writer:
     commits: int = 0
     seconds: list[float] = field(default_factory=list)
 
-    def write(self, table: kl.KeyedTable, random: Random) -> None:
+    def write(self, table: kl.KeyedTable[Row], random: Random) -> None:
         column = random.choice(COLUMNS)
         keys = random.sample(range(KEYS), ROWS)
         # Late as often as not: versions are drawn, not counted. The last digit keeps writers apart.
@@ -115,7 +115,7 @@ def _at_once(place: Machine, writers: list[Writer], seconds: float) -> Seen:
                 with lock:
                     seen.errors.append(str(error))
 
-    def read(table: kl.KeyedTable, random: Random) -> None:
+    def read(table: kl.KeyedTable[Row], random: Random) -> None:
         known = len(writers[0].newest) and next(iter(writers[0].newest))[0]
         asked = ("count(id)", "count(DISTINCT id)", f"max(id = {known})")
         keys, different, there = table.read().selectExpr(*asked).collect()[0]
@@ -123,7 +123,7 @@ def _at_once(place: Machine, writers: list[Writer], seconds: float) -> Seen:
             seen.odd_reads += keys != different or (bool(writers[0].newest) and not there)
             seen.reads += 1
 
-    def compact(table: kl.KeyedTable, random: Random) -> None:
+    def compact(table: kl.KeyedTable[Row], random: Random) -> None:
         depth = max((bucket.depth for bucket in table.compaction_plan()), default=0)
         done = len(table.compact())
         with lock:
@@ -140,13 +140,13 @@ def _at_once(place: Machine, writers: list[Writer], seconds: float) -> Seen:
     return seen
 
 
-def _wrong(table: kl.KeyedTable, expected: dict[tuple[int, str], int]) -> int:
+def _wrong(table: kl.KeyedTable[Row], expected: dict[tuple[int, str], int]) -> int:
     found = table.read().toArrow().to_pylist()
     wrong = len(found) - len({row["id"] for row in found}) + abs(len(found) - len({key for key, _ in expected}))
     return wrong + sum(row[column] != expected.get((row["id"], column)) for row in found for column in COLUMNS)
 
 
-def _unknown_files(lake: kl.Lake, table: kl.KeyedTable, folder: Path) -> int:
+def _unknown_files(lake: kl.Lake, table: kl.KeyedTable[Row], folder: Path) -> int:
     rows = lake.spark.sql(f"SELECT DISTINCT file_path FROM {lake.catalog}.{table.name}.all_files").collect()
     known = {Path(str(row[0]).removeprefix("file:")) for row in rows}
     return len(set(folder.rglob("*.parquet")) - known)
