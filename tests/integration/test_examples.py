@@ -30,6 +30,14 @@ def test_the_quick_start_can_be_run_twice(tmp_path: Path) -> None:
     assert "city='Bergen' clicks=4" in said[0]
 
 
+@pytest.mark.slow
+def test_files_stay_few(tmp_path: Path) -> None:
+    said = run("03_few_files.py", cwd=tmp_path)
+    assert "12 files are below half the target size, over the limit of 8" in said
+    assert "2 buckets, nothing to merge" in said
+    assert "723 sensors" in said
+
+
 def test_the_map_names_every_story() -> None:
     stories = {path.name for path in EXAMPLES.glob("*.py")}
     assert {name for name in stories if f"]({name})" in (EXAMPLES / "README.md").read_text()} == stories

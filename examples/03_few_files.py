@@ -1,0 +1,45 @@
+"""Few files: many small commits, what a table looks like then, and how it looks after itself."""
+
+from random import Random
+
+import keylake as kl
+from keylake import Float64, Int64, column, key, ordering
+
+
+class Sensor(kl.Table, name="plant.sensors", buckets=2):
+    """The latest readings of each sensor."""
+
+    sensor_id: Int64 = key()
+    at: Int64 = ordering(doc="Seconds since the plant was switched on.")
+    temperature: Float64 | None = column()
+    pressure: Float64 | None = column()
+
+
+def readings(minute: int) -> list[dict[str, object]]:
+    """A minute's readings of a tenth of the sensors."""
+    random = Random(minute)
+    return [
+        {"sensor_id": sensor, "at": 60 * minute + 1, "temperature": 20 + random.random(), "pressure": random.random()}
+        for sensor in random.sample(range(1000), 100)
+    ]
+
+
+with kl.connect() as lake:
+    sensors = lake.create(Sensor)
+    sensors.set_compaction_policy(kl.CompactionPolicy(max_files=8, superseded_share=0.3))
+
+    # Every commit adds a file to each bucket. With maintenance paused, nobody merges them.
+    with lake.maintenance.paused():
+        for minute in range(12):
+            sensors.upsert(readings(minute), stream="plant")
+        print(sensors.compaction_plan())  # pictures and reasons; nothing has been done
+
+    # Resumed, the server does what the plan said, in the background, beside readers and writers.
+    lake.maintenance.wait()
+    for entry in lake.maintenance.log():
+        print(f"{entry.table}: {entry.files_merged} files became {entry.files_written}, because {entry.because}")
+    print(sensors.compaction_plan())
+
+    # A merge changes no answer. The files before it are still there for readers of older snapshots, until they expire.
+    print(f"{sensors.read().count()} sensors, {len(sensors.history())} commits")
+    print(sensors.clean(kl.RetentionPolicy(days=0)))
