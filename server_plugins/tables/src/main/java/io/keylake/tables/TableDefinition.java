@@ -165,6 +165,10 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     properties.put(TableProperties.PARQUET_COMPRESSION, "zstd");
     // A merge holds one row group per run in memory, so fresh files keep theirs small.
     properties.put(TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES, String.valueOf(16L << 20));
+    // Commits never conflict, so all that one needs is another try while others come in between.
+    properties.put(TableProperties.COMMIT_NUM_RETRIES, "100");
+    properties.put(TableProperties.COMMIT_MIN_RETRY_WAIT_MS, "50");
+    properties.put(TableProperties.COMMIT_MAX_RETRY_WAIT_MS, "5000");
     if (!comment.isEmpty()) {
       properties.put("comment", comment);
     }
