@@ -33,8 +33,9 @@ import org.slf4j.LoggerFactory;
  *
  * <ol>
  *   <li>A commit to a table makes it due, a moment later, so that a burst of commits is looked at
- *       once. When a server first uses a catalog, all tables of it are due: nothing has to be
- *       remembered across restarts.
+ *       once, and one that needed nothing is left alone for nine times as long as that look took.
+ *       When a server first uses a catalog, all tables of it are due: nothing has to be remembered
+ *       across restarts.
  *   <li>One thread takes the tables that are due, one after the other, and lets the table's policy
  *       decide. Merges keep at most a share of the cores busy ({@value #SHARE}), and at least one.
  *   <li>Once an hour a table that was looked at is cleaned, as its retention policy says.
@@ -49,13 +50,15 @@ public final class Maintenance {
   private static final double DEFAULT_SHARE = 0.5;
   private static final long BURST_MILLIS = 500;
   private static final Duration BETWEEN_CLEANINGS = Duration.ofHours(1);
+  private static final int RESTS_PER_LOOK = 9;
   private static final int KEPT_ENTRIES = 1000;
 
   private static Maintenance running;
 
   private final SparkContext spark;
   private final int atOnce;
-  private final Map<Target, Supplier<Table>> due = new LinkedHashMap<>();
+  private final Map<Target, Due> due = new LinkedHashMap<>();
+  private final Map<Target, Instant> restsUntil = new HashMap<>();
   private final Set<String> catalogs = new HashSet<>();
   private final Deque<Entry> log = new ArrayDeque<>();
   private final Map<String, Instant> cleanedAt = new HashMap<>();
@@ -72,6 +75,8 @@ public final class Maintenance {
 
   /** A branch of a table; null for main. */
   private record Target(String table, String branch) {}
+
+  private record Due(Target target, Supplier<Table> loading, Instant notBefore) {}
 
   /**
    * What became of one look at a table that found something to do.
@@ -152,8 +157,13 @@ public final class Maintenance {
   /** Makes a table due. */
   public synchronized void look(String table, String branch, Supplier<Table> loading) {
     Target target = new Target(table, branch);
-    if (due.put(target, loading) == null) {
-      worker.schedule(this::work, BURST_MILLIS, TimeUnit.MILLISECONDS);
+    if (!due.containsKey(target)) {
+      Instant soon = Instant.now().plusMillis(BURST_MILLIS);
+      Instant rested = restsUntil.getOrDefault(target, soon);
+      Instant notBefore = rested.isAfter(soon) ? rested : soon;
+      due.put(target, new Due(target, loading, notBefore));
+      long delay = Duration.between(Instant.now(), notBefore).toMillis() + 1;
+      worker.schedule(this::work, delay, TimeUnit.MILLISECONDS);
     }
   }
 
@@ -182,22 +192,32 @@ public final class Maintenance {
   }
 
   private void work() {
-    for (Map.Entry<Target, Supplier<Table>> next = take(); next != null; next = take()) {
+    for (Due next = take(); next != null; next = take()) {
       try {
-        compact(next.getKey(), next.getValue());
+        compact(next.target(), next.loading());
       } finally {
         done();
       }
     }
   }
 
-  private synchronized Map.Entry<Target, Supplier<Table>> take() {
-    if (isPaused || due.isEmpty() || spark.isStopped()) {
+  private synchronized Due take() {
+    if (isPaused || spark.isStopped()) {
       return null;
     }
-    Target first = due.keySet().iterator().next();
-    isWorking = true;
-    return Map.entry(first, due.remove(first));
+    Instant now = Instant.now();
+    for (Due each : due.values()) {
+      if (!each.notBefore().isAfter(now)) {
+        isWorking = true;
+        return due.remove(each.target());
+      }
+    }
+    return null;
+  }
+
+  /** Looking at a large table costs, too: one that needed nothing is left alone for a while. */
+  private synchronized void rest(Target target, long lookedNanos) {
+    restsUntil.put(target, Instant.now().plusNanos(RESTS_PER_LOOK * lookedNanos));
   }
 
   private synchronized void done() {
@@ -215,7 +235,9 @@ public final class Maintenance {
       List<Outcome> outcomes =
           new CompactionRunner(spark, table, target.branch(), CompactionPolicy.of(table))
               .run(atOnce);
-      if (!outcomes.isEmpty()) {
+      if (outcomes.isEmpty()) {
+        rest(target, System.nanoTime() - start);
+      } else {
         add(entry(target, outcomes, (System.nanoTime() - start) / 1e9));
       }
       clean(target, table);
