@@ -4,7 +4,6 @@ import io.keylake.tables.BucketLayout.Stretch;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.stream.Stream;
 
 /** One reason to merge neighbouring runs of a bucket. */
 interface CompactionRule {
@@ -57,17 +56,5 @@ interface CompactionRule {
     return layout.runs().isEmpty()
         ? Optional.empty()
         : ALL.stream().flatMap(rule -> rule.pick(layout, policy).stream()).findFirst();
-  }
-
-  /** All stretches of two runs or more. */
-  static Stream<Stretch> stretches(BucketLayout layout) {
-    int size = layout.runs().size();
-    return Stream.iterate(0, from -> from + 1)
-        .limit(size)
-        .flatMap(
-            from ->
-                Stream.iterate(from + 2, to -> to + 1)
-                    .limit(Math.max(size - from - 1, 0))
-                    .map(to -> layout.stretch(from, to)));
   }
 }

@@ -1,7 +1,7 @@
 package io.keylake.tables;
 
+import io.keylake.tables.BucketLayout.Run;
 import io.keylake.tables.BucketLayout.Stretch;
-import java.util.Comparator;
 import java.util.Optional;
 
 /**
@@ -13,32 +13,35 @@ final class FileCountRule implements CompactionRule {
   @Override
   public Optional<Pick> pick(BucketLayout layout, CompactionPolicy policy) {
     int size = layout.runs().size();
-    long small = small(layout.stretch(0, size), policy);
-    if (small <= policy.maxFiles() || size < 2) {
+    long[] small = new long[size + 1]; // of the runs before a place, as are the bytes
+    long[] bytes = new long[size + 1];
+    for (int i = 0; i < size; i++) {
+      Run run = layout.runs().get(i);
+      bytes[i + 1] = bytes[i] + run.bytes();
+      small[i + 1] =
+          small[i] + run.files().stream().filter(f -> policy.isSmallFile(f.bytes())).count();
+    }
+    if (small[size] <= policy.maxFiles() || size < 2) {
       return Optional.empty();
     }
-    long wanted = small - policy.maxFiles() / 2;
-    Stretch cheapest =
-        CompactionRule.stretches(layout)
-            .filter(stretch -> removed(stretch, policy) >= wanted)
-            .min(Comparator.comparingLong(Stretch::bytes))
-            .orElse(layout.stretch(0, size));
+    long wanted = small[size] - policy.maxFiles() / 2;
+    Stretch cheapest = layout.stretch(0, size);
+    long fewest = Long.MAX_VALUE;
+    for (int from = 0; from < size - 1; from++) {
+      for (int to = from + 2; to <= size; to++) {
+        long read = bytes[to] - bytes[from];
+        long removed = small[to] - small[from] - 1 - read / policy.targetFileBytes();
+        if (removed >= wanted && read < fewest) {
+          fewest = read;
+          cheapest = layout.stretch(from, to);
+        }
+      }
+    }
     return Optional.of(
         new Pick(
             cheapest,
             Reason.FILE_COUNT,
             "%d files are below half the target size, over the limit of %d"
-                .formatted(small, policy.maxFiles())));
-  }
-
-  private static long small(Stretch stretch, CompactionPolicy policy) {
-    return stretch.runs().stream()
-        .flatMap(run -> run.files().stream())
-        .filter(file -> policy.isSmallFile(file.bytes()))
-        .count();
-  }
-
-  private static long removed(Stretch stretch, CompactionPolicy policy) {
-    return small(stretch, policy) - 1 - stretch.bytes() / policy.targetFileBytes();
+                .formatted(small[size], policy.maxFiles())));
   }
 }

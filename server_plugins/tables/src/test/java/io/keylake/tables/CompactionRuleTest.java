@@ -117,6 +117,12 @@ class CompactionRuleTest {
     assertTrue(!kept.dropsTombstones(SMALL), "for ever, unless said");
   }
 
+  @Test
+  void aBucketThatNobodyMergedForLongIsPlanned() {
+    String thousands = "9 ".repeat(3000);
+    assertEquals("file_count 0-3000", shown(CompactionRule.first(layout(thousands), SMALL)));
+  }
+
   /** Whatever comes, the rules come to rest, and then no limit is exceeded. */
   @Test
   void randomBucketsComeToRest() {
