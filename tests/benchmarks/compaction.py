@@ -46,8 +46,10 @@ class Day(kl.Table, name="bench.day", buckets=BUCKETS):
     v6: kl.Float64 | None = kl.column()
 
 
+# The default, but for where tiers begin: a bucket has less than a megabyte here, and would all be in the lowest tier.
+DEFAULT = kl.CompactionPolicy(small_bytes=16 << 10)
 POLICIES: dict[str, Callable[[kl.KeyedTable], object]] = {
-    "default policy": lambda table: table.compact(),
+    "default policy": lambda table: table.compact(DEFAULT),
     "everything each day": lambda table: table.compact("full"),
     "nothing": lambda table: None,
 }
@@ -73,7 +75,8 @@ def run(scale: float, console: Console) -> Findings:
     keys = max(round(KEYS * scale), 1000)
     with machine() as place:
         words = (
-            f"{keys:,} keys x {VALUES + 2} columns, {DAYS} days, {BUCKETS} buckets, snapshots of {KEPT_DAYS} days; "
+            f"{keys:,} keys x {VALUES + 2} columns, {DAYS} days, {BUCKETS} buckets, snapshots of {KEPT_DAYS} days, "
+            f"tiers from {DEFAULT.small_bytes >> 10} KiB on; "
             f"seed {SEED}, {place.describe()}"
         )
         console.print(words, highlight=False)
