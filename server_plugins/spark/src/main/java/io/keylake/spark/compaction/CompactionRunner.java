@@ -121,22 +121,31 @@ public final class CompactionRunner {
       for (Compaction compaction : wanted) {
         running.add(threads.submit(() -> run(compaction, copy)));
       }
-      List<Outcome> outcomes = new ArrayList<>();
-      for (Future<Outcome> each : running) {
-        outcomes.add(each.get());
-      }
-      return outcomes;
+      return ended(running);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("the compaction was interrupted", e);
-    } catch (ExecutionException e) {
-      throw e.getCause() instanceof RuntimeException cause
-          ? cause
-          : new IllegalStateException(e.getCause());
     } finally {
       threads.shutdownNow();
       copy.destroy();
     }
+  }
+
+  /** What came of all of them. One that fails does not stop the others; its error is told last. */
+  private static List<Outcome> ended(List<Future<Outcome>> running) throws InterruptedException {
+    List<Outcome> outcomes = new ArrayList<>();
+    Throwable failure = null;
+    for (Future<Outcome> each : running) {
+      try {
+        outcomes.add(each.get());
+      } catch (ExecutionException e) {
+        failure = failure == null ? e.getCause() : failure;
+      }
+    }
+    if (failure != null) {
+      throw failure instanceof RuntimeException cause ? cause : new IllegalStateException(failure);
+    }
+    return outcomes;
   }
 
   private Outcome run(Compaction compaction, Broadcast<Table> copy) {
