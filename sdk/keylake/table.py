@@ -63,6 +63,11 @@ class KeyedTable(Generic[Row]):
         """The table's name with its namespace, as SQL has it behind the catalog."""
         return self._path.name
 
+    @property
+    def _main(self) -> TablePath:
+        """What is asked about the table as a whole, whichever branch this is."""
+        return TablePath(self._path.name)
+
     def branch(self, name: str) -> KeyedTable[Row]:
         """The same table on a branch that exists: the same verbs, apart from what everybody reads."""
         branch = None if name == "main" else name
@@ -243,7 +248,7 @@ class KeyedTable(Generic[Row]):
 
         profiles.compaction_policy().tier_runs
         """
-        rows = self._session.call(Call.of("compaction_policy", self._path)).to_pylist()
+        rows = self._session.call(Call.of("compaction_policy", self._main)).to_pylist()
         return CompactionPolicy.from_json(rows[0]["policy"])
 
     def set_compaction_policy(self, policy: CompactionPolicy) -> None:
@@ -251,7 +256,7 @@ class KeyedTable(Generic[Row]):
 
         profiles.set_compaction_policy(kl.CompactionPolicy(tier_runs=8))
         """
-        self._session.call(Call.of("compaction_policy", self._path, policy=policy.to_json()))
+        self._session.call(Call.of("compaction_policy", self._main, policy=policy.to_json()))
 
     def refresh_merged(self) -> Commit:
         """Make the branch `merged` anew, in which every key stands once, for engines that know nothing of keyed tables.
@@ -262,7 +267,7 @@ class KeyedTable(Generic[Row]):
             profiles.refresh_merged().rows
         """
         begun_at = time.perf_counter()
-        row = self._session.call(Call.of("refresh_merged", self._path)).to_pylist()[0]
+        row = self._session.call(Call.of("refresh_merged", self._main)).to_pylist()[0]
         return Commit(row["snapshot_id"], row["rows"], None, time.perf_counter() - begun_at)
 
     def retention_policy(self) -> RetentionPolicy:
@@ -270,7 +275,7 @@ class KeyedTable(Generic[Row]):
 
         profiles.retention_policy().days
         """
-        rows = self._session.call(Call.of("retention_policy", self._path)).to_pylist()
+        rows = self._session.call(Call.of("retention_policy", self._main)).to_pylist()
         return RetentionPolicy.from_json(rows[0]["policy"])
 
     def set_retention_policy(self, policy: RetentionPolicy) -> None:
@@ -278,7 +283,7 @@ class KeyedTable(Generic[Row]):
 
         profiles.set_retention_policy(kl.RetentionPolicy(days=7, snapshots=100))
         """
-        self._session.call(Call.of("retention_policy", self._path, policy=policy.to_json()))
+        self._session.call(Call.of("retention_policy", self._main, policy=policy.to_json()))
 
     def clean(self, policy: RetentionPolicy | None = None) -> Cleaned:
         """Expire snapshots and delete files that nobody needs, by a policy: the table's own unless another is given.
@@ -286,7 +291,7 @@ class KeyedTable(Generic[Row]):
         profiles.clean(kl.RetentionPolicy(days=7))
         """
         text = None if policy is None else policy.to_json()
-        return Cleaned(**self._session.call(Call.of("clean", self._path, policy=text)).to_pylist()[0])
+        return Cleaned(**self._session.call(Call.of("clean", self._main, policy=text)).to_pylist()[0])
 
     def _commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
         rows = self._session.call(Call.of("commits", self._path, **which)).to_pylist()

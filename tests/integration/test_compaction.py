@@ -129,6 +129,8 @@ def test_a_branch_is_compacted_by_itself(lake: kl.Lake) -> None:
     side = twin.table.branch("side")
     assert len(side.compact()) == 2
     assert [bucket.depth for bucket in side.compaction_plan()] == [1, 1]
+    assert side.compaction_policy() == twin.table.compaction_policy()
+    assert side.clean() == twin.table.clean()
     assert [bucket.depth for bucket in twin.table.compaction_plan()] == [5, 5]
     twin.check()
 
