@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, overload
 
 from keylake.errors import DefinitionError
-from keylake.html_table import html_table
+from keylake.html_table import ShownTable
 
 _KIB = 1024
 
@@ -106,30 +106,7 @@ class Merge:
     seconds: float
 
 
-class _Shown:
-    """Shows a sequence of rows as text and as an HTML table."""
-
-    _HEADER: tuple[str, ...]
-
-    def _title(self) -> str:
-        raise NotImplementedError
-
-    def _rows(self) -> list[tuple[object, ...]]:
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        lines = [self._HEADER, *(tuple("" if cell is None else str(cell) for cell in row) for row in self._rows())]
-        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        shown = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-        return "\n".join((self._title(), *shown))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), self._HEADER, self._rows())
-
-
-class CompactionPlan(_Shown, Sequence[BucketPicture]):
+class CompactionPlan(ShownTable, Sequence[BucketPicture]):
     """What a policy makes of a table as it stands. Nothing has been done yet.
 
     >>> row = {"bucket": "3", "files": 2, "depth": 2, "bytes": 5_300_000, "run_ages": [1, 2],
@@ -195,7 +172,7 @@ class CompactionPlan(_Shown, Sequence[BucketPicture]):
         return ", ".join((*sizes[:half], between, *sizes[-half:]))
 
 
-class CompactionReport(_Shown, Sequence[Merge]):
+class CompactionReport(ShownTable, Sequence[Merge]):
     """What a compaction has done, merge by merge.
 
     >>> print(CompactionReport("features.clicks", []))

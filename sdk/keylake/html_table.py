@@ -1,4 +1,4 @@
-"""A small table for notebooks."""
+"""Small tables, for terminals and for notebooks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,29 @@ def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object
     """
     lines = [_line("th", header), *(_line("td", row) for row in rows)]
     return f"<table><caption>{escape(title)}</caption>{''.join(lines)}</table>"
+
+
+class ShownTable:
+    """Shows itself as text and as an HTML table; who inherits it says the title, the header and the rows."""
+
+    _HEADER: tuple[str, ...]
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def _rows(self) -> list[tuple[object, ...]]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        lines = [self._HEADER, *(tuple("" if cell is None else str(cell) for cell in row) for row in self._rows())]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        shown = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        return "\n".join((self._title(), *shown))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self._HEADER, self._rows())
 
 
 def _line(tag: str, cells: Sequence[object]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from keylake.html_table import html_table
+from keylake.html_table import ShownTable
 
 VersionRange = tuple[int, int]
 
@@ -78,7 +78,7 @@ class CommitInfo:
         )
 
 
-class History(Sequence[CommitInfo]):
+class History(ShownTable, Sequence[CommitInfo]):
     """The commits of a table or branch, the newest first. It cannot be changed.
 
     >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -114,17 +114,6 @@ class History(Sequence[CommitInfo]):
 
     def __hash__(self) -> int:
         return hash(self._commits)
-
-    def __str__(self) -> str:
-        lines = [self._HEADER, *(tuple("" if cell is None else str(cell) for cell in row) for row in self._rows())]
-        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        shown = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-        return "\n".join((self._title(), *shown))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), self._HEADER, self._rows())
 
     def _title(self) -> str:
         return f"{self._table}: {len(self)} commit{'' if len(self) == 1 else 's'}"

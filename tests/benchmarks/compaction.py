@@ -103,7 +103,6 @@ def _history(place: Machine, keys: int, share: float, policy: str, console: Cons
     name = f"bench.day_{round(100 * share)}_{list(POLICIES).index(policy)}"
     table = lake.create(_named(name))
     kept = Kept()
-    last: set[str] = set()
     with console.status(f"{share:.0%} a day, {policy}") as status:
         for day in range(DAYS + 1):
             status.update(f"{share:.0%} a day, {policy}: day {day} of {DAYS}")
@@ -120,8 +119,7 @@ def _history(place: Machine, keys: int, share: float, policy: str, console: Cons
             kept.stored.append(kept.bytes)
             plan = table.compaction_plan()
             kept.depths.append(sum(bucket.depth for bucket in plan) / len(plan))
-            last = set(after)
-    told = f"{kept.bytes / 1e6:.0f} MB in {len(kept.files)} files, {len(last)} of them live"
+    told = f"{kept.bytes / 1e6:.0f} MB in {len(kept.files)} files, {len(after)} of them live"
     console.print(f"  {share:.0%} a day, {policy}: {told}", highlight=False)
     answer = table.read().selectExpr("count(*)", "sum(crc32(concat_ws('/', id, day, name, v0, v6)))").collect()[0]
     return tuple(answer), kept

@@ -31,7 +31,6 @@ public final class Housekeeping {
   public record Done(long snapshots, long files, long orphans, boolean hasNewManifests) {}
 
   public static Done run(Table table, RetentionPolicy policy, Instant now) {
-    table.refresh();
     long snapshots = count(table);
     long files = policy.kept() == null ? 0 : expire(table, policy, now);
     boolean hasNewManifests = rewriteManifests(table);
