@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, overload
 
-from keylake.errors import DefinitionError
 from keylake.html_table import ShownTable
+from keylake.policy import Policy
 
 _KIB = 1024
 
 
 @dataclass(frozen=True)
-class CompactionPolicy:
-    """When the runs of a bucket are merged. Three checks are made, in this order; the first that wants a merge gets it.
+class CompactionPolicy(Policy):
+    """When the runs of a bucket are merged; as JSON it is the table property `keylake.compaction`.
+
+    Three checks are made, in this order; the first that wants a merge gets it.
 
     1. *File count*: a bucket with more than `max_files` files below half the target size is merged, come what may.
     2. *Superseded rows*: neighbouring runs are merged when `superseded_share` of their rows would go.
@@ -30,6 +31,8 @@ class CompactionPolicy:
     '{"max_files": '
     """
 
+    _CALLED = "compaction policy"
+
     max_files: int = 32
     tier_runs: int = 4
     tier_ratio: int = 4
@@ -39,23 +42,6 @@ class CompactionPolicy:
     max_bytes: int = 64 << 30
     target_file_bytes: int = 512 << 20
     tombstone_seconds: int | None = None
-
-    def to_json(self) -> str:
-        """The policy as the table property `keylake.compaction` has it."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> CompactionPolicy:
-        """A policy from the table property.
-
-        >>> CompactionPolicy.from_json('{"tier_runs": 8}').tier_runs
-        8
-        """
-        members = json.loads(text)
-        unknown = set(members) - set(cls.__dataclass_fields__)
-        if unknown:
-            raise DefinitionError(f"A compaction policy has no {', '.join(sorted(unknown))}. Is the server newer?")
-        return cls(**members)
 
 
 @dataclass(frozen=True)

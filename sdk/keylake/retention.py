@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from keylake.errors import DefinitionError
+from keylake.policy import Policy
 
 
 @dataclass(frozen=True)
-class RetentionPolicy:
-    """Which snapshots and files are kept. Tags and branches keep what they stand on, whatever is said here.
+class RetentionPolicy(Policy):
+    """Which snapshots and files are kept; as JSON it is the table property `keylake.retention`.
+
+    Tags and branches keep what they stand on, whatever is said here.
 
     Snapshots younger than `days` are kept, all of them where it is None, and the newest `snapshots` of each branch
     however old they are. Files that no snapshot knows, left by writes that never came to a commit, are deleted when
@@ -18,28 +19,15 @@ class RetentionPolicy:
 
     >>> RetentionPolicy(days=7, snapshots=100).to_json()
     '{"days": 7, "snapshots": 100, "orphan_days": 3}'
+    >>> RetentionPolicy.from_json('{"days": 7}').snapshots
+    1
     """
+
+    _CALLED = "retention policy"
 
     days: float | None = None
     snapshots: int = 1
     orphan_days: float = 3
-
-    def to_json(self) -> str:
-        """The policy as the table property `keylake.retention` has it."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> RetentionPolicy:
-        """A policy from the table property.
-
-        >>> RetentionPolicy.from_json('{"days": 7}').snapshots
-        1
-        """
-        members = json.loads(text)
-        unknown = set(members) - set(cls.__dataclass_fields__)
-        if unknown:
-            raise DefinitionError(f"A retention policy has no {', '.join(sorted(unknown))}. Is the server newer?")
-        return cls(**members)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,29 @@
+"""Rules as data: what a compaction policy and a retention policy have in common, their JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import ClassVar, Self
+
+from keylake.errors import DefinitionError
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A table property as a value. What its members may be is decided by the server."""
+
+    _CALLED: ClassVar[str]
+
+    def to_json(self) -> str:
+        """The policy as the table property has it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """A policy from the table property; members that are not there have their defaults."""
+        members = json.loads(text)
+        unknown = set(members) - {field.name for field in fields(cls)}
+        if unknown:
+            raise DefinitionError(f"A {cls._CALLED} has no {', '.join(sorted(unknown))}. Is the server newer?")
+        return cls(**members)
