@@ -36,8 +36,8 @@ final class KeyResolver {
     this.cursors = cursors;
     this.out = out;
     this.byRun = rules.order() == MergeRules.Order.RUN;
-    this.stamps = rules.wanted() != MergeRules.Wanted.ROWS;
-    this.history = rules.wanted() == MergeRules.Wanted.HISTORY;
+    this.stamps = rules.wanted().hasStamps();
+    this.history = rules.wanted().hasTombstones();
     this.written = rules.written().toArray(Presence[]::new);
     this.deleted = rules.deleted().toArray(Presence[]::new);
     this.classes =

@@ -38,7 +38,19 @@ public record MergeRules(
     /** The visible rows, with their stamps. */
     ROWS_AND_STAMPS,
     /** Everything that later merges may need: visible rows and tombstones, with their stamps. */
-    HISTORY
+    HISTORY,
+    /** Where everything that later merges may need lies. */
+    SOURCES;
+
+    /** Whether the stamps of the rows are computed. */
+    public boolean hasStamps() {
+      return this == ROWS_AND_STAMPS || this == HISTORY;
+    }
+
+    /** Whether tombstones leave the merge, too. */
+    boolean hasTombstones() {
+      return this == HISTORY || this == SOURCES;
+    }
   }
 
   public MergeRules {
@@ -53,7 +65,7 @@ public record MergeRules(
    */
   boolean wholeRows() {
     return order == Order.RUN
-        && wanted == Wanted.ROWS
+        && !wanted.hasStamps()
         && written.stream().allMatch(presence -> presence == Presence.ALWAYS)
         && deleted.stream().allMatch(presence -> presence == Presence.NEVER)
         && classes.stream()

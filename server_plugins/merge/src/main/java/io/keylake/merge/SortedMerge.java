@@ -43,7 +43,7 @@ public final class SortedMerge implements Closeable {
           "cannot merge " + cursors.size() + " runs at once; the limit is " + Decisions.MAX_RUNS);
     }
     this.cursors = cursors.toArray(RunCursor[]::new);
-    boolean stamps = rules.wanted() != MergeRules.Wanted.ROWS;
+    boolean stamps = rules.wanted().hasStamps();
     this.out = new Decisions(capacity, rules.classes().size(), stamps, rules.wholeRows());
     this.resolver = new KeyResolver(this.cursors, rules, out);
     this.tree = new LoserTree(this.cursors);

@@ -82,7 +82,7 @@ record MergeInMemory(List<String> leaves, ToLongFunction<Key> prefix) {
       List<RowsCursor> cursors,
       List<Decided> decided,
       Wanted wanted) {
-    boolean stamps = wanted != Wanted.ROWS;
+    boolean stamps = wanted.hasStamps();
     Key key = stored(decisions.keys()[index], cursors).key();
     Map<String, Cell> cells = new TreeMap<>();
     for (int c = 0; c < decided.size(); c++) {
@@ -126,7 +126,7 @@ record MergeInMemory(List<String> leaves, ToLongFunction<Key> prefix) {
               .filter(each -> each.columnClass().byRun().equals(byRun))
               .findFirst()
               .orElse(null);
-      if (alike != null && setting.wanted() == Wanted.ROWS && !byRun.contains(Presence.PER_ROW)) {
+      if (alike != null && !setting.wanted().hasStamps() && !byRun.contains(Presence.PER_ROW)) {
         alike.leaves().add(leaf);
       } else {
         decided.add(new Decided(new ColumnClass(byRun), new ArrayList<>(List.of(leaf))));

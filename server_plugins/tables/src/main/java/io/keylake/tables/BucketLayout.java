@@ -4,6 +4,7 @@ import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /**
  * A picture of one bucket at one moment, as compaction rules look at it: pure, so that a rule can
@@ -32,10 +33,23 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
    * @param age its place in the order of commits
    * @param committedAt when the youngest commit in it was made, or later
    * @param hasTombstones whether a row of it may hold one
+   * @param hasWholeRows whether each row that is written has all columns
    */
-  public record Run(long age, Instant committedAt, boolean hasTombstones, List<File> files) {
+  public record Run(
+      long age,
+      Instant committedAt,
+      boolean hasTombstones,
+      boolean hasWholeRows,
+      Settling settling,
+      List<File> files) {
     public Run {
       files = List.copyOf(files);
+    }
+
+    /** The run with only those files. */
+    Run of(Predicate<File> kept) {
+      List<File> some = files.stream().filter(kept).toList();
+      return new Run(age, committedAt, hasTombstones, hasWholeRows, settling, some);
     }
 
     public long bytes() {
@@ -47,13 +61,24 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
     }
   }
 
+  /** Whether the superseded rows of a run are recorded. */
+  public enum Settling {
+    NOT_YET,
+    DONE,
+    /** They are, but some key still has several rows, which only a merge makes one. */
+    IN_VAIN
+  }
+
   /**
    * One file.
    *
+   * @param superseded how many of its rows are recorded as superseded
+   * @param keyBytes what its keys and versions take of its bytes
    * @param section the number of the section that it lies in: files of different sections do not
    *     overlap
    */
-  public record File(String location, long bytes, long rows, int section) {}
+  public record File(
+      String location, long bytes, long rows, long superseded, long keyBytes, int section) {}
 
   /** Neighbouring runs, from one to before another. */
   record Stretch(BucketLayout layout, int from, int to) {
@@ -73,12 +98,28 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
       return runs().stream().mapToLong(Run::rows).sum();
     }
 
+    /** Whether no read has to merge it; of no use to a policy that only merges. */
+    boolean isSettled(CompactionPolicy policy) {
+      return policy.settleShare() != null
+          && runs().stream().allMatch(run -> run.settling() == Settling.DONE);
+    }
+
     /**
-     * The share of its rows that a merge is expected to free. Of each section, the largest run of
-     * the bucket is taken for all keys there are, and the rows of every run for keys drawn from
-     * these: metadata says no more.
+     * The share of its rows that a merge is expected to free, which of settled runs is known. Of
+     * the others, the largest run of a section is taken for all keys there are, and the rows of
+     * every run for keys drawn from these: metadata says no more.
      */
-    double freedShare() {
+    double freedShare(CompactionPolicy policy) {
+      return isSettled(policy) ? supersededShare() : estimatedShare();
+    }
+
+    private double supersededShare() {
+      long superseded =
+          runs().stream().flatMap(run -> run.files().stream()).mapToLong(File::superseded).sum();
+      return rows() == 0 ? 0 : (double) superseded / rows();
+    }
+
+    private double estimatedShare() {
       Map<Integer, Double> untouched = new HashMap<>();
       for (Run run : runs()) {
         rowsBySection(run)

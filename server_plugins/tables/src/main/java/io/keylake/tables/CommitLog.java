@@ -3,22 +3,18 @@ package io.keylake.tables;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Predicate;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.OverwriteFiles;
 import org.apache.iceberg.RewriteFiles;
+import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotAncestryValidator;
 import org.apache.iceberg.SnapshotRef;
@@ -27,7 +23,6 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.expressions.Expression;
-import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /** The commits of one branch: reads them, newest first, and adds to them. */
@@ -158,38 +153,64 @@ public final class CommitLog {
    * @return false, and nothing is changed, when an input is not there any more
    */
   public boolean replace(Compaction compaction, List<DataFile> files) {
-    head();
-    RewriteFiles rewrite = table.newRewrite().dataSequenceNumber(compaction.age());
+    Snapshot head = head();
+    RewriteFiles rewrite =
+        table
+            .newRewrite()
+            .validateFromSnapshot(compaction.plannedAt())
+            .dataSequenceNumber(compaction.age());
     compaction.inputs().forEach(rewrite::deleteFile);
+    compaction.superseded().forEach(rewrite::deleteFile);
     files.forEach(rewrite::addFile);
     long rows = files.stream().mapToLong(DataFile::recordCount).sum();
     WriteSummary.compaction(compaction, rows, highestVersion().orElse(null)).forEach(rewrite::set);
+    Settled.of(head).properties().forEach(rewrite::set);
     rewrite.toBranch(branch);
-    try {
-      rewrite.commit();
-      return true;
-    } catch (ValidationException e) {
-      table.refresh();
-      if (isThere(compaction)) {
-        throw e;
-      }
-      return false;
-    } catch (CommitFailedException e) {
-      return false; // writers come first: the next plan sees what they left
-    }
+    return isCommitted(rewrite);
   }
 
-  private boolean isThere(Compaction compaction) {
-    Set<String> missing = new HashSet<>(compaction.locations());
-    Long head = headId();
-    if (head != null) {
-      try (CloseableIterable<FileScanTask> tasks = table.newScan().useSnapshot(head).planFiles()) {
-        tasks.forEach(task -> missing.remove(task.file().location()));
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      }
+  /**
+   * Records which rows are superseded. Commits that came meanwhile are no hindrance; what they
+   * added is settled next time.
+   *
+   * @return false, and nothing is changed, when a settled file is not there any more
+   */
+  public boolean settle(SettledBuckets settled) {
+    Snapshot head = head();
+    boolean isStill = head != null && head.snapshotId() == settled.plannedAt();
+    if (head == null
+        || !SnapshotUtil.isAncestorOf(head.snapshotId(), settled.plannedAt(), table::snapshot)) {
+      return false; // it was rolled back
     }
-    return missing.isEmpty();
+    RowDelta delta =
+        table
+            .newRowDelta()
+            .validateFromSnapshot(settled.plannedAt())
+            .validateDataFilesExist(settled.locations())
+            .validateDeletedFiles();
+    settled.added().forEach(delta::addDeletes);
+    settled.replaced().forEach(delta::removeDeletes);
+    WriteSummary.settled(
+            settled, highestVersion().orElse(null), isStill && settled.isSafeForPlainReads())
+        .forEach(delta::set);
+    delta.toBranch(branch);
+    delta.validateWith(
+        ancestors -> !isStill || ancestors.iterator().next().snapshotId() == settled.plannedAt());
+    if (isCommitted(delta)) {
+      return true;
+    }
+    table.refresh();
+    return isStill && headId() != settled.plannedAt() && settle(settled);
+  }
+
+  /** Whether a commit that only tidies up was made: it gives way to all others. */
+  private static boolean isCommitted(SnapshotUpdate<?> update) {
+    try {
+      update.commit();
+      return true;
+    } catch (ValidationException | CommitFailedException e) {
+      return false; // the next plan sees what the others left
+    }
   }
 
   /** The snapshot that the branch stands at; null where nothing was ever written. */
@@ -233,6 +254,7 @@ public final class CommitLog {
     boolean onlyVisible =
         plainReads && !summary.verb().equals("delete") && !summary.verb().equals("apply_changes");
     summary.properties(onlyVisible).forEach(update::set);
+    Settled.of(head()).properties().forEach(update::set);
     update.toBranch(branch);
     update.validateWith(ancestry);
     try {

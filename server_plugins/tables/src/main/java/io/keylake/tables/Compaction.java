@@ -2,16 +2,17 @@ package io.keylake.tables;
 
 import java.io.Serializable;
 import java.util.List;
-import java.util.Set;
-import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.StructLike;
 
 /**
  * One merge of one bucket, planned: neighbouring runs become one.
  *
  * @param partition the bucket as it is named in plans
+ * @param plannedAt the snapshot that was looked at
  * @param inputs the files that go
+ * @param superseded what says which of their rows are superseded, and goes with them
  * @param stretches what is read, in key order; files that stay lie between them, so none of the new
  *     files reaches over from one into the next
  * @param age the data sequence number of the new files: that of the youngest run, so that they keep
@@ -20,7 +21,9 @@ import org.apache.iceberg.StructLike;
  */
 public record Compaction(
     List<Serializable> partition,
+    long plannedAt,
     List<DataFile> inputs,
+    List<DeleteFile> superseded,
     List<BucketPlan> stretches,
     long age,
     String reason,
@@ -28,6 +31,7 @@ public record Compaction(
     boolean dropsTombstones) {
   public Compaction {
     inputs = List.copyOf(inputs);
+    superseded = List.copyOf(superseded);
     stretches = List.copyOf(stretches);
   }
 
@@ -42,9 +46,5 @@ public record Compaction(
 
   public long bytes() {
     return inputs.stream().mapToLong(DataFile::fileSizeInBytes).sum();
-  }
-
-  Set<String> locations() {
-    return inputs.stream().map(DataFile::location).collect(Collectors.toSet());
   }
 }

@@ -5,6 +5,7 @@ import io.keylake.merge.Presence;
 import io.keylake.tables.BucketLayout.File;
 import io.keylake.tables.BucketLayout.Run;
 import io.keylake.tables.CompactionRule.Pick;
+import io.keylake.tables.CompactionRule.Reason;
 import java.io.Serializable;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -18,6 +19,8 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
@@ -28,7 +31,7 @@ import org.apache.iceberg.types.Types.NestedField;
  *
  * <ol>
  *   <li>Draw each bucket: its runs, and in which sections their files lie.
- *   <li>Ask the rules; the first that picks neighbouring runs decides.
+ *   <li>Ask the rules; the first that picks neighbouring runs, or wants them settled, decides.
  *   <li>Of the picked files, leave alone those that are large and overlap no other: they would come
  *       out as they went in.
  * </ol>
@@ -56,12 +59,43 @@ public final class CompactionPlanner {
 
   public CompactionPlan plan() {
     ReadPlanner everything = planner(MergeRules.Wanted.HISTORY);
+    Map<List<Serializable>, List<FileScanTask>> buckets = everything.files();
     List<CompactionPlan.Choice> choices = new ArrayList<>();
-    everything
-        .files()
-        .forEach((partition, files) -> choices.add(choose(everything, partition, files)));
+    buckets.forEach((partition, files) -> choices.add(choose(everything, partition, files)));
     choices.sort(Comparator.comparing(choice -> choice.partition().toString()));
-    return new CompactionPlan(snapshotId, choices);
+    boolean isSettling = choices.stream().anyMatch(choice -> choice.settling().isPresent());
+    return new CompactionPlan(
+        snapshotId, choices, isSettling ? settlements(choices, buckets) : List.of());
+  }
+
+  /** Of all buckets, if of any: a snapshot is settled as a whole. */
+  private List<Settlement> settlements(
+      List<CompactionPlan.Choice> choices, Map<List<Serializable>, List<FileScanTask>> buckets) {
+    ReadPlanner planner = planner(MergeRules.Wanted.SOURCES);
+    List<Settlement> settlements = new ArrayList<>();
+    for (CompactionPlan.Choice choice : choices) {
+      List<FileScanTask> files = buckets.get(choice.partition());
+      List<PlannedSection> open =
+          planner.sections(choice.partition(), files).stream()
+              .filter(section -> section.runs().size() > 1)
+              .filter(section -> !section.files().allMatch(PlannedFile::isSettled))
+              .toList();
+      Set<String> locations =
+          open.stream()
+              .flatMap(PlannedSection::files)
+              .map(file -> file.file().location())
+              .collect(Collectors.toSet());
+      if (!open.isEmpty()) {
+        settlements.add(
+            new Settlement(
+                choice.partition(),
+                new BucketPlan(
+                    choice.partition(), open.stream().map(PlannedSection::plan).toList()),
+                files.stream().filter(task -> locations.contains(task.file().location())).toList(),
+                choice.settling().orElse("settled with the other buckets")));
+      }
+    }
+    return settlements;
   }
 
   private ReadPlanner planner(MergeRules.Wanted wanted) {
@@ -72,24 +106,32 @@ public final class CompactionPlanner {
   }
 
   private CompactionPlan.Choice choose(
-      ReadPlanner planner, List<Serializable> partition, List<DataFile> files) {
-    BucketLayout layout = layout(planner.sections(files), files);
-    Optional<Compaction> compaction =
-        CompactionRule.first(layout, policy).flatMap(pick -> compaction(partition, pick, files));
-    return new CompactionPlan.Choice(partition, layout, compaction);
+      ReadPlanner planner, List<Serializable> partition, List<FileScanTask> files) {
+    BucketLayout layout = layout(planner, partition, files);
+    Optional<Pick> pick = CompactionRule.first(layout, policy);
+    boolean isSettling = pick.filter(each -> each.reason() == Reason.SETTLE).isPresent();
+    return new CompactionPlan.Choice(
+        partition,
+        layout,
+        isSettling ? Optional.empty() : pick.flatMap(each -> compaction(partition, each, files)),
+        isSettling ? pick.map(Pick::because) : Optional.empty());
   }
 
-  private BucketLayout layout(List<PlannedSection> sections, List<DataFile> files) {
+  private BucketLayout layout(
+      ReadPlanner planner, List<Serializable> partition, List<FileScanTask> files) {
+    List<PlannedSection> sections = planner.sections(partition, files);
     Map<String, Integer> numbers = new HashMap<>();
     for (int number = 0; number < sections.size(); number++) {
       for (PlannedFile file : sections.get(number).files().toList()) {
         numbers.put(file.file().location(), number);
       }
     }
-    Map<Long, List<DataFile>> byAge = new TreeMap<>();
+    Map<Long, List<FileScanTask>> byAge = new TreeMap<>();
     files.forEach(
-        file ->
-            byAge.computeIfAbsent(file.dataSequenceNumber(), age -> new ArrayList<>()).add(file));
+        task ->
+            byAge
+                .computeIfAbsent(task.file().dataSequenceNumber(), age -> new ArrayList<>())
+                .add(task));
     List<Run> runs = new ArrayList<>();
     byAge.forEach(
         (age, ofAge) ->
@@ -97,17 +139,33 @@ public final class CompactionPlanner {
                 new Run(
                     age,
                     commitTime(age),
-                    ofAge.stream().anyMatch(this::hasTombstones),
+                    ofAge.stream().anyMatch(task -> hasTombstones(task.file())),
+                    ofAge.stream().allMatch(task -> FileFacts.hasWholeRows(task.file(), schema)),
+                    planner.settled().settling(partition, age),
                     ofAge.stream()
-                        .map(
-                            file ->
-                                new File(
-                                    file.location(),
-                                    file.fileSizeInBytes(),
-                                    file.recordCount(),
-                                    numbers.get(file.location())))
+                        .map(task -> file(task, numbers.get(task.file().location())))
                         .toList())));
     return BucketLayout.of(runs, now);
+  }
+
+  private File file(FileScanTask task, int section) {
+    DataFile file = task.file();
+    return new File(
+        file.location(),
+        file.fileSizeInBytes(),
+        file.recordCount(),
+        task.deletes().stream().mapToLong(DeleteFile::recordCount).sum(),
+        keyBytes(file),
+        section);
+  }
+
+  private long keyBytes(DataFile file) {
+    List<NestedField> decisive = new ArrayList<>(schema.key());
+    decisive.addAll(List.of(schema.version(), schema.written(), schema.deleted()));
+    Map<Integer, Long> sizes = file.columnSizes();
+    return sizes == null || sizes.isEmpty()
+        ? file.fileSizeInBytes()
+        : decisive.stream().mapToLong(field -> sizes.getOrDefault(field.fieldId(), 0L)).sum();
   }
 
   /** Of an expired snapshot it is only known that it was before those that are left. */
@@ -124,20 +182,24 @@ public final class CompactionPlanner {
 
   /** Empty where all of the picked files would come out as they went in. */
   private Optional<Compaction> compaction(
-      List<Serializable> partition, Pick pick, List<DataFile> files) {
+      List<Serializable> partition, Pick pick, List<FileScanTask> files) {
     boolean drops = pick.dropsTombstones(policy);
     Set<Long> ages =
         pick.stretch().runs().stream().map(Run::age).collect(Collectors.toCollection(HashSet::new));
-    Map<String, DataFile> picked =
+    Map<String, FileScanTask> picked =
         files.stream()
-            .filter(file -> ages.contains(file.dataSequenceNumber()))
-            .collect(Collectors.toMap(DataFile::location, file -> file));
+            .filter(task -> ages.contains(task.file().dataSequenceNumber()))
+            .collect(Collectors.toMap(task -> task.file().location(), task -> task));
     ReadPlanner planner =
         planner(drops ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.HISTORY);
     List<BucketPlan> stretches = new ArrayList<>();
-    List<DataFile> inputs = new ArrayList<>();
+    List<FileScanTask> inputs = new ArrayList<>();
     List<PlannedSection> open = new ArrayList<>();
-    for (PlannedSection section : planner.sections(List.copyOf(picked.values()))) {
+    List<FileScanTask> read = List.copyOf(picked.values());
+    for (PlannedSection section :
+        read.size() == files.size()
+            ? planner.sections(partition, read)
+            : planner.sectionsOfSome(partition, read)) {
       if (stays(section, drops)) {
         close(open, drops, partition, picked, stretches, inputs);
       } else {
@@ -150,7 +212,9 @@ public final class CompactionPlanner {
         : Optional.of(
             new Compaction(
                 partition,
-                inputs,
+                snapshotId,
+                inputs.stream().map(FileScanTask::file).toList(),
+                inputs.stream().flatMap(task -> task.deletes().stream()).toList(),
                 stretches,
                 ages.stream().max(Comparator.naturalOrder()).orElseThrow(),
                 pick.reason().word(),
@@ -170,9 +234,9 @@ public final class CompactionPlanner {
       List<PlannedSection> open,
       boolean drops,
       List<Serializable> partition,
-      Map<String, DataFile> picked,
+      Map<String, FileScanTask> picked,
       List<BucketPlan> stretches,
-      List<DataFile> inputs) {
+      List<FileScanTask> inputs) {
     List<PlannedFile> files = open.stream().flatMap(PlannedSection::files).toList();
     boolean hasWork =
         files.size() > 1

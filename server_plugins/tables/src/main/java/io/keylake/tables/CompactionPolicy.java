@@ -25,6 +25,8 @@ import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
  * @param supersededShare a group of runs is merged when so much of its rows would go, whatever the
  *     sizes
  * @param leastFreedShare a full tier is left alone when a merge would free less of its rows
+ * @param settleShare runs of whole rows that overlap are settled, which is cheaper than to merge
+ *     them, when so much of their rows is not settled yet; null for never
  * @param maxBytes no merge, but one for {@code maxFiles}, reads more
  * @param targetFileBytes of the files that a merge writes
  * @param tombstoneSeconds how long tombstones are kept at least; null for ever
@@ -36,23 +38,38 @@ public record CompactionPolicy(
     long smallBytes,
     double supersededShare,
     double leastFreedShare,
+    Double settleShare,
     long maxBytes,
     long targetFileBytes,
     Long tombstoneSeconds) {
   public static final String PROPERTY = "keylake.compaction";
 
   public static final CompactionPolicy DEFAULT =
-      new CompactionPolicy(32, 4, 4, 1L << 20, 0.5, 0.02, 64L << 30, 512L << 20, null);
+      new CompactionPolicy(32, 4, 4, 1L << 20, 0.5, 0.02, 0.05, 64L << 30, 512L << 20, null);
 
   /** Merges whatever is not merged yet. */
   public static final CompactionPolicy FULL =
       new CompactionPolicy(
-          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, Long.MAX_VALUE, DEFAULT.targetFileBytes, null);
+          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, Long.MAX_VALUE, DEFAULT.targetFileBytes, null);
 
   /** Leaves each key once, and nothing of what was deleted. */
   public static final CompactionPolicy MERGED =
       new CompactionPolicy(
-          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, Long.MAX_VALUE, DEFAULT.targetFileBytes, 0L);
+          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, Long.MAX_VALUE, DEFAULT.targetFileBytes, 0L);
+
+  /** Merges nothing, and settles whatever is not settled yet. */
+  public static final CompactionPolicy SETTLE =
+      new CompactionPolicy(
+          Integer.MAX_VALUE,
+          Integer.MAX_VALUE,
+          2,
+          DEFAULT.smallBytes,
+          1.0,
+          1.0,
+          0.0,
+          Long.MAX_VALUE,
+          DEFAULT.targetFileBytes,
+          null);
 
   private static final List<String> MEMBERS =
       List.of(
@@ -62,6 +79,7 @@ public record CompactionPolicy(
           "small_bytes",
           "superseded_share",
           "least_freed_share",
+          "settle_share",
           "max_bytes",
           "target_file_bytes",
           "tombstone_seconds");
@@ -83,6 +101,11 @@ public record CompactionPolicy(
         leastFreedShare,
         "between 0 and superseded_share, which is %s: what is worth a merge by itself must be worth one in a tier"
             .formatted(supersededShare));
+    require(
+        settleShare == null || isShare(settleShare),
+        "settle_share",
+        settleShare,
+        "between 0 and 1, or null to settle nothing");
     require(targetFileBytes > 0, "target_file_bytes", targetFileBytes, "above 0");
     require(
         maxBytes >= targetFileBytes,
@@ -138,6 +161,9 @@ public record CompactionPolicy(
         members.whole("small_bytes", DEFAULT.smallBytes),
         members.share("superseded_share", DEFAULT.supersededShare),
         members.share("least_freed_share", DEFAULT.leastFreedShare),
+        node.has("settle_share") && node.get("settle_share").isNull()
+            ? null
+            : Double.valueOf(members.share("settle_share", DEFAULT.settleShare)),
         members.whole("max_bytes", DEFAULT.maxBytes),
         members.whole("target_file_bytes", DEFAULT.targetFileBytes),
         node.hasNonNull("tombstone_seconds") ? members.whole("tombstone_seconds", 0L) : null);
@@ -175,7 +201,9 @@ public record CompactionPolicy(
     Map<String, Object> members = new LinkedHashMap<>();
     List<Object> values = new ArrayList<>();
     values.addAll(List.of(maxFiles, tierRuns, tierRatio, smallBytes));
-    values.addAll(List.of(supersededShare, leastFreedShare, maxBytes, targetFileBytes));
+    values.addAll(List.of(supersededShare, leastFreedShare));
+    values.add(settleShare);
+    values.addAll(List.of(maxBytes, targetFileBytes));
     values.add(tombstoneSeconds);
     for (int i = 0; i < MEMBERS.size(); i++) {
       members.put(MEMBERS.get(i), values.get(i));
@@ -193,6 +221,11 @@ public record CompactionPolicy(
 
   private long times(long end) {
     return end > Long.MAX_VALUE / tierRatio ? -1 : end * tierRatio;
+  }
+
+  /** Whether partial rows and small runs are settled, too. */
+  boolean settlesAll() {
+    return settleShare != null && settleShare == 0;
   }
 
   boolean isSmallFile(long bytes) {

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/** One reason to merge neighbouring runs of a bucket. */
+/** One reason to merge neighbouring runs of a bucket, or to settle it. */
 interface CompactionRule {
 
   /** The order is the policy: the first that picks something wins. */
@@ -13,11 +13,12 @@ interface CompactionRule {
       List.of(
           new FileCountRule(),
           new SupersededRule(),
+          new SettleRule(),
           new FullTierRule(),
           new ExpiredTombstonesRule());
 
   /**
-   * What a rule wants merged.
+   * What a rule wants merged; all of a bucket where it wants it settled.
    *
    * @param because the figures that made it so
    */
@@ -37,10 +38,11 @@ interface CompactionRule {
     }
   }
 
-  /** Which check wanted a merge. */
+  /** Which check wanted it. */
   enum Reason {
     FILE_COUNT,
     SUPERSEDED,
+    SETTLE,
     FULL_TIER,
     EXPIRED_TOMBSTONES;
 

@@ -56,6 +56,14 @@ record FileFacts(
         versions(file, schema, leaves));
   }
 
+  /** Whether each row of a file that is written carries all columns. */
+  static boolean hasWholeRows(DataFile file, KeyedSchema schema) {
+    long unwritten = count(file.nullValueCounts(), schema.written());
+    return unwritten >= 0
+        && schema.leaves().fields().stream()
+            .allMatch(leaf -> count(file.nullValueCounts(), leaf) == unwritten);
+  }
+
   /** Whether the rows of a file carry what a version leaf stands for. */
   static Presence presence(DataFile file, NestedField leaf) {
     long nulls = count(file.nullValueCounts(), leaf);

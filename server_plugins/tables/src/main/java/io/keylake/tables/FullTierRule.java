@@ -9,7 +9,8 @@ import java.util.stream.IntStream;
 
 /**
  * A full tier is merged, lowest tier first: neighbouring runs of it, with the smaller ones between
- * them and after them. A tier whose merge would free almost nothing is left alone.
+ * them and after them. A tier whose merge would free almost nothing is left alone, and so is one
+ * that the policy has settled: no read merges it.
  */
 final class FullTierRule implements CompactionRule {
   @Override
@@ -34,8 +35,9 @@ final class FullTierRule implements CompactionRule {
       if (peers >= policy.tierRuns()) {
         Stretch stretch = within(policy.maxBytes(), layout, from, to);
         if (stretch.size() > 1
-            && stretch.freedShare() >= policy.leastFreedShare()
-            && stretch.freedShare() > 0) {
+            && !stretch.isSettled(policy)
+            && stretch.freedShare(policy) >= policy.leastFreedShare()
+            && stretch.freedShare(policy) > 0) {
           return Optional.of(
               new Pick(
                   stretch,

@@ -22,7 +22,7 @@ record PlannedSection(SectionPlan plan, List<SortedRun<PlannedFile>> runs) {
   }
 
   private static long rows(SortedRun<PlannedFile> run) {
-    return run.files().stream().mapToLong(file -> file.file().rows()).sum();
+    return run.files().stream().mapToLong(file -> file.file().liveRows()).sum();
   }
 
   long wantedBytes() {

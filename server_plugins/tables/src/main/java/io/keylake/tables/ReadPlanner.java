@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
@@ -36,7 +37,8 @@ import org.apache.iceberg.util.ByteBuffers;
  * <ol>
  *   <li>Files that cannot hold a wanted key are dropped by Iceberg's own planning.
  *   <li>The files of a bucket are cut into sections. A section that cannot hold a wanted value is
- *       dropped whole; one of one run whose rows are all visible is passed through.
+ *       dropped whole; one of one run whose rows are all visible is passed through, and so, without
+ *       their order, are the runs of one that is {@link Settled}.
  *   <li>Where the version ranges of the runs do not overlap, the runs are put in version order and
  *       no version is read.
  *   <li>Columns that the same runs carry in every row form one class; a leaf is read only where
@@ -50,6 +52,7 @@ public final class ReadPlanner {
   private final int keyOrderId;
   private final ValueFilter valueFilter;
   private final SectionPlanner sections;
+  private final Settled settled;
   private final Set<Integer> sizedColumns = new HashSet<>();
 
   /**
@@ -60,23 +63,30 @@ public final class ReadPlanner {
    * @param valueFilter on merged rows, chooses sections; whoever reads applies it to the rows
    * @param values field ids of the wanted value columns
    * @param wanted which rows, and whether with their stamps
+   * @param isOrdered whether the rows of a bucket have to come in key order
    */
   public record Wish(
       Long snapshotId,
       Expression filter,
       Expression valueFilter,
       Set<Integer> values,
-      MergeRules.Wanted wanted) {
+      MergeRules.Wanted wanted,
+      boolean isOrdered) {
     public Wish {
       values = Set.copyOf(values);
     }
 
     public Wish(Long snapshotId, Expression filter, Set<Integer> values, MergeRules.Wanted wanted) {
-      this(snapshotId, filter, Expressions.alwaysTrue(), values, wanted);
+      this(snapshotId, filter, Expressions.alwaysTrue(), values, wanted, true);
+    }
+
+    /** The same rows in any order. */
+    public Wish unordered() {
+      return new Wish(snapshotId, filter, valueFilter, values, wanted, false);
     }
 
     boolean stamps() {
-      return wanted != MergeRules.Wanted.ROWS;
+      return wanted.hasStamps();
     }
   }
 
@@ -87,6 +97,8 @@ public final class ReadPlanner {
     this.keyOrderId = KeyedSchema.keyOrder(table, schema.key()).orderId();
     this.valueFilter = new ValueFilter(schema, wish.valueFilter());
     this.sections = new SectionPlanner(schema, wish, valueFilter);
+    this.settled =
+        wish.snapshotId() == null ? Settled.NOTHING : Settled.of(table.snapshot(wish.snapshotId()));
     schema.key().forEach(field -> sizedColumns.add(field.fieldId()));
     for (NestedField value : schema.values()) {
       if (wish.values().contains(value.fieldId())) {
@@ -103,13 +115,15 @@ public final class ReadPlanner {
   public ReadPlan plan() {
     List<ReadPlan.Bucket> plans = new ArrayList<>();
     files()
-        .forEach((partition, files) -> plans.add(new ReadPlan.Bucket(partition, sections(files))));
+        .forEach(
+            (partition, files) ->
+                plans.add(new ReadPlan.Bucket(partition, sections(partition, files))));
     return new ReadPlan(schema, plans);
   }
 
   /** The files of each bucket that may hold a wanted key. */
-  Map<List<Serializable>, List<DataFile>> files() {
-    Map<List<Serializable>, List<DataFile>> buckets = new LinkedHashMap<>();
+  Map<List<Serializable>, List<FileScanTask>> files() {
+    Map<List<Serializable>, List<FileScanTask>> buckets = new LinkedHashMap<>();
     if (wish.snapshotId() == null) {
       return buckets;
     }
@@ -117,7 +131,7 @@ public final class ReadPlanner {
     try (CloseableIterable<FileScanTask> tasks = scan().planFiles()) {
       for (FileScanTask task : tasks) {
         check(task, specs);
-        buckets.computeIfAbsent(partition(task), key -> new ArrayList<>()).add(task.file());
+        buckets.computeIfAbsent(partition(task), key -> new ArrayList<>()).add(task);
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -125,9 +139,22 @@ public final class ReadPlanner {
     return buckets;
   }
 
-  /** The sections that some files of one bucket make, in key order. */
-  List<PlannedSection> sections(List<DataFile> files) {
-    return sections.sections(files.stream().map(this::planned).toList());
+  /** The sections that the files of one bucket make, in key order. */
+  List<PlannedSection> sections(List<Serializable> partition, List<FileScanTask> files) {
+    return sections.sections(planned(partition, files), true);
+  }
+
+  /** The sections that some files of one bucket make when they are merged among themselves. */
+  List<PlannedSection> sectionsOfSome(List<Serializable> partition, List<FileScanTask> files) {
+    return sections.sections(planned(partition, files), false);
+  }
+
+  private List<PlannedFile> planned(List<Serializable> partition, List<FileScanTask> files) {
+    return files.stream().map(file -> planned(partition, file)).toList();
+  }
+
+  Settled settled() {
+    return settled;
   }
 
   private TableScan scan() {
@@ -163,11 +190,13 @@ public final class ReadPlanner {
           "file %s is not sorted by key: it was written or rewritten by something that does not know keyed tables; roll back to the snapshot before"
               .formatted(task.file().location()));
     }
-    if (!task.deletes().isEmpty()) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "file %s has Iceberg delete files, which a merged read does not apply yet; they were not written by keylake"
-              .formatted(task.file().location()));
+    for (DeleteFile deletes : task.deletes()) {
+      if (!Settled.isOurs(deletes)) {
+        throw new KeylakeException(
+            UNSUPPORTED,
+            "rows of file %s were deleted by %s, which was not written by keylake and says no version; roll back to the snapshot before"
+                .formatted(task.file().location(), deletes.location()));
+      }
     }
   }
 
@@ -190,13 +219,19 @@ public final class ReadPlanner {
         : (Serializable) value;
   }
 
-  private PlannedFile planned(DataFile file) {
+  private PlannedFile planned(List<Serializable> partition, FileScanTask task) {
+    DataFile file = task.file();
     Map<Integer, NestedField> wanted = sections.wantedLeaves();
     Map<Integer, Presence> leaves = new HashMap<>();
     wanted.forEach((id, leaf) -> leaves.put(id, FileFacts.presence(file, leaf)));
     return new PlannedFile(
-        new StoredFile(file.location(), file.fileSizeInBytes(), file.recordCount()),
+        new StoredFile(
+            file.location(),
+            file.fileSizeInBytes(),
+            file.recordCount(),
+            task.deletes().stream().map(DeleteFile::copyWithoutStats).toList()),
         file.dataSequenceNumber(),
+        settled.covers(partition, file),
         FileFacts.of(file, schema, wanted.values()),
         leaves,
         wantedBytes(file),

@@ -4,6 +4,7 @@ import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import java.io.Serializable;
 import java.util.List;
+import org.apache.iceberg.DeleteFile;
 
 /**
  * How one section of a bucket is read: decided from metadata, carried out wherever the task runs.
@@ -32,8 +33,27 @@ public record SectionPlan(
     return new SectionPlan(runs, rules, classes, slice);
   }
 
-  /** A data file. */
-  public record StoredFile(String location, long bytes, long rows) implements Serializable {}
+  /**
+   * A data file.
+   *
+   * @param superseded which of its rows have to be left out; empty for none, also where rows that
+   *     newer ones supersede do no harm
+   */
+  public record StoredFile(String location, long bytes, long rows, List<DeleteFile> superseded)
+      implements Serializable {
+    public StoredFile {
+      superseded = List.copyOf(superseded);
+    }
+
+    /** The rows that are not to be left out. */
+    public long liveRows() {
+      return rows - superseded.stream().mapToLong(DeleteFile::recordCount).sum();
+    }
+
+    StoredFile withAllRows() {
+      return new StoredFile(location, bytes, rows, List.of());
+    }
+  }
 
   /**
    * Columns that are decided together.
@@ -54,7 +74,7 @@ public record SectionPlan(
 
   public boolean readsVersions() {
     return rules != null
-        && (rules.order() == MergeRules.Order.VERSION || rules.wanted() != MergeRules.Wanted.ROWS);
+        && (rules.order() == MergeRules.Order.VERSION || rules.wanted().hasStamps());
   }
 
   /** Whether a run can hold values of a class, so that its columns are worth opening. */
@@ -84,7 +104,7 @@ public record SectionPlan(
 
   /** Of all its files, also where only a slice of them is read. */
   public long rows() {
-    return runs.stream().flatMap(List::stream).mapToLong(StoredFile::rows).sum();
+    return runs.stream().flatMap(List::stream).mapToLong(StoredFile::liveRows).sum();
   }
 
   /** Of all its files, also where only a slice of them is read. */

@@ -33,9 +33,15 @@ final class SectionPlanner {
     this.schema = schema;
     this.wish = wish;
     this.valueFilter = valueFilter;
+    if (wish.wanted() == MergeRules.Wanted.SOURCES) { // rows and tombstones are facts like columns
+      for (NestedField fact : List.of(schema.written(), schema.deleted())) {
+        wantedLeaves.put(fact.fieldId(), fact);
+        valuesByLeaf.put(fact.fieldId(), new ArrayList<>());
+      }
+    }
     for (NestedField value : schema.values()) {
       boolean isWanted = wish.values().contains(value.fieldId());
-      if (isWanted || wish.stamps()) {
+      if (isWanted || wish.wanted() != MergeRules.Wanted.ROWS) {
         NestedField leaf = schema.leafOf(value);
         wantedLeaves.put(leaf.fieldId(), leaf);
         List<Integer> values =
@@ -52,18 +58,37 @@ final class SectionPlanner {
     return wantedLeaves;
   }
 
-  /** The sections that may hold a wanted row, in key order. */
-  List<PlannedSection> sections(List<PlannedFile> files) {
+  /**
+   * The sections that may hold a wanted row, in key order.
+   *
+   * @param areAll whether no other file has rows of these keys: then a merge sees for itself which
+   *     rows are superseded, and need not be told
+   */
+  List<PlannedSection> sections(List<PlannedFile> files, boolean areAll) {
     Comparator<KeyBound> order = KeyBound.order(schema.key());
     return Section.cut(
             files, f -> f.facts().lower(), f -> f.facts().upper(), PlannedFile::age, order)
         .stream()
-        .map(section -> new PlannedSection(plan(section), section.runs()))
+        .flatMap(section -> apart(section).stream())
+        .map(section -> new PlannedSection(plan(section, areAll), section.runs()))
         .filter(section -> valueFilter.mayMatch(section.files().toList()))
         .toList();
   }
 
-  private SectionPlan plan(Section<PlannedFile> section) {
+  /** The files of a settled section one by one, where their order is of no use. */
+  private List<Section<PlannedFile>> apart(Section<PlannedFile> section) {
+    List<PlannedFile> files = section.runs().stream().flatMap(run -> run.files().stream()).toList();
+    boolean isSettled =
+        section.runs().size() > 1 && files.stream().allMatch(PlannedFile::isSettled);
+    if (!isSettled || wish.isOrdered() || wish.stamps()) {
+      return List.of(section);
+    }
+    return files.stream()
+        .map(file -> new Section<>(List.of(new SortedRun<>(file.age(), List.of(file)))))
+        .toList();
+  }
+
+  private SectionPlan plan(Section<PlannedFile> section, boolean areAll) {
     List<SortedRun<PlannedFile>> runs = section.runs();
     boolean single = runs.size() == 1;
     if (single
@@ -86,7 +111,8 @@ final class SectionPlanner {
             presences(ordered, f -> f.facts().deleted()),
             classes,
             wish.wanted());
-    return new SectionPlan(ordered.stream().map(SectionPlanner::files).toList(), rules, columns);
+    List<List<StoredFile>> stored = ordered.stream().map(SectionPlanner::files).toList();
+    return new SectionPlan(areAll && !single ? withAllRows(stored) : stored, rules, columns);
   }
 
   /**
@@ -150,6 +176,10 @@ final class SectionPlanner {
     Map<List<Presence>, Integer> known = new HashMap<>();
     for (int leaf : wantedLeaves.keySet()) {
       List<Presence> byRun = presences(runs, f -> f.leaves().get(leaf));
+      boolean isNowhere = byRun.stream().allMatch(presence -> presence == Presence.NEVER);
+      if (isNowhere && leaf == schema.deleted().fieldId()) {
+        continue; // then a row that has all columns is all there is to know of a key
+      }
       Integer shared = wish.stamps() || byRun.contains(Presence.PER_ROW) ? null : known.get(byRun);
       if (shared == null) {
         known.put(byRun, classes.size());
@@ -178,5 +208,11 @@ final class SectionPlanner {
 
   private static List<StoredFile> files(SortedRun<PlannedFile> run) {
     return run.files().stream().map(PlannedFile::file).toList();
+  }
+
+  private static List<List<StoredFile>> withAllRows(List<List<StoredFile>> runs) {
+    return runs.stream()
+        .map(files -> files.stream().map(StoredFile::withAllRows).toList())
+        .toList();
   }
 }

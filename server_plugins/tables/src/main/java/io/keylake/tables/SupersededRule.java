@@ -19,7 +19,7 @@ final class SupersededRule implements CompactionRule {
         if (group.bytes() > policy.maxBytes()) {
           break;
         }
-        if (group.freedShare() >= policy.supersededShare() && group.freedShare() > 0) {
+        if (group.freedShare(policy) >= policy.supersededShare() && group.freedShare(policy) > 0) {
           best = group;
         } else if (best != null) {
           break;
@@ -32,7 +32,7 @@ final class SupersededRule implements CompactionRule {
                 Reason.SUPERSEDED,
                 "about %d%% of %d rows in %d runs are superseded, the limit is %d%%"
                     .formatted(
-                        percent(best.freedShare()),
+                        percent(best.freedShare(policy)),
                         best.runs().stream().mapToLong(Run::rows).sum(),
                         best.size(),
                         percent(policy.supersededShare()))));

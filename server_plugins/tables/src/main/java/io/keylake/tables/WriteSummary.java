@@ -38,7 +38,9 @@ public record WriteSummary(
   static final String IDEMPOTENCY_KEY = "keylake.idempotency_key";
 
   static final String COMPACT = "compact";
+  static final String SETTLE = "settle";
   static final String ROWS_MERGED = "keylake.rows_merged";
+  static final String ROWS_SUPERSEDED = "keylake.rows_superseded";
   static final String REASON = "keylake.reason";
 
   /** Whether an engine that knows nothing of keylake reads every key once in this snapshot. */
@@ -76,6 +78,19 @@ public record WriteSummary(
     properties.put(REASON, compaction.reason());
     put(properties, MAX_VERSION, highestVersion);
     properties.put(PLAIN_READS, "unmerged");
+    return properties;
+  }
+
+  /** What a settlement says of itself. It writes no row, version or column of its own. */
+  static Map<String, String> settled(
+      SettledBuckets settled, Long highestVersion, boolean plainReads) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, SETTLE);
+    properties.put(ROWS, "0");
+    properties.put(ROWS_SUPERSEDED, String.valueOf(settled.rows()));
+    put(properties, MAX_VERSION, highestVersion);
+    properties.putAll(settled.state().properties());
+    properties.put(PLAIN_READS, plainReads ? "safe" : "unmerged");
     return properties;
   }
 

@@ -1,5 +1,6 @@
 package io.keylake.tables;
 
+import static io.keylake.tables.BucketLayout.Settling.NOT_YET;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -27,7 +28,7 @@ class CompactionRuleTest {
 
   /** Small numbers: tiers end at 10, 40, 160, ... */
   private static final CompactionPolicy SMALL =
-      new CompactionPolicy(8, 4, 4, 10, 0.5, 0.02, 1000, 100, null);
+      new CompactionPolicy(8, 4, 4, 10, 0.5, 0.02, null, 1000, 100, null);
 
   private static BucketLayout layout(String text) {
     List<Run> runs = new ArrayList<>();
@@ -45,9 +46,12 @@ class CompactionRuleTest {
                           age + "." + section,
                           bytes / sections.length,
                           bytes / sections.length,
+                          0,
+                          1,
                           Integer.parseInt(section)))
               .toList();
-      runs.add(new Run(age, NOW.minus(Duration.ofDays(30 - age)), hasTombstones, files));
+      runs.add(
+          new Run(age, NOW.minus(Duration.ofDays(30 - age)), hasTombstones, true, NOT_YET, files));
     }
     return BucketLayout.of(runs, NOW);
   }
@@ -101,7 +105,7 @@ class CompactionRuleTest {
     for (long days : List.of(0, 28, 29, 40)) {
       CompactionPolicy policy =
           new CompactionPolicy(
-              8, 4, 4, 10, 0.5, 0.02, 1000, 100, Duration.ofDays(days).toSeconds());
+              8, 4, 4, 10, 0.5, 0.02, null, 1000, 100, Duration.ofDays(days).toSeconds());
       Pick whole = CompactionRule.first(layout("9* 9 9 9"), policy).orElseThrow();
       assertEquals(days <= 29, whole.dropsTombstones(policy), days + " days");
       Pick newer = CompactionRule.first(layout("90 9* 9 9 9"), policy).orElseThrow();
@@ -109,7 +113,8 @@ class CompactionRuleTest {
       assertTrue(!newer.dropsTombstones(policy), "an older run remains");
     }
     CompactionPolicy forgetting =
-        new CompactionPolicy(8, 4, 4, 10, 0.5, 0.02, 1000, 100, Duration.ofDays(20).toSeconds());
+        new CompactionPolicy(
+            8, 4, 4, 10, 0.5, 0.02, null, 1000, 100, Duration.ofDays(20).toSeconds());
     assertEquals(
         "expired_tombstones 0-1", shown(CompactionRule.first(layout("900* 9*"), forgetting)));
     assertEquals("nothing", shown(CompactionRule.first(layout("900 9*"), forgetting)));
@@ -131,8 +136,8 @@ class CompactionRuleTest {
       List<Run> runs = new ArrayList<>();
       for (int day = 0; day < 60; day++) {
         long bytes = 1 + random.nextInt(random.nextInt(4) == 0 ? 200 : 12);
-        File file = new File("f" + day, bytes, bytes, random.nextInt(3));
-        runs.add(new Run(day, NOW, false, List.of(file)));
+        File file = new File("f" + day, bytes, bytes, 0, 1, random.nextInt(3));
+        runs.add(new Run(day, NOW, false, true, NOT_YET, List.of(file)));
         int merges = 0;
         for (Optional<Pick> pick = pick(runs); pick.isPresent(); pick = pick(runs)) {
           merge(runs, pick.get());
@@ -166,7 +171,7 @@ class CompactionRuleTest {
                 new ArrayList<File>(),
                 (list, bytes) -> {
                   if (bytes > 0) {
-                    list.add(new File("m", bytes, bytes, list.size()));
+                    list.add(new File("m", bytes, bytes, 0, 1, list.size()));
                   }
                   return list;
                 },
@@ -183,6 +188,8 @@ class CompactionRuleTest {
             merged.get(merged.size() - 1).age(),
             NOW,
             false,
-            all < 100 ? List.of(new File("m", all, all, 0)) : files));
+            true,
+            NOT_YET,
+            all < 100 ? List.of(new File("m", all, all, 0, 1, 0)) : files));
   }
 }

@@ -334,7 +334,7 @@ class ReadPlannerTest {
   }
 
   @Test
-  void deleteFilesAreRefused() {
+  void deletesOfOthersAreRefused() {
     MemoryTable table = MemoryTable.create("explicit");
     table.commit("1,4 a @10");
     table
@@ -350,7 +350,7 @@ class ReadPlannerTest {
                 .withPartitionPath("k_bucket=0")
                 .build())
         .commit();
-    assertUnsupported(table, "1.1 has Iceberg delete files");
+    assertUnsupported(table, "rows of file 1.1 were deleted by deletes");
   }
 
   @Test

@@ -72,7 +72,7 @@ class ValueFilterTest {
     ValueFilter asked = new ValueFilter(SCHEMA, filter);
     List<PlannedFile> section =
         Arrays.stream(files)
-            .map(file -> new PlannedFile(null, 1, null, Map.of(), 0, asked.mayMatch(file)))
+            .map(file -> new PlannedFile(null, 1, false, null, Map.of(), 0, asked.mayMatch(file)))
             .toList();
     assertEquals(expected, asked.mayMatch(section), filter.toString());
   }

@@ -1,0 +1,42 @@
+package io.keylake.tables;
+
+import java.io.Serializable;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.StructLike;
+
+/**
+ * What is to be settled in one bucket, planned: the sections in which runs overlap, some of them
+ * not settled.
+ *
+ * @param partition the bucket as it is named in plans
+ * @param plan of the sections, for {@code Wanted.SOURCES}
+ * @param inputs their files, with what is recorded of them so far
+ */
+public record Settlement(
+    List<Serializable> partition, BucketPlan plan, List<FileScanTask> inputs, String because) {
+  public Settlement {
+    inputs = List.copyOf(inputs);
+  }
+
+  /** The partition as Iceberg writes it. */
+  public StructLike tuple() {
+    return inputs.get(0).file().partition();
+  }
+
+  public long rows() {
+    return inputs.stream().mapToLong(task -> task.file().recordCount()).sum();
+  }
+
+  public long bytes() {
+    return inputs.stream().mapToLong(task -> task.file().fileSizeInBytes()).sum();
+  }
+
+  Map<String, FileScanTask> byLocation() {
+    return inputs.stream()
+        .collect(Collectors.toMap(task -> task.file().location(), Function.identity()));
+  }
+}
