@@ -9,17 +9,24 @@ import io.keylake.tables.CompactionPlanner;
 import io.keylake.tables.CompactionPolicy;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Settled;
+import io.keylake.tables.SettledBuckets;
+import io.keylake.tables.Settlement;
+import java.io.Serializable;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.Predicate;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitStateUnknownException;
@@ -36,6 +43,7 @@ import org.apache.spark.broadcast.Broadcast;
  *   <li>A merge whose input vanished meanwhile, in another compaction or an overwrite, deletes what
  *       it wrote and is not tried again.
  *   <li>Plan again, until nothing is wanted: a merged run may fill the tier above.
+ *   <li>At the end settle what the policy wants settled: all buckets, in one commit.
  * </ol>
  */
 public final class CompactionRunner {
@@ -58,22 +66,65 @@ public final class CompactionRunner {
   }
 
   /**
-   * What came of one merge.
+   * What came of one merge, or of settling one bucket.
    *
-   * @param files that it wrote; null where it lost its inputs to another commit
+   * @param isCommitted false where it lost its inputs to another commit
+   * @param read what was looked at
+   * @param written data files, or files that say which rows are superseded
+   * @param rowsSuperseded rows that were dropped, or are known to be superseded from now on
    */
-  public record Outcome(Compaction compaction, List<DataFile> files, double seconds) {
-    public boolean isCommitted() {
-      return files != null;
+  public record Outcome(
+      List<Serializable> partition,
+      boolean isCommitted,
+      String reason,
+      String because,
+      Amount read,
+      Amount written,
+      long rowsSuperseded,
+      double seconds) {
+
+    static Outcome of(
+        Compaction compaction, List<DataFile> files, boolean isCommitted, long start) {
+      Amount read = new Amount(compaction.inputs().size(), compaction.rows(), compaction.bytes());
+      Amount written =
+          isCommitted
+              ? new Amount(
+                  files.size(),
+                  files.stream().mapToLong(DataFile::recordCount).sum(),
+                  files.stream().mapToLong(DataFile::fileSizeInBytes).sum())
+              : Amount.NOTHING;
+      return new Outcome(
+          compaction.partition(),
+          isCommitted,
+          compaction.reason(),
+          compaction.because(),
+          read,
+          written,
+          isCommitted ? read.rows() - written.rows() : 0,
+          secondsSince(start));
     }
 
-    public long rowsWritten() {
-      return isCommitted() ? files.stream().mapToLong(DataFile::recordCount).sum() : 0;
+    static Outcome of(SettledBuckets.Found found, boolean isCommitted, long start) {
+      Settlement settlement = found.settlement();
+      return new Outcome(
+          settlement.partition(),
+          isCommitted,
+          "settle",
+          settlement.because(),
+          new Amount(settlement.inputs().size(), settlement.rows(), settlement.bytes()),
+          isCommitted ? new Amount(found.superseded().size(), 0, found.bytes()) : Amount.NOTHING,
+          isCommitted ? found.rows() : 0,
+          secondsSince(start));
     }
 
-    public long bytesWritten() {
-      return isCommitted() ? files.stream().mapToLong(DataFile::fileSizeInBytes).sum() : 0;
+    private static double secondsSince(long start) {
+      return (System.nanoTime() - start) / 1e9;
     }
+  }
+
+  /** Of stored data. */
+  public record Amount(long files, long rows, long bytes) {
+    static final Amount NOTHING = new Amount(0, 0, 0);
   }
 
   /**
@@ -85,17 +136,19 @@ public final class CompactionRunner {
     List<Outcome> outcomes = new ArrayList<>();
     Set<Object> lost = new HashSet<>();
     for (int round = 0; round < MOST_ROUNDS; round++) {
+      CompactionPlan plan = plan();
       List<Compaction> wanted =
-          plan().compactions().stream()
-              .filter(compaction -> !lost.contains(compaction.partition().toString()))
+          plan.compactions().stream()
+              .filter(compaction -> !lost.contains(compaction.partition()))
               .toList();
       if (wanted.isEmpty()) {
+        outcomes.addAll(settle(plan, atOnce));
         break;
       }
-      List<Outcome> ofRound = run(wanted, atOnce);
+      List<Outcome> ofRound = merge(wanted, atOnce);
       ofRound.stream()
           .filter(outcome -> !outcome.isCommitted())
-          .forEach(outcome -> lost.add(outcome.compaction().partition().toString()));
+          .forEach(outcome -> lost.add(outcome.partition()));
       outcomes.addAll(ofRound);
     }
     return outcomes;
@@ -111,31 +164,78 @@ public final class CompactionRunner {
     }
   }
 
-  private List<Outcome> run(List<Compaction> wanted, int atOnce) {
-    Broadcast<Table> copy =
-        JavaSparkContext.fromSparkContext(spark).broadcast(SerializableTable.copyOf(table));
-    // New threads know what the calling thread told Spark: whose jobs these are, and how to cancel.
+  private List<Outcome> merge(List<Compaction> wanted, int atOnce) {
+    Broadcast<Table> copy = broadcast();
+    try {
+      List<Callable<Outcome>> merges = new ArrayList<>();
+      wanted.forEach(compaction -> merges.add(() -> merge(compaction, copy)));
+      return sideBySide(merges, atOnce);
+    } finally {
+      copy.destroy();
+    }
+  }
+
+  /** All or nothing: a snapshot is settled as a whole. */
+  private List<Outcome> settle(CompactionPlan plan, int atOnce) {
+    if (plan.settlements().isEmpty()) {
+      return List.of();
+    }
+    long start = System.nanoTime();
+    String operation = Settled.operation(UUID.randomUUID().toString());
+    Broadcast<Table> copy = broadcast();
+    List<SettledBuckets.Found> found;
+    try {
+      List<Callable<SettledBuckets.Found>> looks = new ArrayList<>();
+      plan.settlements().forEach(settlement -> looks.add(() -> look(settlement, operation, copy)));
+      found = sideBySide(looks, atOnce);
+    } finally {
+      copy.destroy();
+    }
+    List<String> written =
+        found.stream()
+            .flatMap(each -> each.superseded().values().stream())
+            .map(DeleteFile::location)
+            .distinct()
+            .toList();
+    boolean isCommitted =
+        committed(written, log -> log.settle(SettledBuckets.of(table, plan, found)));
+    return found.stream().map(each -> Outcome.of(each, isCommitted, start)).toList();
+  }
+
+  private SettledBuckets.Found look(
+      Settlement settlement, String operation, Broadcast<Table> copy) {
+    SettleWork work = SettleWork.of(KeyedSchema.of(table), settlement, operation);
+    SettleWork.Done done =
+        JavaSparkContext.fromSparkContext(spark)
+            .parallelize(List.of(work), 1)
+            .map(new SettleWork.Runner(copy))
+            .collect()
+            .get(0);
+    return new SettledBuckets.Found(settlement, done.superseded(), done.isUnique());
+  }
+
+  private Broadcast<Table> broadcast() {
+    return JavaSparkContext.fromSparkContext(spark).broadcast(SerializableTable.copyOf(table));
+  }
+
+  /** New threads know what this one told Spark: whose jobs these are, and how to cancel them. */
+  private static <T> List<T> sideBySide(List<Callable<T>> works, int atOnce) {
     ExecutorService threads = Executors.newFixedThreadPool(Math.max(atOnce, 1));
     try {
-      List<Future<Outcome>> running = new ArrayList<>();
-      for (Compaction compaction : wanted) {
-        running.add(threads.submit(() -> run(compaction, copy)));
-      }
-      return ended(running);
+      return ended(works.stream().map(threads::submit).toList());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("the compaction was interrupted", e);
     } finally {
       threads.shutdownNow();
-      copy.destroy();
     }
   }
 
   /** What came of all of them. One that fails does not stop the others; its error is told last. */
-  private static List<Outcome> ended(List<Future<Outcome>> running) throws InterruptedException {
-    List<Outcome> outcomes = new ArrayList<>();
+  private static <T> List<T> ended(List<Future<T>> running) throws InterruptedException {
+    List<T> outcomes = new ArrayList<>();
     Throwable failure = null;
-    for (Future<Outcome> each : running) {
+    for (Future<T> each : running) {
       try {
         outcomes.add(each.get());
       } catch (ExecutionException e) {
@@ -148,7 +248,7 @@ public final class CompactionRunner {
     return outcomes;
   }
 
-  private Outcome run(Compaction compaction, Broadcast<Table> copy) {
+  private Outcome merge(Compaction compaction, Broadcast<Table> copy) {
     long start = System.nanoTime();
     KeyedSchema schema = KeyedSchema.of(table);
     CompactionWork work =
@@ -165,28 +265,31 @@ public final class CompactionRunner {
                 .map(new CompactionWork.Runner(copy))
                 .collect()
                 .get(0));
+    boolean isCommitted =
+        committed(
+            files.stream().map(DataFile::location).toList(), log -> log.replace(compaction, files));
+    return Outcome.of(compaction, files, isCommitted, start);
+  }
+
+  /**
+   * Commits, one at a time: others would only have to try again. What was written for a commit that
+   * is lost is deleted.
+   */
+  private synchronized boolean committed(List<String> written, Predicate<CommitLog> commit) {
     boolean isCommitted = false;
     try {
-      isCommitted = commit(compaction, files);
+      table.refresh();
+      isCommitted = commit.test(new CommitLog(table, branch));
+      return isCommitted;
     } catch (CommitStateUnknownException e) {
       isCommitted = true; // the files may be part of the table
       throw e;
-    } finally {
-      if (!isCommitted) {
-        files.forEach(file -> table.io().deleteFile(file.location()));
-      }
-    }
-    double seconds = (System.nanoTime() - start) / 1e9;
-    return new Outcome(compaction, isCommitted ? files : null, seconds);
-  }
-
-  /** One at a time: they would only have to try again. */
-  private synchronized boolean commit(Compaction compaction, List<DataFile> files) {
-    try {
-      table.refresh();
-      return new CommitLog(table, branch).replace(compaction, files);
     } catch (NoSuchTableException e) {
       throw gone();
+    } finally {
+      if (!isCommitted) {
+        written.forEach(location -> table.io().deleteFile(location));
+      }
     }
   }
 

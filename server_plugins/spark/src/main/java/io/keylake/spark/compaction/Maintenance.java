@@ -283,12 +283,12 @@ public final class Maintenance {
         target.branch(),
         done.isEmpty() ? "lost" : "merged",
         done.size(),
-        done.stream().mapToLong(outcome -> outcome.compaction().inputs().size()).sum(),
-        done.stream().mapToLong(outcome -> outcome.files().size()).sum(),
-        done.stream().mapToLong(outcome -> outcome.compaction().bytes()).sum(),
-        done.stream().mapToLong(Outcome::bytesWritten).sum(),
+        done.stream().mapToLong(outcome -> outcome.read().files()).sum(),
+        done.stream().mapToLong(outcome -> outcome.written().files()).sum(),
+        done.stream().mapToLong(outcome -> outcome.read().bytes()).sum(),
+        done.stream().mapToLong(outcome -> outcome.written().bytes()).sum(),
         seconds,
-        outcomes.get(0).compaction().because());
+        outcomes.get(0).because());
   }
 
   private synchronized void add(Entry entry) {

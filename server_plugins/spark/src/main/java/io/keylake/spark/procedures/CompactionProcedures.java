@@ -26,6 +26,9 @@ final class CompactionProcedures {
   /** The word for the policy that merges whatever is not merged yet. */
   private static final String FULL = "full";
 
+  /** The word for the policy that settles whatever is not settled yet, and merges nothing. */
+  private static final String SETTLE = "settle";
+
   private static final StructType CHOICE =
       new StructType()
           .add("bucket", DataTypes.StringType)
@@ -50,6 +53,7 @@ final class CompactionProcedures {
           .add("files_written", DataTypes.LongType)
           .add("rows_merged", DataTypes.LongType)
           .add("rows_written", DataTypes.LongType)
+          .add("rows_superseded", DataTypes.LongType)
           .add("bytes_merged", DataTypes.LongType)
           .add("bytes_written", DataTypes.LongType)
           .add("seconds", DataTypes.DoubleType);
@@ -130,9 +134,11 @@ final class CompactionProcedures {
     if (said == null) {
       return CompactionPolicy.of(table);
     }
-    return said.toLowerCase(Locale.ROOT).equals(FULL)
-        ? CompactionPolicy.FULL
-        : CompactionPolicy.fromJson(said);
+    return switch (said.toLowerCase(Locale.ROOT)) {
+      case FULL -> CompactionPolicy.FULL;
+      case SETTLE -> CompactionPolicy.SETTLE;
+      default -> CompactionPolicy.fromJson(said);
+    };
   }
 
   private static InternalRow row(Choice choice) {
@@ -146,25 +152,25 @@ final class CompactionProcedures {
         layout.runs().stream().map(Run::age).toList(),
         layout.runs().stream().map(Run::bytes).toList(),
         layout.runs().stream().map(Run::rows).toList(),
-        compaction.map(Compaction::reason).orElse(null),
-        compaction.map(Compaction::because).orElse(null),
+        choice.settling().isPresent() ? SETTLE : compaction.map(Compaction::reason).orElse(null),
+        choice.settling().or(() -> compaction.map(Compaction::because)).orElse(null),
         compaction.map(each -> (long) each.inputs().size()).orElse(0L),
         compaction.map(Compaction::bytes).orElse(0L));
   }
 
   private static InternalRow row(Outcome outcome) {
-    Compaction compaction = outcome.compaction();
     return LocalProcedure.row(
-        shown(compaction.partition()),
+        shown(outcome.partition()),
         outcome.isCommitted() ? "committed" : "lost",
-        compaction.reason(),
-        compaction.because(),
-        (long) compaction.inputs().size(),
-        outcome.isCommitted() ? (long) outcome.files().size() : 0L,
-        compaction.rows(),
-        outcome.rowsWritten(),
-        compaction.bytes(),
-        outcome.bytesWritten(),
+        outcome.reason(),
+        outcome.because(),
+        outcome.read().files(),
+        outcome.written().files(),
+        outcome.read().rows(),
+        outcome.written().rows(),
+        outcome.rowsSuperseded(),
+        outcome.read().bytes(),
+        outcome.written().bytes(),
         outcome.seconds());
   }
 

@@ -160,11 +160,12 @@ final class ColumnarRunCursor extends RunCursor {
         if (++file >= files.size()) {
           return null;
         }
+        StoredFile next = files.get(file);
         RoaringBitmap rows = needed == null ? null : needed.get(file);
-        if (rows != null && rows.isEmpty()) {
+        if (next.liveRows() == 0 || (rows != null && rows.isEmpty())) {
           continue;
         }
-        reader = new StoredFileReader(dataFiles, files.get(file), reading, rows);
+        reader = new StoredFileReader(dataFiles, next, reading, dataFiles.superseded(next), rows);
         nextNumber = 0;
       }
       ColumnarBatch next = reader.next();

@@ -5,6 +5,8 @@ import java.io.IOException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.iceberg.data.BaseDeleteLoader;
+import org.apache.iceberg.deletes.PositionDeleteIndex;
 import org.apache.iceberg.io.FileIO;
 import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.conf.PlainParquetConfiguration;
@@ -88,6 +90,14 @@ final class DataFiles {
       stream.close();
       throw e;
     }
+  }
+
+  /** Which rows of a file have to be left out, by their position; null for none. */
+  PositionDeleteIndex superseded(StoredFile file) {
+    return file.superseded().isEmpty()
+        ? null
+        : new BaseDeleteLoader(deletes -> io.newInputFile(deletes))
+            .loadPositionDeletes(file.superseded(), file.location());
   }
 
   /** To be called when the files of a section have been read. */

@@ -94,7 +94,12 @@ final class KeyedScan
       PushedFilters filters = request.filters();
       ReadPlanner.Wish wish =
           new ReadPlanner.Wish(
-              request.snapshotId(), filters.fileFilter(schema), filters.onValues(), values, rows);
+              request.snapshotId(),
+              filters.fileFilter(schema),
+              filters.onValues(),
+              values,
+              rows,
+              !request.isSpread());
       ReadPlan all = new ReadPlanner(table, schema, wish).plan();
       plan = request.limit() == ScanRequest.ALL ? all : all.limited(request.limit());
     }

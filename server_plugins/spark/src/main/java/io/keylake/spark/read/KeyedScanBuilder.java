@@ -87,7 +87,7 @@ public final class KeyedScanBuilder
     if (!filters.isNone() || !AnsweredScan.isWorthPlanning(schema, aggregation)) {
       return Optional.empty();
     }
-    counted = counted == null ? scan(new StructType()) : counted;
+    counted = counted == null ? scan(new StructType(), true) : counted;
     return AnsweredScan.of(table.name(), schema, counted.plan(), aggregation);
   }
 
@@ -108,11 +108,11 @@ public final class KeyedScanBuilder
       return answered;
     }
     boolean isPlanned = counted != null && wanted.isEmpty() && limit == ScanRequest.ALL;
-    return isPlanned ? counted : scan(wanted);
+    return isPlanned ? counted : scan(wanted, isPlain);
   }
 
-  private KeyedScan scan(StructType columns) {
-    ScanRequest request = new ScanRequest(snapshotId, columns, filters, limit, isPlain);
+  private KeyedScan scan(StructType columns, boolean isSpread) {
+    ScanRequest request = new ScanRequest(snapshotId, columns, filters, limit, isSpread);
     return new KeyedScan(spark, table, schema, request);
   }
 }

@@ -4,14 +4,22 @@ import io.keylake.tables.SectionPlan;
 import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.IOException;
 import java.io.Serializable;
-import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import org.apache.iceberg.deletes.PositionDeleteIndex;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** One run whose rows are the answer as they stand. */
+/**
+ * One run whose rows are the answer as they stand, but for those that are known to be superseded.
+ */
 final class PassedThroughReader extends SectionReader {
+  /**
+   * Where fewer rows of a file are left, the others are not unpacked; of more, skipping among them
+   * costs more than reading.
+   */
+  private static final double FEW_LEFT = 0.25;
+
   private final Iterator<StoredFile> files;
   private final DataFiles dataFiles;
   private final FileColumns columns;
@@ -19,7 +27,11 @@ final class PassedThroughReader extends SectionReader {
   private final KeyOrder order;
   private final SliceBounds bounds;
   private final long[] prefixes;
+  private final long[] positions;
+  private final int[] places;
+  private final GatheredVector[] gathered;
   private StoredFileReader reader;
+  private PositionDeleteIndex superseded;
   private long unread;
 
   PassedThroughReader(
@@ -35,8 +47,15 @@ final class PassedThroughReader extends SectionReader {
             DataFiles.fittingRows(section.runs().get(0), 1, task.batchRows()),
             DataFiles.bytesEach(1));
     this.order = new KeyOrder(task.keyTypes());
-    this.bounds = section.slice() == null ? null : SliceBounds.of(section.slice());
-    this.prefixes = new long[bounds == null ? 0 : reading.batchRows()];
+    this.bounds = SliceBounds.of(section.slice());
+    int batchRows = reading.batchRows();
+    this.prefixes = new long[section.slice() == null ? 0 : batchRows];
+    this.positions = new long[batchRows];
+    this.places = new int[batchRows];
+    this.gathered =
+        task.output().stream()
+            .map(column -> GatheredVector.of(column.type(), batchRows))
+            .toArray(GatheredVector[]::new);
   }
 
   @Override
@@ -50,11 +69,11 @@ final class PassedThroughReader extends SectionReader {
       if (!files.hasNext()) {
         return null;
       }
-      unread = files.next().rows();
+      unread = files.next().liveRows();
     }
     int rows = (int) Math.min(unread, task.batchRows());
     unread -= rows;
-    return show(null, 0, rows);
+    return show(null, rows, true);
   }
 
   private ColumnarBatch nextFromFiles() throws IOException {
@@ -63,31 +82,62 @@ final class PassedThroughReader extends SectionReader {
         if (!files.hasNext()) {
           return null;
         }
-        reader = new StoredFileReader(dataFiles, files.next(), reading, null);
-      }
-      ColumnarBatch batch = reader.next();
-      if (batch == null) {
-        reader.close();
-        reader = null;
-      } else if (bounds == null) {
-        return show(batch, 0, batch.numRows());
+        open(files.next());
       } else {
-        int size = batch.numRows();
-        order.prefixes(batch.column(columns.position(task.firstKey())), size, prefixes);
-        int from = bounds.first(prefixes, size);
-        int to = bounds.end(prefixes, size);
-        if (from < to) {
-          return show(batch, from, to);
+        ColumnarBatch batch = reader.next();
+        if (batch == null) {
+          reader.close();
+          reader = null;
+        } else {
+          int size = batch.numRows();
+          int count = choose(batch, size);
+          if (count > 0) {
+            return show(batch, count, count == size);
+          }
         }
       }
     }
   }
 
-  /** Rows of a stored batch, from one to before another. */
-  private ColumnarBatch show(ColumnarBatch batch, int from, int to) {
-    int rows = to - from;
-    int[] places = new int[from == 0 ? 0 : rows];
-    Arrays.setAll(places, i -> from + i);
+  private void open(StoredFile file) throws IOException {
+    if (file.liveRows() > 0) {
+      PositionDeleteIndex all = dataFiles.superseded(file);
+      boolean hasFewLeft = file.liveRows() < FEW_LEFT * file.rows();
+      reader = new StoredFileReader(dataFiles, file, reading, hasFewLeft ? all : null, null);
+      superseded = hasFewLeft ? null : all;
+    }
+  }
+
+  /** Finds the places of the rows to be shown, and how many there are. */
+  private int choose(ColumnarBatch batch, int size) {
+    int from = 0;
+    int to = size;
+    if (section.slice() != null) {
+      order.prefixes(batch.column(columns.position(task.firstKey())), size, prefixes);
+      from = bounds.first(prefixes, size);
+      to = bounds.end(prefixes, size);
+    }
+    if (superseded == null) {
+      for (int row = from; row < to; row++) {
+        places[row - from] = row;
+      }
+      return Math.max(to - from, 0);
+    }
+    reader.positions(positions);
+    int count = 0;
+    for (int row = from; row < to; row++) {
+      places[count] = row;
+      count += superseded.isDeleted(positions[row]) ? 0 : 1;
+    }
+    return count;
+  }
+
+  /**
+   * Rows of a stored batch.
+   *
+   * @param isWhole whether they are all of it
+   */
+  private ColumnarBatch show(ColumnarBatch batch, int rows, boolean isWhole) {
     ColumnVector[] vectors = new ColumnVector[task.output().size()];
     for (int i = 0; i < vectors.length; i++) {
       OutputColumn column = task.output().get(i);
@@ -96,11 +146,20 @@ final class PassedThroughReader extends SectionReader {
       } else {
         ColumnVector stored = batch.column(columns.position(column.fieldId()));
         ColumnVector shown = column.isUuid() ? new UuidVector(stored) : stored;
-        vectors[i] =
-            from == 0 ? shown : new PickedVector(column.type(), new ColumnVector[] {shown}, places);
+        vectors[i] = isWhole ? shown : picked(i, shown, rows);
       }
     }
     return new ColumnarBatch(vectors, rows);
+  }
+
+  private ColumnVector picked(int index, ColumnVector stored, int count) {
+    ColumnVector[] sources = {stored};
+    GatheredVector numbers = gathered[index];
+    if (numbers == null) {
+      return new PickedVector(task.output().get(index).type(), sources, places);
+    }
+    numbers.gather(sources, places, count);
+    return numbers;
   }
 
   @Override

@@ -10,7 +10,6 @@ import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.internal.column.columnindex.OffsetIndex;
 import org.apache.parquet.internal.filter2.columnindex.RowRanges;
 import org.apache.parquet.schema.MessageType;
-import org.roaringbitmap.RoaringBitmap;
 
 /**
  * Rows of one row group whose pages are held in memory together. A row group that would take more
@@ -65,17 +64,27 @@ record Portion(int rowGroup, RowRanges rows) {
     return portions;
   }
 
+  /** Which rows are chosen. */
+  interface Choice {
+    /**
+     * @param number of the row among some ranges
+     * @param row in its row group
+     */
+    boolean takes(int number, long row);
+  }
+
   /**
-   * The rows among some ranges that are chosen by their number, counting from the first row of the
-   * ranges.
+   * The rows among some ranges that are chosen.
+   *
+   * @param firstNumber the number of the first row of the ranges
    */
-  static RowRanges chosen(RowRanges rows, RoaringBitmap chosen, int firstNumber, long rowCount) {
+  static RowRanges chosen(RowRanges rows, Choice choice, int firstNumber, long rowCount) {
     List<long[]> stretches = new ArrayList<>();
     PrimitiveIterator.OfLong each = rows.iterator();
     long[] last = null;
     for (int number = firstNumber; each.hasNext(); number++) {
       long row = each.nextLong();
-      if (chosen.contains(number)) {
+      if (choice.takes(number, row)) {
         if (last != null && last[1] + 1 == row) {
           last[1] = row;
         } else {

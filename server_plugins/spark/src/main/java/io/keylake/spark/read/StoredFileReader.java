@@ -7,13 +7,16 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.PrimitiveIterator;
 import java.util.Set;
+import java.util.stream.LongStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapred.FileSplit;
 import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
+import org.apache.iceberg.deletes.PositionDeleteIndex;
 import org.apache.parquet.column.page.PageReadStore;
 import org.apache.parquet.filter2.compat.FilterCompat;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
@@ -45,18 +48,27 @@ final class StoredFileReader implements Closeable {
   private final RowGroupDecoder decoder;
   private final ParquetFileReader pages;
   private final Iterator<Portion> portions;
+  private final Iterator<Portion> described;
   private final List<TextVector> texts = new ArrayList<>();
   private final ColumnarBatch batch;
   private int rowGroup = -1;
+  private PrimitiveIterator.OfLong rows = LongStream.empty().iterator();
+  private long firstRow;
 
   /** How a file is read. */
   record Reading(FileColumns columns, RowChoice choice, int batchRows, long mostBytes) {}
 
   /**
-   * @param needed numbers of the rows that are wanted, counted among those that the choice leaves;
-   *     null for all of them
+   * @param superseded positions of rows to be left out; null for none
+   * @param needed numbers of the rows that are wanted, counted among those that the choice and what
+   *     is superseded leave; null for all of them
    */
-  StoredFileReader(DataFiles files, StoredFile file, Reading reading, RoaringBitmap needed)
+  StoredFileReader(
+      DataFiles files,
+      StoredFile file,
+      Reading reading,
+      PositionDeleteIndex superseded,
+      RoaringBitmap needed)
       throws IOException {
     counters = files.counters();
     DataFiles.Opened opened = files.open(file);
@@ -67,8 +79,9 @@ final class StoredFileReader implements Closeable {
       FilterPredicate predicate = reading.choice().on(columns);
       pages = opened.pages(predicate);
       pages.setRequestedSchema(columns);
-      List<Portion> wanted = portions(predicate, reading.mostBytes(), needed);
+      List<Portion> wanted = portions(predicate, reading.mostBytes(), superseded, needed);
       portions = wanted.iterator();
+      described = wanted.iterator();
       decoder.feed(this::open, wanted.stream().mapToLong(each -> each.rows().rowCount()).sum());
       int read = (int) wanted.stream().mapToInt(Portion::rowGroup).distinct().count();
       counters.rowGroupsSkipped += opened.footer().getBlocks().size() - read;
@@ -110,7 +123,11 @@ final class StoredFileReader implements Closeable {
         Option.apply(opened.footer()));
   }
 
-  private List<Portion> portions(FilterPredicate predicate, long mostBytes, RoaringBitmap needed) {
+  private List<Portion> portions(
+      FilterPredicate predicate,
+      long mostBytes,
+      PositionDeleteIndex superseded,
+      RoaringBitmap needed) {
     List<Portion> wanted = new ArrayList<>();
     List<BlockMetaData> rowGroups = pages.getRowGroups();
     int number = 0;
@@ -118,9 +135,14 @@ final class StoredFileReader implements Closeable {
       long rows = rowGroups.get(group).getRowCount();
       RowRanges ranges =
           predicate == null ? RowRanges.createSingle(rows) : matching(predicate, group, rows);
+      if (superseded != null) {
+        long first = rowGroups.get(group).getRowIndexOffset();
+        Portion.Choice isLive = (any, row) -> !superseded.isDeleted(first + row);
+        ranges = Portion.chosen(ranges, isLive, number, rows);
+      }
       int left = Math.toIntExact(ranges.rowCount());
       if (needed != null) {
-        ranges = Portion.chosen(ranges, needed, number, rows);
+        ranges = Portion.chosen(ranges, (each, row) -> needed.contains(each), number, rows);
       }
       number += left;
       if (ranges.rowCount() > 0) {
@@ -169,6 +191,21 @@ final class StoredFileReader implements Closeable {
     batch.setNumRows(decoder.resultBatch().numRows());
     counters.rowsIn += batch.numRows();
     return batch;
+  }
+
+  /**
+   * The positions in the file of the rows of the batch. To be asked once for each batch, or for
+   * none.
+   */
+  void positions(long[] into) {
+    for (int i = 0; i < batch.numRows(); i++) {
+      while (!rows.hasNext()) {
+        Portion portion = described.next();
+        rows = portion.rows().iterator();
+        firstRow = pages.getRowGroups().get(portion.rowGroup()).getRowIndexOffset();
+      }
+      into[i] = firstRow + rows.nextLong();
+    }
   }
 
   @Override

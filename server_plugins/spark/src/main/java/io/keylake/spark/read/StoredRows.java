@@ -20,7 +20,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * all: what compaction writes again.
  */
 public final class StoredRows implements Closeable {
-  private static final int BATCH_ROWS = 4096;
+  static final int BATCH_ROWS = 4096;
 
   private final ReadTask task;
   private final BucketPlan plan;
