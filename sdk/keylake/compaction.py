@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from keylake.html_table import ShownTable
 from keylake.policy import Policy
@@ -14,17 +14,20 @@ _KIB = 1024
 
 @dataclass(frozen=True)
 class CompactionPolicy(Policy):
-    """When the runs of a bucket are merged; as JSON it is the table property `keylake.compaction`.
+    """When the runs of a bucket are merged or settled; as JSON it is the table property `keylake.compaction`.
 
-    Three checks are made, in this order; the first that wants a merge gets it.
+    Four checks are made, in this order; the first that wants something gets it.
 
     1. *File count*: a bucket with more than `max_files` files below half the target size is merged, come what may.
     2. *Superseded rows*: neighbouring runs are merged when `superseded_share` of their rows would go.
-    3. *Size tiers*: runs below `small_bytes` are tier 0, and each further tier reaches `tier_ratio` times as far; where
+    3. *Settling*: runs of whole rows that overlap are settled when `settle_share` of their rows are new since the last
+       time, and their keys are a small part of them: superseded rows are recorded as Iceberg's own deletions, no data
+       is written again, and reads need no merge any more. None: never.
+    4. *Size tiers*: runs below `small_bytes` are tier 0, and each further tier reaches `tier_ratio` times as far; where
        `tier_runs` neighbouring runs share a tier, they are merged, if that frees at least `least_freed_share` of their
        rows. So runs are merged with their peers, and large ones are hardly ever written again.
 
-    Checks 2 and 3 read at most `max_bytes` in one merge. Merged files have about `target_file_bytes`. Tombstones are
+    Checks 2 and 4 read at most `max_bytes` in one merge. Merged files have about `target_file_bytes`. Tombstones are
     kept for ever, unless `tombstone_seconds` says for how long late data must not bring a row back.
 
     >>> CompactionPolicy(tier_runs=8).to_json()[:14]
@@ -39,9 +42,14 @@ class CompactionPolicy(Policy):
     small_bytes: int = 1 << 20
     superseded_share: float = 0.5
     least_freed_share: float = 0.02
+    settle_share: float | None = 0.05
     max_bytes: int = 64 << 30
     target_file_bytes: int = 512 << 20
     tombstone_seconds: int | None = None
+
+
+_SETTLE = "settle"  # the reason that is no merge
+PolicyWord = Literal["full", "settle"]  # merges all there is; settles all there is, and merges nothing
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class RunPicture:
 
 @dataclass(frozen=True)
 class BucketPicture:
-    """One bucket of a plan: its runs, the oldest first, and the merge that the policy wants there, if any."""
+    """One bucket of a plan: its runs, the oldest first, and what the policy wants there, if anything."""
 
     bucket: str  # the values of its partition, the bucket's number last
     files: int
@@ -77,7 +85,11 @@ class BucketPicture:
 
 @dataclass(frozen=True)
 class Merge:
-    """One merge that was carried out; `lost` where another commit had taken its files meanwhile."""
+    """One merge that was carried out, or one bucket that was settled (`reason` says so).
+
+    `lost` where another commit had taken its files meanwhile. Settling writes files that only say which rows are
+    superseded, so its `rows_written` is 0.
+    """
 
     bucket: str
     state: str  # committed | lost
@@ -87,6 +99,7 @@ class Merge:
     files_written: int
     rows_merged: int
     rows_written: int
+    rows_superseded: int
     bytes_merged: int
     bytes_written: int
     seconds: float
@@ -128,13 +141,18 @@ class CompactionPlan(ShownTable, Sequence[BucketPicture]):
     @property
     def merges(self) -> tuple[BucketPicture, ...]:
         """The buckets in which the policy wants a merge."""
-        return tuple(bucket for bucket in self._buckets if bucket.reason is not None)
+        return tuple(bucket for bucket in self._buckets if bucket.reason not in {None, _SETTLE})
+
+    @property
+    def settlements(self) -> tuple[BucketPicture, ...]:
+        """The buckets that the policy wants settled; all others are settled with them."""
+        return tuple(bucket for bucket in self._buckets if bucket.reason == _SETTLE)
 
     def _title(self) -> str:
-        wanted = self.merges
-        size = shown_bytes(sum(bucket.merges_bytes for bucket in wanted))
-        what = f"{_count(len(wanted), 'merge')} of {size}" if wanted else "nothing to merge"
-        return f"{self._table}: {_count(len(self), 'bucket')}, {what}"
+        size = shown_bytes(sum(bucket.merges_bytes for bucket in self.merges))
+        wanted = [f"{_count(len(self.merges), 'merge')} of {size}"] if self.merges else []
+        wanted += [f"{len(self.settlements)} to settle"] if self.settlements else []
+        return f"{self._table}: {', '.join([_count(len(self), 'bucket'), *(wanted or ['nothing to merge'])])}"
 
     def _rows(self) -> list[tuple[object, ...]]:
         return [
@@ -144,10 +162,16 @@ class CompactionPlan(ShownTable, Sequence[BucketPicture]):
                 bucket.depth,
                 bucket.files,
                 shown_bytes(bucket.bytes),
-                None if bucket.reason is None else f"{bucket.merges_files} files: {bucket.because}",
+                self._wanted(bucket),
             )
             for bucket in self._buckets
         ]
+
+    @staticmethod
+    def _wanted(bucket: BucketPicture) -> str | None:
+        if bucket.reason in {None, _SETTLE}:
+            return None if bucket.reason is None else f"settle: {bucket.because}"
+        return f"{bucket.merges_files} files: {bucket.because}"
 
     def _drawn(self, runs: tuple[RunPicture, ...]) -> str:
         sizes = [shown_bytes(run.bytes) for run in runs]
@@ -194,9 +218,19 @@ class CompactionReport(ShownTable, Sequence[Merge]):
     def _title(self) -> str:
         if not self._merges:
             return f"{self._table}: nothing to merge"
-        before = sum(merge.files_merged for merge in self._merges if merge.state == "committed")
-        after = sum(merge.files_written for merge in self._merges)
-        return f"{self._table}: {_count(len(self), 'merge')}, {before} files became {after}"
+        merges = [merge for merge in self._merges if merge.reason != _SETTLE]
+        before = sum(merge.files_merged for merge in merges if merge.state == "committed")
+        after = sum(merge.files_written for merge in merges)
+        settled = len(self) - len(merges)
+        done = [f"{_count(len(merges), 'merge')}, {before} files became {after}"] if merges else []
+        done += [f"{_count(settled, 'bucket')} settled"] if settled else []
+        return f"{self._table}: {'; '.join(done)}"
+
+    @staticmethod
+    def _rows_of(merge: Merge) -> str:
+        if merge.reason == _SETTLE:
+            return f"{merge.rows_superseded:,} of {merge.rows_merged:,} superseded"
+        return f"{merge.rows_merged:,} to {merge.rows_written:,}"
 
     def _rows(self) -> list[tuple[object, ...]]:
         return [
@@ -204,7 +238,7 @@ class CompactionReport(ShownTable, Sequence[Merge]):
                 merge.bucket,
                 merge.state,
                 f"{merge.files_merged} to {merge.files_written}",
-                f"{merge.rows_merged:,} to {merge.rows_written:,}",
+                self._rows_of(merge),
                 f"{shown_bytes(merge.bytes_merged)} to {shown_bytes(merge.bytes_written)}",
                 f"{merge.seconds:.1f}",
                 merge.because,

@@ -12,12 +12,12 @@ import time
 import uuid
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Unpack
 
 import pyarrow as pa
 from typing_extensions import TypedDict, TypeVar
 
-from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge
+from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, PolicyWord
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch
 from keylake.intention import Intention, Version, write
 from keylake.misfit import shown
@@ -224,7 +224,7 @@ class KeyedTable(Generic[Row]):
 
     # -------------------------------------------------------------------------------------------------- compaction
 
-    def compaction_plan(self, policy: CompactionPolicy | Literal["full"] | None = None) -> CompactionPlan:
+    def compaction_plan(self, policy: CompactionPolicy | PolicyWord | None = None) -> CompactionPlan:
         """What `compact` would do now, bucket by bucket, with its reasons. Nothing is done.
 
         print(profiles.compaction_plan())
@@ -232,8 +232,11 @@ class KeyedTable(Generic[Row]):
         rows = self._session.call(Call.of("compaction_plan", self._path, policy=_policy_text(policy))).to_pylist()
         return CompactionPlan(str(self._path), map(BucketPicture.from_row, rows))
 
-    def compact(self, policy: CompactionPolicy | Literal["full"] | None = None) -> CompactionReport:
-        """Merge runs until a policy is content: the table's own unless another is given; "full" merges all there is.
+    def compact(self, policy: CompactionPolicy | PolicyWord | None = None) -> CompactionReport:
+        """Merge and settle runs until a policy is content: the table's own, unless another is given.
+
+        "full" merges all there is. "settle" merges nothing, and only records which rows are superseded: reads need no
+        merge from then on, and other engines read the merged rows, where every row was written whole.
 
         Readers and writers go on meanwhile, and no answer changes. Each merge is committed by itself, so what is done
         stays done if the rest is stopped.
@@ -333,7 +336,7 @@ def _is_moment(moment: object) -> bool:
     return isinstance(moment, int | str | datetime | None) and not isinstance(moment, bool)
 
 
-def _policy_text(policy: CompactionPolicy | Literal["full"] | None) -> str | None:
+def _policy_text(policy: CompactionPolicy | PolicyWord | None) -> str | None:
     return policy.to_json() if isinstance(policy, CompactionPolicy) else policy
 
 

@@ -17,16 +17,19 @@ EXPLICIT = Shape("explicit", buckets=2)
 # Files of tests have some kilobytes: with these, merges take a part of the runs, and a stretch has several files.
 POLICIES: dict[str, kl.CompactionPolicy | None] = {
     "full": None,
+    "settle": None,
     "pairs": kl.CompactionPolicy(tier_runs=2, max_files=2, least_freed_share=0, superseded_share=1),
     "newest": kl.CompactionPolicy(
         tier_runs=2, max_files=1000, least_freed_share=0, superseded_share=1, max_bytes=20_000, target_file_bytes=9000
     ),
+    "settling": kl.CompactionPolicy(settle_share=0, superseded_share=0.9),
     "superseded": kl.CompactionPolicy(superseded_share=0.2, max_bytes=30_000, target_file_bytes=1000),
 }
 
 
 def compacted(twin: Twin, policy: str) -> kl.CompactionReport:
-    return twin.table.compact(POLICIES[policy] or "full")
+    """What a policy makes of the table; without one, the policy that has this name."""
+    return twin.table.compact(POLICIES[policy] or policy)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", [1])
