@@ -1,13 +1,16 @@
 """What compaction costs and spares, on real tables that are written day by day.
 
 1. Keep      60 daily updates of 2%, 10% and 50% of the keys, once with the default policy, once merging everything each
-             day, once merging nothing: the bytes and files that 30 days of snapshots stand on at the end, how often a
-             byte is written, how many runs a read merges.
+             day, once merging nothing, and once in a plain table that Iceberg's `rewrite_data_files` tends: the bytes
+             and files that 30 days of snapshots stand on at the end, how often a byte is written, how many runs a read
+             merges.
 2. Rewrite   base and ten upserts, merged by keylake, beside Iceberg's own sort rewrite of the same files.
+3. Settle    the same, settled: `settling`.
 
-The last day of each history is compared: all policies give the same rows.
+The last day of each history is compared: all give the same rows.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,8 +22,9 @@ import keylake as kl
 from benchmarks.engine import Connected
 from benchmarks.figures import RESULTS, Figure, Findings, Target, figure
 from benchmarks.machine import PLAIN, Machine, machine
+from benchmarks.settling import of_settling
 from benchmarks.stopwatch import Times, seconds
-from benchmarks.systems.keyed import Keyed
+from benchmarks.systems.keyed import Keyed, OnBranch
 from benchmarks.systems.same_files import SameFiles
 from benchmarks.workload import KEY
 from benchmarks.workloads.whole_rows import SEED, whole_rows
@@ -48,11 +52,94 @@ class Day(kl.Table, name="bench.day", buckets=BUCKETS):
 
 # The default, but for where tiers begin: a bucket has less than a megabyte here, and would all be in the lowest tier.
 DEFAULT = kl.CompactionPolicy(small_bytes=16 << 10)
-POLICIES: dict[str, Callable[[kl.KeyedTable], object]] = {
+REWRITING = "Iceberg's rewrite_data_files"
+POLICIES: dict[str, Callable[[kl.KeyedTable], object] | None] = {
     "default policy": lambda table: table.compact(DEFAULT),
     "everything each day": lambda table: table.compact("full"),
     "nothing": lambda table: None,
+    REWRITING: None,
 }
+
+
+class Diary(ABC):
+    """A table that gets rows each day, and is tended afterwards."""
+
+    def __init__(self, lake: kl.Lake, sql_name: str) -> None:
+        self.lake = lake
+        self.sql_name = sql_name
+
+    @abstractmethod
+    def write(self, rows: str) -> None:
+        """Take the rows of a day, a query."""
+
+    @abstractmethod
+    def tend(self) -> None:
+        """What is done after each day."""
+
+    @abstractmethod
+    def depth(self) -> float:
+        """Runs that a read of a bucket merges now, on average."""
+
+    @abstractmethod
+    def newest(self) -> str:
+        """The merged rows, as a query."""
+
+    def live(self) -> dict[str, int]:
+        """The files of today, with their bytes."""
+        rows = self.lake.spark.sql(f"SELECT file_path, file_size_in_bytes FROM {self.sql_name}.files").collect()
+        return {str(path): int(size) for path, size in rows}
+
+
+class KeyedDiary(Diary):
+    """A keyed table."""
+
+    def __init__(self, lake: kl.Lake, name: str, policy: Callable[[kl.KeyedTable], object]) -> None:
+        super().__init__(lake, f"{lake.catalog}.{name}")
+        self.table = lake.create(_named(name))
+        self._policy = policy
+
+    def write(self, rows: str) -> None:
+        self.table.upsert(self.lake.spark.sql(rows))
+
+    def tend(self) -> None:
+        self._policy(self.table)
+
+    def depth(self) -> float:
+        plan = self.table.compaction_plan()
+        return sum(bucket.depth for bucket in plan) / len(plan)
+
+    def newest(self) -> str:
+        return f"SELECT * FROM {self.sql_name}"
+
+
+class PlainDiary(Diary):
+    """A plain table in the same buckets, whose small files Iceberg puts together; who reads it keeps the newest."""
+
+    def __init__(self, lake: kl.Lake, name: str) -> None:
+        super().__init__(lake, f"{PLAIN}.{name}")
+        self._name = name
+        columns = ", ".join(f"v{n} DOUBLE" for n in range(VALUES - 1))
+        self._run(
+            f"CREATE TABLE {self.sql_name} (id BIGINT, day BIGINT, name STRING, {columns}) "
+            f"USING iceberg PARTITIONED BY (bucket({BUCKETS}, id))"
+        )
+
+    def _run(self, statement: str) -> None:
+        self.lake.spark.sql(statement).collect()
+
+    def write(self, rows: str) -> None:
+        self._run(f"INSERT INTO {self.sql_name} {rows}")
+
+    def tend(self) -> None:
+        self._run(f"CALL {PLAIN}.system.rewrite_data_files(table => '{self._name}')")
+
+    def depth(self) -> float:
+        return len(self.live()) / BUCKETS  # any file of a bucket may have any of its keys
+
+    def newest(self) -> str:
+        names = ", ".join(["day", "name", *(f"v{n}" for n in range(VALUES - 1))])
+        newest = f"SELECT id, max_by(struct({names}), day) AS newest FROM {self.sql_name} GROUP BY id"
+        return f"SELECT id, newest.* FROM ({newest})"
 
 
 @dataclass
@@ -91,6 +178,7 @@ def run(scale: float, console: Console) -> Findings:
             figures += _of_storage(share, kept[f"{share:.0%}"])
             details += _of_work(share, kept[f"{share:.0%}"])
         figures += _of_rewriting(place, scale, console)
+        figures += of_settling(place, scale, console)
         _draw(kept)
     return Findings(words, figures, details=details)
 
@@ -99,30 +187,30 @@ def run(scale: float, console: Console) -> Findings:
 
 
 def _history(place: Machine, keys: int, share: float, policy: str, console: Console) -> tuple[object, Kept]:
-    lake = place.session()
     name = f"bench.day_{round(100 * share)}_{list(POLICIES).index(policy)}"
-    table = lake.create(_named(name))
+    tending = POLICIES[policy]
+    lake = place.session()
+    diary = PlainDiary(lake, name) if tending is None else KeyedDiary(lake, name, tending)
     kept = Kept()
     with console.status(f"{share:.0%} a day, {policy}") as status:
         for day in range(DAYS + 1):
             status.update(f"{share:.0%} a day, {policy}: day {day} of {DAYS}")
-            before = _live(lake, name)
-            table.upsert(lake.spark.sql(_rows(keys, share if day else 1.0, day)))
-            appended = _live(lake, name)
-            POLICIES[policy](table)
-            after = _live(lake, name)
+            before = diary.live()
+            diary.write(_rows(keys, share if day else 1.0, day))
+            appended = diary.live()
+            diary.tend()
+            after = diary.live()
             kept.appended += _bytes(appended, before)
             kept.written += _bytes(appended, before) + _bytes(after, appended)
             kept.files |= appended | after
             if day == DAYS - KEPT_DAYS:  # older snapshots expire: what the oldest kept one stands on is left
                 kept.files = dict(after)
             kept.stored.append(kept.bytes)
-            plan = table.compaction_plan()
-            kept.depths.append(sum(bucket.depth for bucket in plan) / len(plan))
+            kept.depths.append(diary.depth())
     told = f"{kept.bytes / 1e6:.0f} MB in {len(kept.files)} files, {len(after)} of them live"
     console.print(f"  {share:.0%} a day, {policy}: {told}", highlight=False)
-    answer = table.read().selectExpr("count(*)", "sum(crc32(concat_ws('/', id, day, name, v0, v6)))").collect()[0]
-    return tuple(answer), kept
+    total = f"SELECT count(*), sum(crc32(concat_ws('/', id, day, name, v0, v6))) FROM ({diary.newest()})"
+    return tuple(lake.spark.sql(total).collect()[0]), kept
 
 
 def _named(name: str) -> kl.TableSpec:
@@ -134,11 +222,6 @@ def _rows(keys: int, share: float, day: int) -> str:
     drawn = f"pmod(xxhash64(id, {day}, {SEED}), 10000) < {round(share * 10_000)}"
     values = ", ".join(f"rand({SEED + 100 * day + n}) AS v{n}" for n in range(VALUES - 1))
     return f"SELECT id, {day}L AS day, concat('name ', id % 977) AS name, {values} FROM range({keys}) WHERE {drawn}"
-
-
-def _live(lake: kl.Lake, name: str) -> dict[str, int]:
-    rows = lake.spark.sql(f"SELECT file_path, file_size_in_bytes FROM {lake.catalog}.{name}.files").collect()
-    return {str(path): int(size) for path, size in rows}
 
 
 def _bytes(after: dict[str, int], before: dict[str, int]) -> int:
@@ -202,8 +285,7 @@ def _of_rewriting(place: Machine, scale: float, console: Console) -> list[Figure
     stock = Connected(lake.spark)
     mine, theirs = [], []
     for number in range(REWRITES):
-        stock.fetch(f"ALTER TABLE {keyed.table} CREATE BRANCH r{number}")
-        branch = keyed.keyed.branch(f"r{number}")
+        branch = OnBranch(keyed, f"r{number}").keyed
         plain = SameFiles(stock, f"{PLAIN}.bench.sorted_{number}", workload, keyed.files().metadata_file)
         sort = (
             f"CALL {PLAIN}.system.rewrite_data_files(table => 'bench.sorted_{number}', strategy => 'sort', "

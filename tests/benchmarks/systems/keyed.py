@@ -48,15 +48,14 @@ class Keyed:
         return tuple(Path(str(row[0]).removeprefix("file:")) for row in found)
 
 
-class Compacted(Keyed):
-    """A branch of a table, in which everything is merged."""
+class OnBranch(Keyed):
+    """A new branch of a table: what is done there leaves the table as it is for all others."""
 
-    def __init__(self, of: Keyed) -> None:
-        self.workload, self.engine = of.workload, of.engine
-        self.engine.fetch(f"ALTER TABLE {of.table} CREATE BRANCH compacted")
-        self.keyed = of.keyed.branch("compacted")
-        self.keyed.compact("full")
-        self.table = f"{of.table}.branch_compacted"
+    def __init__(self, of: Keyed, branch: str) -> None:
+        self.workload, self.engine, self.branch = of.workload, of.engine, branch
+        self.engine.fetch(f"ALTER TABLE {of.table} CREATE BRANCH {branch}")
+        self.keyed = of.keyed.branch(branch)
+        self.table = f"{of.table}.branch_{branch}"
 
 
 class Keylake(System):
@@ -75,7 +74,9 @@ class Keylake(System):
 
     def compact(self, staged: Staged) -> tuple[Reader, ...]:
         """Compact a branch, so that what everybody else reads stays as it is."""
-        return (Compacted(self._taken[staged.workload.name]),)
+        compacted = OnBranch(self._taken[staged.workload.name], "compacted")
+        compacted.keyed.compact("full")
+        return (compacted,)
 
     def close(self) -> None:
         self.lake.close()

@@ -2,9 +2,12 @@ package io.keylake.tables;
 
 import java.time.Instant;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 
 /**
  * A picture of one bucket at one moment, as compaction rules look at it: pure, so that a rule can
@@ -50,6 +53,10 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
     Run of(Predicate<File> kept) {
       List<File> some = files.stream().filter(kept).toList();
       return new Run(age, committedAt, hasTombstones, hasWholeRows, settling, some);
+    }
+
+    Set<Integer> sections() {
+      return files.stream().map(File::section).collect(Collectors.toSet());
     }
 
     public long bytes() {
@@ -148,16 +155,22 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
     return new Stretch(this, from, to);
   }
 
-  /** Runs that overlap some key range at most. */
+  /** Runs that a read merges in some key range at most; those that are settled need no merge. */
   public int depth() {
     Map<Integer, Integer> depths = new HashMap<>();
+    Set<Integer> open = new HashSet<>();
     for (Run run : runs) {
-      run.files().stream()
-          .map(File::section)
-          .distinct()
-          .forEach(section -> depths.merge(section, 1, Integer::sum));
+      for (int section : run.sections()) {
+        depths.merge(section, 1, Integer::sum);
+        if (run.settling() != Settling.DONE) {
+          open.add(section);
+        }
+      }
     }
-    return depths.values().stream().mapToInt(depth -> depth).max().orElse(0);
+    return depths.entrySet().stream()
+        .mapToInt(section -> open.contains(section.getKey()) ? section.getValue() : 1)
+        .max()
+        .orElse(0);
   }
 
   public long bytes() {

@@ -3,12 +3,9 @@ package io.keylake.tables;
 import io.keylake.tables.BucketLayout.File;
 import io.keylake.tables.BucketLayout.Run;
 import io.keylake.tables.BucketLayout.Settling;
-import java.util.Collection;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
@@ -52,17 +49,11 @@ final class SettleRule implements CompactionRule {
   private static List<Run> overlapping(BucketLayout layout) {
     Map<Integer, Long> depths =
         layout.runs().stream()
-            .flatMap(run -> sections(run).stream())
+            .flatMap(run -> run.sections().stream())
             .collect(Collectors.groupingBy(section -> section, Collectors.counting()));
     return layout.runs().stream()
         .map(run -> run.of(file -> depths.get(file.section()) > 1))
         .filter(run -> !run.files().isEmpty())
         .toList();
-  }
-
-  private static Collection<Integer> sections(Run run) {
-    Set<Integer> sections = new HashSet<>();
-    run.files().forEach(file -> sections.add(file.section()));
-    return sections;
   }
 }

@@ -5,8 +5,6 @@ import java.io.IOException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.iceberg.data.BaseDeleteLoader;
-import org.apache.iceberg.deletes.PositionDeleteIndex;
 import org.apache.iceberg.io.FileIO;
 import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.conf.PlainParquetConfiguration;
@@ -16,6 +14,7 @@ import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.hadoop.util.HadoopCodecs;
 import org.apache.parquet.io.SeekableInputStream;
+import org.roaringbitmap.RoaringBitmap;
 
 /**
  * The data files of one task: opens them, counts what that costs, and shares its memory among those
@@ -93,11 +92,8 @@ final class DataFiles {
   }
 
   /** Which rows of a file have to be left out, by their position; null for none. */
-  PositionDeleteIndex superseded(StoredFile file) {
-    return file.superseded().isEmpty()
-        ? null
-        : new BaseDeleteLoader(deletes -> io.newInputFile(deletes))
-            .loadPositionDeletes(file.superseded(), file.location());
+  RoaringBitmap superseded(StoredFile file) throws IOException {
+    return Superseded.of(this, io, file);
   }
 
   /** To be called when the files of a section have been read. */

@@ -44,6 +44,12 @@ record FileColumns(List<Integer> ids, StructType schema) implements Serializable
     return new FileColumns(ids, columns);
   }
 
+  /** One column of a file that has no versions. */
+  static FileColumns of(Types.NestedField field) {
+    return new FileColumns(
+        List.of(field.fieldId()), new StructType().add(fieldWithId(field, stored(field.type()))));
+  }
+
   int position(int fieldId) {
     return ids.indexOf(fieldId);
   }

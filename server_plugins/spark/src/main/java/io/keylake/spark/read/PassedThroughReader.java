@@ -6,9 +6,10 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.Iterator;
 import java.util.List;
-import org.apache.iceberg.deletes.PositionDeleteIndex;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.roaringbitmap.PeekableIntIterator;
+import org.roaringbitmap.RoaringBitmap;
 
 /**
  * One run whose rows are the answer as they stand, but for those that are known to be superseded.
@@ -31,7 +32,7 @@ final class PassedThroughReader extends SectionReader {
   private final int[] places;
   private final GatheredVector[] gathered;
   private StoredFileReader reader;
-  private PositionDeleteIndex superseded;
+  private PeekableIntIterator superseded;
   private long unread;
 
   PassedThroughReader(
@@ -101,10 +102,10 @@ final class PassedThroughReader extends SectionReader {
 
   private void open(StoredFile file) throws IOException {
     if (file.liveRows() > 0) {
-      PositionDeleteIndex all = dataFiles.superseded(file);
+      RoaringBitmap all = dataFiles.superseded(file);
       boolean hasFewLeft = file.liveRows() < FEW_LEFT * file.rows();
       reader = new StoredFileReader(dataFiles, file, reading, hasFewLeft ? all : null, null);
-      superseded = hasFewLeft ? null : all;
+      superseded = hasFewLeft || all == null ? null : all.getIntIterator();
     }
   }
 
@@ -126,8 +127,10 @@ final class PassedThroughReader extends SectionReader {
     reader.positions(positions);
     int count = 0;
     for (int row = from; row < to; row++) {
+      int position = (int) positions[row];
+      superseded.advanceIfNeeded(position);
       places[count] = row;
-      count += superseded.isDeleted(positions[row]) ? 0 : 1;
+      count += superseded.hasNext() && superseded.peekNext() == position ? 0 : 1;
     }
     return count;
   }

@@ -16,7 +16,6 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapred.FileSplit;
 import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
-import org.apache.iceberg.deletes.PositionDeleteIndex;
 import org.apache.parquet.column.page.PageReadStore;
 import org.apache.parquet.filter2.compat.FilterCompat;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
@@ -67,7 +66,7 @@ final class StoredFileReader implements Closeable {
       DataFiles files,
       StoredFile file,
       Reading reading,
-      PositionDeleteIndex superseded,
+      RoaringBitmap superseded,
       RoaringBitmap needed)
       throws IOException {
     counters = files.counters();
@@ -124,10 +123,7 @@ final class StoredFileReader implements Closeable {
   }
 
   private List<Portion> portions(
-      FilterPredicate predicate,
-      long mostBytes,
-      PositionDeleteIndex superseded,
-      RoaringBitmap needed) {
+      FilterPredicate predicate, long mostBytes, RoaringBitmap superseded, RoaringBitmap needed) {
     List<Portion> wanted = new ArrayList<>();
     List<BlockMetaData> rowGroups = pages.getRowGroups();
     int number = 0;
@@ -137,7 +133,7 @@ final class StoredFileReader implements Closeable {
           predicate == null ? RowRanges.createSingle(rows) : matching(predicate, group, rows);
       if (superseded != null) {
         long first = rowGroups.get(group).getRowIndexOffset();
-        Portion.Choice isLive = (any, row) -> !superseded.isDeleted(first + row);
+        Portion.Choice isLive = (any, row) -> !superseded.contains((int) (first + row));
         ranges = Portion.chosen(ranges, isLive, number, rows);
       }
       int left = Math.toIntExact(ranges.rowCount());
