@@ -1,11 +1,14 @@
 package io.keylake.tables;
 
+import static io.keylake.tables.BucketLayout.Settling.DONE;
+import static io.keylake.tables.BucketLayout.Settling.IN_VAIN;
 import static io.keylake.tables.BucketLayout.Settling.NOT_YET;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.keylake.tables.BucketLayout.File;
 import io.keylake.tables.BucketLayout.Run;
+import io.keylake.tables.BucketLayout.Settling;
 import io.keylake.tables.CompactionRule.Pick;
 import java.time.Duration;
 import java.time.Instant;
@@ -21,7 +24,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * A picture is written as its runs, oldest first: "bytes/section,section" with a row a byte, or
- * "bytes" alone in section 0; "*" after it for tombstones. A pick is "reason from-to".
+ * "bytes" alone in section 0; "*" after it for tombstones, "?" for partial rows, "+" where it is
+ * settled and "~" where that was in vain. A pick is "reason from-to".
  */
 class CompactionRuleTest {
   private static final Instant NOW = Instant.parse("2026-01-31T00:00:00Z");
@@ -34,7 +38,9 @@ class CompactionRuleTest {
     List<Run> runs = new ArrayList<>();
     for (String run : text.isBlank() ? new String[0] : text.trim().split(" +")) {
       boolean hasTombstones = run.endsWith("*");
-      String[] parts = run.replace("*", "").split("/");
+      boolean hasWholeRows = !run.endsWith("?");
+      Settling settling = run.endsWith("+") ? DONE : run.endsWith("~") ? IN_VAIN : NOT_YET;
+      String[] parts = run.replaceAll("[*?+~]", "").split("/");
       long bytes = Long.parseLong(parts[0]);
       String[] sections = parts.length == 1 ? new String[] {"0"} : parts[1].split(",");
       int age = runs.size() + 1;
@@ -51,7 +57,13 @@ class CompactionRuleTest {
                           Integer.parseInt(section)))
               .toList();
       runs.add(
-          new Run(age, NOW.minus(Duration.ofDays(30 - age)), hasTombstones, true, NOT_YET, files));
+          new Run(
+              age,
+              NOW.minus(Duration.ofDays(30 - age)),
+              hasTombstones,
+              hasWholeRows,
+              settling,
+              files));
     }
     return BucketLayout.of(runs, NOW);
   }
@@ -88,6 +100,52 @@ class CompactionRuleTest {
           """)
   void cases(String title, String runs, String expected) {
     assertEquals(expected, shown(CompactionRule.first(layout(runs == null ? "" : runs), SMALL)));
+  }
+
+  /** Of 1000 rows that overlap, 200 have to be new. */
+  private static final CompactionPolicy SETTLING =
+      new CompactionPolicy(8, 4, 4, 10, 0.9, 0.02, 0.2, 10_000, 100, null);
+
+  @ParameterizedTest(name = "{0}")
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          runs that overlap                     | 900 900                   | settle 0-2
+          with tombstones                       | 900 900*                  | settle 0-2
+          enough is new                         | 800+ 200                  | settle 0-2
+          too little is new                     | 801+ 199                  | nothing
+          all is settled                        | 900+ 900+                 | nothing
+          a full tier that is settled           | 900+ 30+ 30+ 30+ 30+      | nothing
+          a full tier with a new run            | 900+ 30+ 30+ 30+ 30       | full_tier 1-5
+          it was in vain                        | 900~ 900~                 | nothing
+          partial rows                          | 900 900?                  | nothing
+          runs that do not overlap              | 900/0 900/1               | nothing
+          only what overlaps counts             | 900/1+ 90+ 90             | settle 0-3
+          small runs are merged as cheaply      | 4 4                       | nothing
+          """)
+  void settlingCases(String title, String runs, String expected) {
+    assertEquals(expected, shown(CompactionRule.first(layout(runs), SETTLING)));
+  }
+
+  @Test
+  void settlingAllTakesWhateverOverlaps() {
+    for (String runs : List.of("900 900?", "4 4", "900+ 1")) {
+      assertEquals(
+          "settle 0-2", shown(CompactionRule.first(layout(runs), CompactionPolicy.SETTLE)));
+    }
+    for (String runs : List.of("900+ 900+", "900/0 1/1", "900~ 900~")) {
+      assertEquals("nothing", shown(CompactionRule.first(layout(runs), CompactionPolicy.SETTLE)));
+    }
+  }
+
+  @Test
+  void whatIsSettledIsNotMergedWhenItIsRead() {
+    assertEquals(2, layout("900 900").depth());
+    assertEquals(1, layout("900+ 900+").depth());
+    assertEquals(3, layout("900+ 900+ 1").depth());
+    assertEquals(2, layout("900/0+ 900/0+ 9/1 9/1").depth());
+    assertEquals(2, layout("900~ 900~").depth());
   }
 
   @Test
