@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from statistics import median
 
 import pyarrow as pa
 from rich.console import Console
@@ -72,8 +73,10 @@ def run(scale: float, console: Console) -> Findings:
                 expected[cell] = max(version, expected.get(cell, -1))
         wrong = _wrong(table, expected)
         files = _unknown_files(lake, table, place.folder / "lake")
+        retried = _retries(lake, table)
     commits = sum(writer.commits for writer in writers)
     taken = sorted(second for writer in writers for second in writer.seconds)
+    first, last = _thirds(writers)
     return Findings(
         words,
         [
@@ -82,11 +85,13 @@ def run(scale: float, console: Console) -> Findings:
             figure("failed writes, reads and compactions", len(seen.errors), Target(0), "; ".join(seen.errors[:3])),
             figure("files that no snapshot knows", files, Target(0)),
             figure("commits of writers", commits),
+            figure("commits, also of merges, that had to be tried again", retried),
             figure("merges", seen.merges),
             figure("reads", seen.reads),
             figure("runs that a read had to merge, at most", seen.deepest),
-            figure("a write, seconds, median", taken[len(taken) // 2]),
+            figure("a write, seconds, median", median(taken)),
             figure("a write, seconds, of a hundred the slowest", taken[len(taken) * 99 // 100]),
+            figure("a write in the last third / in the first, medians", last / first),
         ],
     )
 
@@ -144,6 +149,19 @@ def _wrong(table: kl.KeyedTable[Row], expected: dict[tuple[int, str], int]) -> i
     found = table.read().toArrow().to_pylist()
     wrong = len(found) - len({row["id"] for row in found}) + abs(len(found) - len({key for key, _ in expected}))
     return wrong + sum(row[column] != expected.get((row["id"], column)) for row in found for column in COLUMNS)
+
+
+def _retries(lake: kl.Lake, table: kl.KeyedTable[Row]) -> int:
+    """Of all snapshots; a manifest list is named after the snapshot and the attempt: `snap-4711-2-...`."""
+    rows = lake.spark.sql(f"SELECT manifest_list FROM {lake.catalog}.{table.name}.snapshots").collect()
+    return sum(int(Path(str(row[0])).name.split("-")[2]) > 1 for row in rows)
+
+
+def _thirds(writers: list[Writer]) -> tuple[float, float]:
+    """How long a write took in the first and in the last third of the run."""
+    first = [second for writer in writers for second in writer.seconds[: len(writer.seconds) // 3]]
+    last = [second for writer in writers for second in writer.seconds[-len(writer.seconds) // 3 :]]
+    return median(first), median(last)
 
 
 def _unknown_files(lake: kl.Lake, table: kl.KeyedTable[Row], folder: Path) -> int:

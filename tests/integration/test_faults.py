@@ -106,7 +106,7 @@ def test_no_server_there() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["writing", "committing"])
+@pytest.mark.parametrize("stage", ["writing", "committing", "settling"])
 def test_a_server_killed_in_a_compaction(tmp_path: Path, stage: str) -> None:
     """The table reads the same before and after, the next compaction ends the work, and no file is left over."""
     with connect_server(tmp_path, {"spark.master": "local[1]"}) as first:
@@ -117,8 +117,8 @@ def test_a_server_killed_in_a_compaction(tmp_path: Path, stage: str) -> None:
         rows = checksum(twin.table)
         snapshots_before = len(twin.table.history())
         with ThreadPoolExecutor(1) as threads:
-            compaction = threads.submit(twin.table.compact, "full")
-            wait_for(lambda: any(tmp_path.rglob("*compact-*.parquet")))
+            compaction = threads.submit(twin.table.compact, "settle" if stage == "settling" else "full")
+            wait_for(lambda: any(tmp_path.rglob(f"*{'settle' if stage == 'settling' else 'compact'}-*.parquet")))
             if stage == "committing":
                 with kl.connect(first.url) as other:
                     table = other.table(twin.table.name)

@@ -6,6 +6,7 @@ import java.util.UUID;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.ManageSnapshots;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 
 /**
@@ -29,6 +30,14 @@ public record MergedBranch(String working, long source) {
   static final String SOURCE = "keylake.merged_of";
 
   static final String SOURCE_MILLIS = "keylake.merged_of_time_ms";
+
+  /** Whether there is such a branch, and main has moved since it was made. */
+  public static boolean isStale(Table table) {
+    SnapshotRef merged = table.refs().get(NAME);
+    Long head = new CommitLog(table, null).headId();
+    return merged != null
+        && !String.valueOf(head).equals(table.snapshot(merged.snapshotId()).summary().get(SOURCE));
+  }
 
   public static MergedBranch begin(Table table) {
     Long head = new CommitLog(table, null).headId();

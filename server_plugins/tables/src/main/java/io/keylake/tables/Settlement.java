@@ -18,6 +18,9 @@ import org.apache.iceberg.StructLike;
  */
 public record Settlement(
     List<Serializable> partition, BucketPlan plan, List<FileScanTask> inputs, String because) {
+  /** The word for it among the reasons of a compaction. */
+  public static final String REASON = CompactionRule.Reason.SETTLE.word();
+
   public Settlement {
     inputs = List.copyOf(inputs);
   }

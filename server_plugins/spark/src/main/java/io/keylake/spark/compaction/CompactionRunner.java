@@ -109,7 +109,7 @@ public final class CompactionRunner {
       return new Outcome(
           settlement.partition(),
           isCommitted,
-          "settle",
+          Settlement.REASON,
           settlement.because(),
           new Amount(settlement.inputs().size(), settlement.rows(), settlement.bytes()),
           isCommitted ? new Amount(found.superseded().size(), 0, found.bytes()) : Amount.NOTHING,

@@ -7,6 +7,7 @@ import io.keylake.spark.compaction.CompactionRunner.Outcome;
 import io.keylake.tables.CompactionPolicy;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.MergedBranch;
 import io.keylake.tables.RetentionPolicy;
 import java.time.Duration;
 import java.time.Instant;
@@ -38,7 +39,8 @@ import org.slf4j.LoggerFactory;
  *       across restarts.
  *   <li>One thread takes the tables that are due, one after the other, and lets the table's policy
  *       decide. Merges keep at most a share of the cores busy ({@value #SHARE}), and at least one.
- *   <li>Once an hour a table that was looked at is cleaned, as its retention policy says.
+ *   <li>Once an hour a table that was looked at is cleaned, as its retention policy says, and its
+ *       branch {@value MergedBranch#NAME}, if there is one, is made anew.
  *   <li>What was done, or went wrong, is kept in a log that holds the latest entries.
  * </ol>
  */
@@ -258,6 +260,9 @@ public final class Maintenance {
       cleanedAt.put(target.table(), now);
     } else if (last.plus(BETWEEN_CLEANINGS).isBefore(now)) {
       cleanedAt.put(target.table(), now);
+      if (MergedBranch.isStale(table)) {
+        MergedBranchRefresh.run(spark, table, atOnce);
+      }
       Housekeeping.run(table, RetentionPolicy.of(table), now);
     }
   }

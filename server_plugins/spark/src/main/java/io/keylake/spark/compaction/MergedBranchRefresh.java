@@ -19,12 +19,15 @@ public final class MergedBranchRefresh {
    */
   public record Done(long snapshotId, long sourceId, long rows) {}
 
-  public static Done run(SparkContext spark, Table table) {
+  /**
+   * @param atOnce how many merges run side by side
+   */
+  public static Done run(SparkContext spark, Table table, int atOnce) {
     MergedBranch branch = MergedBranch.begin(table);
     try {
       CompactionRunner runner =
           new CompactionRunner(spark, table, branch.working(), CompactionPolicy.MERGED);
-      runner.run(spark.defaultParallelism());
+      runner.run(atOnce);
       CompactionPlan plan = runner.plan();
       if (!plan.buckets().stream().allMatch(MergedBranchRefresh::isMerged)) {
         throw new IllegalStateException("the branch " + branch.working() + " is not merged yet");

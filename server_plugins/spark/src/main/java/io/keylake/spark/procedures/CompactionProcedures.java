@@ -9,6 +9,7 @@ import io.keylake.tables.BucketLayout.Run;
 import io.keylake.tables.Compaction;
 import io.keylake.tables.CompactionPlan.Choice;
 import io.keylake.tables.CompactionPolicy;
+import io.keylake.tables.Settlement;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -104,7 +105,8 @@ final class CompactionProcedures {
             MERGED,
             arguments -> {
               MergedBranchRefresh.Done done =
-                  MergedBranchRefresh.run(spark(), tables.load(arguments));
+                  MergedBranchRefresh.run(
+                      spark(), tables.load(arguments), spark().defaultParallelism());
               return List.of(LocalProcedure.row(done.snapshotId(), done.sourceId(), done.rows()));
             }));
   }
@@ -152,7 +154,9 @@ final class CompactionProcedures {
         layout.runs().stream().map(Run::age).toList(),
         layout.runs().stream().map(Run::bytes).toList(),
         layout.runs().stream().map(Run::rows).toList(),
-        choice.settling().isPresent() ? SETTLE : compaction.map(Compaction::reason).orElse(null),
+        choice.settling().isPresent()
+            ? Settlement.REASON
+            : compaction.map(Compaction::reason).orElse(null),
         choice.settling().or(() -> compaction.map(Compaction::because)).orElse(null),
         compaction.map(each -> (long) each.inputs().size()).orElse(0L),
         compaction.map(Compaction::bytes).orElse(0L));
