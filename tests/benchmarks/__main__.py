@@ -3,6 +3,7 @@
     first       a keyed table beside plain Iceberg: writing, reading, and the weight of versions
     reads       merged reads beside other systems and two limits; --workload, --question and --system choose a part
     compaction  what compaction keeps, writes and costs, day by day; leaves a picture, too
+    settling    what it costs to settle a table instead of merging it, and what reads make of it
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--markdown` runs nothing: it prints
@@ -20,10 +21,10 @@ from rich.console import Console
 
 sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are imported by their names, as pytest does it
 
-from benchmarks import compaction, figures, first, reads, soak  # noqa: E402
+from benchmarks import compaction, figures, first, reads, settling, soak  # noqa: E402
 from benchmarks.arena import Choice  # noqa: E402
 
-BENCHES = ("first", "reads", "compaction", "soak")
+BENCHES = ("first", "reads", "compaction", "settling", "soak")
 
 
 def main() -> None:
@@ -59,6 +60,7 @@ def main() -> None:
                 "first": first.run,
                 "reads": partial(reads.run, choice=choice),
                 "compaction": compaction.run,
+                "settling": settling.run,
                 "soak": soak.run,
             }
             found = runs[name](asked.scale, console)

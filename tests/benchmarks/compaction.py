@@ -5,7 +5,6 @@
              and files that 30 days of snapshots stand on at the end, how often a byte is written, how many runs a read
              merges.
 2. Rewrite   base and ten upserts, merged by keylake, beside Iceberg's own sort rewrite of the same files.
-3. Settle    the same, settled: `settling`.
 
 The last day of each history is compared: all give the same rows.
 """
@@ -22,7 +21,6 @@ import keylake as kl
 from benchmarks.engine import Connected
 from benchmarks.figures import RESULTS, Figure, Findings, Target, figure
 from benchmarks.machine import PLAIN, Machine, machine
-from benchmarks.settling import of_settling
 from benchmarks.stopwatch import Times, seconds
 from benchmarks.systems.keyed import Keyed, OnBranch
 from benchmarks.systems.same_files import SameFiles
@@ -178,7 +176,6 @@ def run(scale: float, console: Console) -> Findings:
             figures += _of_storage(share, kept[f"{share:.0%}"])
             details += _of_work(share, kept[f"{share:.0%}"])
         figures += _of_rewriting(place, scale, console)
-        figures += of_settling(place, scale, console)
         _draw(kept)
     return Findings(words, figures, details=details)
 

@@ -8,21 +8,29 @@ from pyiceberg.table import Table
 from rich.console import Console
 
 from benchmarks.engine import Connected
-from benchmarks.figures import Figure, Target, figure
-from benchmarks.machine import PLAIN, Machine
+from benchmarks.figures import Figure, Findings, Target, figure
+from benchmarks.machine import PLAIN, Machine, machine
 from benchmarks.questions import consume, count, fingerprint
 from benchmarks.stopwatch import Pace, Times, race, seconds
 from benchmarks.systems.keyed import Keyed, OnBranch
 from benchmarks.systems.same_files import SameFiles
+from benchmarks.workload import Workload
 from benchmarks.workloads.whole_rows import whole_rows
 
 TIMES = 3
 WARM_UP, ROUNDS = Pace(3, 3, 0), Pace(7, 7, 0)
 
 
-def of_settling(place: Machine, scale: float, console: Console) -> list[Figure]:
+def run(scale: float, console: Console) -> Findings:
     """Branches of one table are settled and compacted in turns; then both, and the files as they were, are read."""
     workload = whole_rows(max(round(1_000_000 * scale), 1000))
+    with machine() as place:
+        words = f"{workload.keys:,} keys, {workload.commits} upserts of 10%; seed {workload.seed}, {place.describe()}"
+        console.print(words, highlight=False)
+        return Findings(words, _figures(place, workload, console))
+
+
+def _figures(place: Machine, workload: Workload, console: Console) -> list[Figure]:
     lake = place.session()
     keyed = Keyed(lake, "bench.settled", workload)
     console.print("writing what is to be settled")
@@ -47,11 +55,15 @@ def of_settling(place: Machine, scale: float, console: Console) -> list[Figure]:
     few = {name: partial(_consume, reader, workload.narrow) for name, reader in readers.items()}
     of_few = race(few, warm_up=WARM_UP, rounds=ROUNDS)
     settling, merging = (Times(tuple(taken[word])) for word in ("settle", "full"))
+    keyed.engine.fetch(f"ALTER TABLE {keyed.table} SET TBLPROPERTIES ('format-version' = '3')")
+    branches_of_3 = [OnBranch(keyed, f"vectors_{number}") for number in range(TIMES)]
+    vectors = Times(tuple(seconds(partial(_done, branch, "settle")) for branch in branches_of_3))
     console.print(f"  settling {settling} s, full compaction {merging} s", highlight=False)
     opened = int("BatchScan" in str(stock.fetch(f"EXPLAIN SELECT count(*) FROM {settled.table}")[0][0]))
     assert count(settled) == workload.keys
     return [
         figure("settling / full compaction, time", settling.over(merging), Target(0.25)),
+        figure("settling in format 3 / full compaction, time", vectors.over(merging)),
         figure(
             "settling / full compaction, bytes written", sum(written["settle"]) / sum(written["full"]), Target(0.05)
         ),
