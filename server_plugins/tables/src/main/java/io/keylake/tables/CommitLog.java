@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -123,7 +124,7 @@ public final class CommitLog {
    * @return false, and nothing is added, when the branch has a commit with the idempotency key
    */
   public boolean append(List<DataFile> files, WriteSummary summary) {
-    Ancestry ancestry = new Ancestry(summary.idempotencyKey(), head() == null);
+    Ancestry ancestry = new Ancestry(summary.idempotencyKey(), head(), head() == null);
     AppendFiles append = table.newAppend();
     files.forEach(append::appendFile);
     if (commit(append, summary, ancestry.wantsNone, ancestry)) {
@@ -139,11 +140,15 @@ public final class CommitLog {
    * @return false, and nothing is changed, when the branch has a commit with the idempotency key
    */
   public boolean overwrite(Expression filter, List<DataFile> files, WriteSummary summary) {
-    head(); // Iceberg would make a branch that is not there
+    Ancestry ancestry = new Ancestry(summary.idempotencyKey(), head(), false);
     OverwriteFiles overwrite = table.newOverwrite().overwriteByRowFilter(filter);
     files.forEach(overwrite::addFile);
     boolean replacesAll = filter.op() == Expression.Operation.TRUE;
-    return commit(overwrite, summary, replacesAll, new Ancestry(summary.idempotencyKey(), false));
+    if (commit(overwrite, summary, replacesAll, ancestry)) {
+      return true;
+    }
+    table.refresh();
+    return !ancestry.isRepeated && overwrite(filter, files, summary);
   }
 
   /**
@@ -165,8 +170,14 @@ public final class CommitLog {
     long rows = files.stream().mapToLong(DataFile::recordCount).sum();
     WriteSummary.compaction(compaction, rows, highestVersion().orElse(null)).forEach(rewrite::set);
     Settled.of(head).properties().forEach(rewrite::set);
+    Ancestry ancestry = new Ancestry(null, head, false);
     rewrite.toBranch(branch);
-    return isCommitted(rewrite);
+    rewrite.validateWith(ancestry);
+    if (isCommitted(rewrite)) {
+      return true;
+    }
+    table.refresh();
+    return ancestry.isBroken && replace(compaction, files);
   }
 
   /**
@@ -225,20 +236,26 @@ public final class CommitLog {
    */
   private static final class Ancestry implements SnapshotAncestryValidator {
     private final String idempotencyKey;
+    private final Settled settled;
     private final boolean wantsNone;
     private boolean isRepeated;
     private boolean isBroken;
 
     /**
+     * @param head how far it is settled is carried on
      * @param wantsNone the commit has to be the first
      */
-    Ancestry(String idempotencyKey, boolean wantsNone) {
+    Ancestry(String idempotencyKey, Snapshot head, boolean wantsNone) {
       this.idempotencyKey = idempotencyKey;
+      this.settled = Settled.of(head);
       this.wantsNone = wantsNone;
     }
 
     @Override
     public boolean validate(Iterable<Snapshot> ancestors) {
+      Iterator<Snapshot> newestFirst = ancestors.iterator();
+      Snapshot parent = newestFirst.hasNext() ? newestFirst.next() : null;
+      isBroken |= !Settled.of(parent).equals(settled); // it was settled, or rolled back
       for (Snapshot ancestor : ancestors) {
         isBroken |= wantsNone;
         String key = ancestor.summary().get(WriteSummary.IDEMPOTENCY_KEY);

@@ -187,6 +187,26 @@ class CommitLogTest {
   }
 
   @Test
+  void whatIsSettledIsCarriedOnButNotOverARollback() {
+    assertTrue(main().append(List.of(file("1")), keyed("update", null)));
+    long first = table.currentSnapshot().snapshotId();
+    table.newAppend().set(Settled.THROUGH, "1").commit();
+    assertTrue(main().append(List.of(file("2")), keyed("update", null)));
+    assertEquals(1, Settled.of(table.currentSnapshot()).through());
+    for (boolean isOverwrite : List.of(false, true)) {
+      table.newAppend().set(Settled.THROUGH, "3").commit();
+      CommitLog stale = new CommitLog(catalog.loadTable(MemoryTables.NAME), null);
+      table.manageSnapshots().rollbackTo(first).commit();
+      assertTrue(
+          isOverwrite
+              ? stale.overwrite(ALL, List.of(file("4")), keyed("overwrite", null))
+              : stale.append(List.of(file("3")), keyed("update", null)));
+      table.refresh();
+      assertEquals(Settled.NOTHING, Settled.of(table.currentSnapshot()));
+    }
+  }
+
+  @Test
   void anIdempotencyKeyBelongsToABranch() {
     main().append(List.of(file("1")), WriteSummaries.of("upsert"));
     table.manageSnapshots().createBranch("draft").commit();
