@@ -117,6 +117,28 @@ class Write:
 
 
 @dataclass(frozen=True)
+class Commits:
+    """The commits after one and up to another, by their snapshot ids: what was written there, or what it changed.
+
+    >>> print(Commits("changes", after=17, until=18).in_sql())
+    .`changes` WITH ('after' = '17', 'until' = '18')
+    """
+
+    read: Literal["appended", "changes", "changes of every commit"]
+    after: int  # 0: before the first
+    until: int
+
+    def in_sql(self) -> str:
+        """What comes behind the table's name."""
+        options: dict[str, object] = {"after": self.after, "until": self.until}
+        if self.read == "changes of every commit":
+            options["every-commit"] = "true"
+        listed = ", ".join(f"{literal(name)} = {literal(str(value))}" for name, value in options.items())
+        table = "" if self.read == "appended" else f".{quoted('changes')}"
+        return f"{table} WITH ({listed})"
+
+
+@dataclass(frozen=True)
 class Select:
     """A read: of some columns, at a moment, of one key. Text and parameters are apart, as in a Call.
 
@@ -128,13 +150,16 @@ class Select:
     columns: tuple[str, ...] | None = None
     at: Moment | None = None
     key: tuple[tuple[str, IcebergType, object], ...] = ()
+    commits: Commits | None = None
 
     def in_sql(self, catalog: str) -> str:
         """The statement, with a marker for each value of the key."""
         columns = "*" if self.columns is None else ", ".join(map(quoted, self.columns))
         # A snapshot belongs to the table, whichever branch it was committed on.
-        path = replace(self.path, branch=None) if self.at is not None else self.path
-        text = f"SELECT {columns} FROM {path.in_sql(catalog)}{self._as_of()}"
+        is_at = self.at is not None or self.commits is not None
+        path = replace(self.path, branch=None) if is_at else self.path
+        commits = "" if self.commits is None else self.commits.in_sql()
+        text = f"SELECT {columns} FROM {path.in_sql(catalog)}{commits or self._as_of()}"
         conditions = [
             f"{quoted(name)} = CAST(:k{number} AS {sql_type(type_)})"
             for number, (name, type_, _) in enumerate(self.key)

@@ -12,7 +12,7 @@ import time
 import uuid
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack
 
 import pyarrow as pa
 from typing_extensions import TypedDict, TypeVar
@@ -27,7 +27,7 @@ from keylake.rows import Helper, LocalRows
 from keylake.schema import Table
 from keylake.session import Session
 from keylake.spec import Names, TableSpec, names_of
-from keylake.statements import Call, Moment, Select, TablePath, Write
+from keylake.statements import Call, Commits, Moment, Select, TablePath, Write
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -200,6 +200,61 @@ class KeyedTable(Generic[Row]):
             self._check_columns(names)
         return self._session.frame_of(Select(self._path, names, moment), where)
 
+    def appended(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        columns: Names | None = None,
+        where: str | Column | None = None,
+    ) -> DataFrame:
+        """What the commits in (after, until] have written: the keys, with the columns written there, late ones too.
+
+        The incremental read: it opens only files that these commits added, and merges them among themselves. A column
+        that no commit of the range wrote is null, and a key that was deleted has `_deleted` set. Compactions in the
+        range neither add nor hide rows. Without `after` the range begins with the first commit, without `until` it ends
+        with the newest.
+
+            profiles.appended(after=commit).where("NOT _deleted").show()
+        """
+        names = None if columns is None else names_of(columns)
+        if names is not None:
+            self._check_columns(names)
+        wanted = (*(self.spec.column_names if names is None else names), "_deleted")
+        return self._session.frame_of(self._over("appended", after, until, wanted), where)
+
+    def changes(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        every_commit: bool = False,
+        where: str | Column | None = None,
+    ) -> DataFrame:
+        """How the merged rows differ between two commits: a row for each key that was inserted, updated or deleted.
+
+        Beside the key it has `_change` (insert, update, delete), `_columns` (the names of those that an update
+        changed), `_before` and `_after` (the other columns, as a struct; null where there is no row), and `_commit`. A
+        key that was written with equal values has not changed, and compactions change nothing. With `every_commit` the
+        changes of each commit are told, not the net changes of all. Without `after` the range begins with the first
+        commit, without `until` it ends with the newest.
+
+            profiles.changes(after=commit).where("_change = 'update'").select("user_id", "_before.clicks").show()
+        """
+        read: Literal["changes", "changes of every commit"] = "changes of every commit" if every_commit else "changes"
+        return self._session.frame_of(self._over(read, after, until, None), where)
+
+    def _over(
+        self,
+        read: Literal["appended", "changes", "changes of every commit"],
+        after: Commit | CommitInfo | int | None,
+        until: Commit | CommitInfo | int | None,
+        columns: tuple[str, ...] | None,
+    ) -> Select:
+        ends = {"after": _snapshot_id("after", after), "until": _snapshot_id("until", until)}
+        found = self._session.call(Call.of("commit_range", self._path, **ends)).to_pylist()[0]
+        return Select(self._path, columns, commits=Commits(read, found["after"], found["until"]))
+
     def get(self, **key: object) -> Row | None:
         """The row of a key, or None; opens one bucket.
 
@@ -330,6 +385,14 @@ def _helpers(statement: Write) -> dict[str, Helper]:
     return {
         value: roles[name.partition(".")[0]] for name, value in statement.options if name.partition(".")[0] in roles
     }
+
+
+def _snapshot_id(name: str, commit: Commit | CommitInfo | int | None) -> int | None:
+    if commit is None or isinstance(commit, Commit | CommitInfo):
+        return None if commit is None else commit.snapshot_id
+    if isinstance(commit, bool) or not isinstance(commit, int):
+        raise DefinitionError(f"{name}={commit!r} is no commit. Give what a write returned, or a snapshot id.")
+    return commit
 
 
 def _is_moment(moment: object) -> bool:

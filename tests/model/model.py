@@ -11,7 +11,7 @@ It is the law of the merge in code, for tests to compare with, so it is short an
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
@@ -174,6 +174,23 @@ class KeyedTable:
                 values = {name: self._value(key, name, at) for name in wanted}
                 found[key] = {name: None if value is None else value.value for name, value in values.items()}
         return found
+
+    def between(self, after: int, until: int) -> "KeyedTable":
+        """The table as if only the commits after one and up to another had ever been made."""
+        written = {
+            key: [entry for entry in entries if after < entry[0] <= until] for key, entries in self.written.items()
+        }
+        return replace(
+            self,
+            written={key: entries for key, entries in written.items() if entries},
+            replaced=[(lambda _key: False)] * after + self.replaced[after:until],
+        )
+
+    def appended(self, after: int, until: int) -> dict[Key, dict[str, object] | None]:
+        """What these commits wrote, merged among itself; None for a key that they deleted."""
+        only = self.between(after, until)
+        rows = only.read()
+        return {key: rows.get(key) for key in only.written_keys()}
 
     def merge_info(self, key: Key, at: int | None = None) -> Stamps:
         """The stamps of a key that was ever written, existing or deleted."""

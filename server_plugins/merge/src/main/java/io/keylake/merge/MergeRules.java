@@ -39,8 +39,8 @@ public record MergeRules(
     ROWS_AND_STAMPS,
     /** Everything that later merges may need: visible rows and tombstones, with their stamps. */
     HISTORY,
-    /** Where everything that later merges may need lies. */
-    SOURCES;
+    /** Visible rows and tombstones, without their stamps. */
+    ROWS_AND_TOMBSTONES;
 
     /** Whether the stamps of the rows are computed. */
     public boolean hasStamps() {
@@ -49,7 +49,7 @@ public record MergeRules(
 
     /** Whether tombstones leave the merge, too. */
     boolean hasTombstones() {
-      return this == HISTORY || this == SOURCES;
+      return this == HISTORY || this == ROWS_AND_TOMBSTONES;
     }
   }
 

@@ -107,7 +107,7 @@ class SortedMergeRandomTest {
       case ROWS_AND_STAMPS -> history.stream().filter(StoredRow::isVisible).toList();
       case ROWS ->
           history.stream().filter(StoredRow::isVisible).map(StoredRow::withoutStamps).toList();
-      case SOURCES -> history.stream().map(StoredRow::withoutStamps).toList();
+      case ROWS_AND_TOMBSTONES -> history.stream().map(StoredRow::withoutStamps).toList();
     };
   }
 

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import io.keylake.spark.read.KeyedScanBuilder;
 import io.keylake.spark.read.MergeInfoType;
 import io.keylake.spark.read.PlainScanRule;
+import io.keylake.spark.read.ReadRange;
 import io.keylake.spark.write.KeyedWriteBuilder;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
@@ -164,7 +165,11 @@ public final class KeyedTable extends SparkTable {
           KeyedSchema.MERGE_INFO,
           MergeInfoType.of(keyed),
           "Versions of the merged row and its values."),
-      new Hidden(KeyedSchema.BUCKET, DataTypes.IntegerType, "Bucket of the row's key.")
+      new Hidden(KeyedSchema.BUCKET, DataTypes.IntegerType, "Bucket of the row's key."),
+      new Hidden(
+          KeyedSchema.IS_DELETED,
+          DataTypes.BooleanType,
+          "Whether the key was deleted, in a read of what was written after a commit.")
     };
   }
 
@@ -185,8 +190,15 @@ public final class KeyedTable extends SparkTable {
                 .formatted(option, name()));
       }
     }
+    ReadRange range = ReadRange.of(options, snapshotId());
     return new KeyedScanBuilder(
-        spark(), table(), keyed, snapshotId(), schema(), PlainScanRule.isPlain(options));
+        spark(),
+        table(),
+        keyed,
+        range == null ? snapshotId() : range.until(),
+        range == null ? null : range.after(),
+        schema(),
+        PlainScanRule.isPlain(options));
   }
 
   @Override

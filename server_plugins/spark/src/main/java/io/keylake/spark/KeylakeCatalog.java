@@ -24,6 +24,7 @@ import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.spark.Spark3Util;
 import org.apache.iceberg.spark.SparkCatalog;
 import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.spark.source.SparkChangelogTable;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
@@ -69,7 +70,16 @@ public final class KeylakeCatalog extends SparkCatalog {
   @Override
   public Table loadTable(Identifier ident) throws NoSuchTableException {
     lookOnce();
-    return keyedIfSo(super.loadTable(ident));
+    Table loaded = super.loadTable(ident);
+    return loaded instanceof SparkChangelogTable ? changes(ident, loaded) : keyedIfSo(loaded);
+  }
+
+  /** Iceberg has a table of this name beside each table; keyed tables have their own. */
+  private Table changes(Identifier ident, Table ofIceberg) throws NoSuchTableException {
+    String[] path = ident.namespace();
+    String[] namespace = Arrays.copyOf(path, path.length - 1);
+    Table of = loadTable(Identifier.of(namespace, path[path.length - 1]));
+    return of instanceof KeyedTable keyed ? new ChangesTable(keyed) : ofIceberg;
   }
 
   @Override

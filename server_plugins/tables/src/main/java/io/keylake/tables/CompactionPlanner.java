@@ -71,7 +71,7 @@ public final class CompactionPlanner {
   /** Of all buckets, if of any: a snapshot is settled as a whole. */
   private List<Settlement> settlements(
       List<CompactionPlan.Choice> choices, Map<List<Serializable>, List<FileScanTask>> buckets) {
-    ReadPlanner planner = planner(MergeRules.Wanted.SOURCES);
+    ReadPlanner planner = planner(MergeRules.Wanted.ROWS_AND_TOMBSTONES);
     List<Settlement> settlements = new ArrayList<>();
     for (CompactionPlan.Choice choice : choices) {
       List<FileScanTask> files = buckets.get(choice.partition());

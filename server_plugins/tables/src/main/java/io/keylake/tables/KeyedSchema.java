@@ -39,6 +39,10 @@ public record KeyedSchema(
     implements Serializable {
   public static final String MERGE_INFO = "_merge_info";
   public static final String BUCKET = "_bucket";
+
+  /** Of a read of what was written: whether the row was deleted. */
+  public static final String IS_DELETED = "_deleted";
+
   public static final String VERSION = "version";
   public static final String WRITTEN = "written";
   public static final String DELETED = "deleted";

@@ -5,9 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import io.keylake.tables.SectionPlan.StoredFile;
-import java.io.IOException;
 import java.io.Serializable;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -21,10 +19,8 @@ import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
@@ -58,6 +54,7 @@ public final class ReadPlanner {
   /**
    * What a read wants.
    *
+   * @param after if not null, only what commits after this one have written, merged among itself
    * @param filter on key columns only, chooses files: a filter on values could change which version
    *     of a row is the newest
    * @param valueFilter on merged rows, chooses sections; whoever reads applies it to the rows
@@ -67,6 +64,7 @@ public final class ReadPlanner {
    */
   public record Wish(
       Long snapshotId,
+      Long after,
       Expression filter,
       Expression valueFilter,
       Set<Integer> values,
@@ -77,12 +75,12 @@ public final class ReadPlanner {
     }
 
     public Wish(Long snapshotId, Expression filter, Set<Integer> values, MergeRules.Wanted wanted) {
-      this(snapshotId, filter, Expressions.alwaysTrue(), values, wanted, true);
+      this(snapshotId, null, filter, Expressions.alwaysTrue(), values, wanted, true);
     }
 
     /** The same rows in any order. */
     public Wish unordered() {
-      return new Wish(snapshotId, filter, valueFilter, values, wanted, false);
+      return new Wish(snapshotId, after, filter, valueFilter, values, wanted, false);
     }
 
     boolean stamps() {
@@ -98,7 +96,9 @@ public final class ReadPlanner {
     this.valueFilter = new ValueFilter(schema, wish.valueFilter());
     this.sections = new SectionPlanner(schema, wish, valueFilter);
     this.settled =
-        wish.snapshotId() == null ? Settled.NOTHING : Settled.of(table.snapshot(wish.snapshotId()));
+        wish.snapshotId() == null || wish.after() != null
+            ? Settled.NOTHING
+            : Settled.of(table.snapshot(wish.snapshotId()));
     schema.key().forEach(field -> sizedColumns.add(field.fieldId()));
     for (NestedField value : schema.values()) {
       if (wish.values().contains(value.fieldId())) {
@@ -123,20 +123,32 @@ public final class ReadPlanner {
 
   /** The files of each bucket that may hold a wanted key. */
   Map<List<Serializable>, List<FileScanTask>> files() {
+    return byBucket(wish.snapshotId() == null ? List.of() : tasks());
+  }
+
+  private Map<List<Serializable>, List<FileScanTask>> byBucket(List<FileScanTask> tasks) {
     Map<List<Serializable>, List<FileScanTask>> buckets = new LinkedHashMap<>();
-    if (wish.snapshotId() == null) {
-      return buckets;
-    }
     Set<Integer> specs = new HashSet<>();
-    try (CloseableIterable<FileScanTask> tasks = scan().planFiles()) {
-      for (FileScanTask task : tasks) {
-        check(task, specs);
-        buckets.computeIfAbsent(partition(task), key -> new ArrayList<>()).add(task);
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    for (FileScanTask task : tasks) {
+      check(task, specs);
+      buckets.computeIfAbsent(partition(task), key -> new ArrayList<>()).add(task);
     }
     return buckets;
+  }
+
+  /** The files of each bucket that the writes of a range have left or taken away. */
+  Map<List<Serializable>, List<FileScanTask>> filesTouchedBy(CommitRange range) {
+    FileListing listing = new FileListing(table, wish.filter(), statistics());
+    List<FileScanTask> touching = new ArrayList<>(listing.writtenIn(range));
+    touching.addAll(listing.replacedIn(range));
+    return byBucket(touching);
+  }
+
+  private List<FileScanTask> tasks() {
+    FileListing listing = new FileListing(table, wish.filter(), statistics());
+    return wish.after() == null
+        ? listing.at(wish.snapshotId())
+        : listing.writtenIn(CommitRange.of(table, wish.after(), wish.snapshotId()));
   }
 
   /** The sections that the files of one bucket make, in key order. */
@@ -157,7 +169,8 @@ public final class ReadPlanner {
     return settled;
   }
 
-  private TableScan scan() {
+  /** The columns whose statistics planning needs. */
+  private List<String> statistics() {
     Set<Integer> ids = schema.statistics(sections.wantedLeaves().keySet());
     for (NestedField value : schema.values()) {
       if (valueFilter.columns().contains(value.fieldId())) {
@@ -166,13 +179,7 @@ public final class ReadPlanner {
       }
     }
     ids.addAll(sizedColumns);
-    List<String> statistics = ids.stream().map(schema.table()::findColumnName).toList();
-    return table
-        .newScan()
-        .useSnapshot(wish.snapshotId())
-        .filter(wish.filter())
-        .ignoreResiduals()
-        .includeColumnStats(statistics);
+    return ids.stream().map(schema.table()::findColumnName).toList();
   }
 
   private void check(FileScanTask task, Set<Integer> specs) {

@@ -33,7 +33,8 @@ final class SectionPlanner {
     this.schema = schema;
     this.wish = wish;
     this.valueFilter = valueFilter;
-    if (wish.wanted() == MergeRules.Wanted.SOURCES) { // rows and tombstones are facts like columns
+    if (wish.wanted()
+        == MergeRules.Wanted.ROWS_AND_TOMBSTONES) { // rows and tombstones are facts like columns
       for (NestedField fact : List.of(schema.written(), schema.deleted())) {
         wantedLeaves.put(fact.fieldId(), fact);
         valuesByLeaf.put(fact.fieldId(), new ArrayList<>());
@@ -41,7 +42,7 @@ final class SectionPlanner {
     }
     for (NestedField value : schema.values()) {
       boolean isWanted = wish.values().contains(value.fieldId());
-      if (isWanted || wish.wanted() != MergeRules.Wanted.ROWS) {
+      if (isWanted || wish.stamps()) {
         NestedField leaf = schema.leafOf(value);
         wantedLeaves.put(leaf.fieldId(), leaf);
         List<Integer> values =

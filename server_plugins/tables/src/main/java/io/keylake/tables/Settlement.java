@@ -13,7 +13,7 @@ import org.apache.iceberg.StructLike;
  * not settled.
  *
  * @param partition the bucket as it is named in plans
- * @param plan of the sections, for {@code Wanted.SOURCES}
+ * @param plan of the sections, for {@code Wanted.ROWS_AND_TOMBSTONES}
  * @param inputs their files, with what is recorded of them so far
  */
 public record Settlement(

@@ -4,6 +4,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import org.apache.iceberg.Snapshot;
 
 /**
  * What a commit says of itself in its snapshot's summary, so that history needs no file.
@@ -92,6 +93,12 @@ public record WriteSummary(
     properties.putAll(settled.state().properties());
     properties.put(PLAIN_READS, plainReads ? "safe" : "unmerged");
     return properties;
+  }
+
+  /** Whether a commit has changed no answer. */
+  static boolean isTidying(Snapshot commit) {
+    String verb = commit.summary().get(VERB);
+    return COMPACT.equals(verb) || SETTLE.equals(verb);
   }
 
   /** What the last commit to the merged branch says of it. */

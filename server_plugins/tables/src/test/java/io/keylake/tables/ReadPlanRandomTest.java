@@ -75,7 +75,8 @@ class ReadPlanRandomTest {
         VALUES.stream()
             .map(name -> table.schema.table().findField(name).fieldId())
             .collect(Collectors.toSet());
-    return new Wish(table.head(), Expressions.alwaysTrue(), valueFilter, ids, Wanted.ROWS, true);
+    return new Wish(
+        table.head(), null, Expressions.alwaysTrue(), valueFilter, ids, Wanted.ROWS, true);
   }
 
   private ReadPlan plan(Wish wish) {

@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 import io.keylake.spark.KeylakeCatalog;
 import io.keylake.spark.KeylakeVersion;
 import io.keylake.tables.CommitLog;
+import io.keylake.tables.CommitRange;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.TableDefinition;
@@ -53,7 +54,7 @@ public final class KeylakeProcedures {
     this.tables = new TableArgument(catalog);
     this.byName =
         Stream.of(
-                List.of(version(), createTable(), tables(), describe(), commits()),
+                List.of(version(), createTable(), tables(), describe(), commits(), commitRange()),
                 new CompactionProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 MaintenanceProcedures.all())
@@ -156,6 +157,33 @@ public final class KeylakeProcedures {
                   .stream()
                   .map(KeylakeProcedures::row)
                   .toList();
+        });
+  }
+
+  /** The commits after one and up to another, as a read of them will find them. */
+  private LocalProcedure commitRange() {
+    return new LocalProcedure(
+        "commit_range",
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.optional("branch"),
+            LocalProcedure.optionalNumber("after"),
+            LocalProcedure.optionalNumber("until")),
+        new StructType()
+            .add("after", DataTypes.LongType)
+            .add("until", DataTypes.LongType)
+            .add("commits", DataTypes.LongType),
+        arguments -> {
+          Table table = tables.load(arguments);
+          Long head = new CommitLog(table, arguments.text("branch")).headId();
+          Long said = arguments.number("after");
+          long after = said == null ? CommitRange.BEGINNING : said;
+          Long until = arguments.number("until") == null ? head : arguments.number("until");
+          if (until == null) {
+            return List.of(LocalProcedure.row(after, CommitRange.BEGINNING, 0L));
+          }
+          long commits = CommitRange.of(table, after, until).commits().size();
+          return List.of(LocalProcedure.row(after, until, commits));
         });
   }
 

@@ -1,9 +1,7 @@
 package io.keylake.spark.read;
 
 import io.keylake.tables.BucketPlan;
-import io.keylake.tables.SectionPlan;
 import java.io.IOException;
-import java.util.Iterator;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.FileIO;
 import org.apache.spark.broadcast.Broadcast;
@@ -33,40 +31,21 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
     return new BucketReader(task, ((BucketPartition) partition).bucket(), table.value().io());
   }
 
-  /** The sections of a bucket, one after the other: together they are in key order. */
   private static final class BucketReader implements PartitionReader<ColumnarBatch> {
-    private final ReadTask task;
-    private final BucketPlan bucket;
     private final ReadCounters counters = new ReadCounters();
-    private final DataFiles files;
-    private final Iterator<SectionPlan> sections;
-    private SectionReader section;
+    private final BucketRows rows;
     private ColumnarBatch batch;
 
     BucketReader(ReadTask task, BucketPlan bucket, FileIO io) {
-      this.task = task;
-      this.bucket = bucket;
-      this.files = new DataFiles(io, counters);
-      this.sections = bucket.sections().iterator();
+      DataFiles files = new DataFiles(io, counters);
+      this.rows = new BucketRows(task, bucket.partition(), bucket.sections(), files);
     }
 
     @Override
     public boolean next() throws IOException {
-      while (true) {
-        if (section == null) {
-          if (!sections.hasNext()) {
-            return false;
-          }
-          section = SectionReader.open(task, sections.next(), bucket.partition(), files);
-        }
-        batch = section.next();
-        if (batch != null) {
-          counters.rowsOut += batch.numRows();
-          return true;
-        }
-        section.close();
-        section = null;
-      }
+      batch = rows.next();
+      counters.rowsOut += batch == null ? 0 : batch.numRows();
+      return batch != null;
     }
 
     @Override
@@ -81,9 +60,7 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
 
     @Override
     public void close() throws IOException {
-      if (section != null) {
-        section.close();
-      }
+      rows.close();
     }
   }
 }

@@ -90,11 +90,15 @@ final class KeyedScan
           .filter(column -> column.source() == OutputColumn.Source.VALUE)
           .forEach(column -> values.add(column.fieldId()));
       boolean stamps = has(KeyedSchema.MERGE_INFO);
-      MergeRules.Wanted rows = stamps ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.ROWS;
+      MergeRules.Wanted rows =
+          request.after() == null
+              ? stamps ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.ROWS
+              : stamps ? MergeRules.Wanted.HISTORY : MergeRules.Wanted.ROWS_AND_TOMBSTONES;
       PushedFilters filters = request.filters();
       ReadPlanner.Wish wish =
           new ReadPlanner.Wish(
               request.snapshotId(),
+              request.after(),
               filters.fileFilter(schema),
               filters.onValues(),
               values,
@@ -147,6 +151,8 @@ final class KeyedScan
     for (StructField field : request.wanted().fields()) {
       if (field.name().equals(KeyedSchema.BUCKET)) {
         output.add(new OutputColumn(OutputColumn.Source.BUCKET, -1, field.dataType(), false));
+      } else if (field.name().equals(KeyedSchema.IS_DELETED)) {
+        output.add(new OutputColumn(OutputColumn.Source.IS_DELETED, -1, field.dataType(), false));
       } else if (field.name().equals(KeyedSchema.MERGE_INFO)) {
         output.add(new OutputColumn(OutputColumn.Source.MERGE_INFO, -1, field.dataType(), false));
       } else {
@@ -311,10 +317,11 @@ final class KeyedScan
             .flatMap(section -> section.runs().stream())
             .mapToLong(List::size)
             .sum();
-    return "keylake %s (snapshot %s, buckets read: %d, tasks: %d, sections merged: %d, passed through: %d, files: %d, key filter: %s, value filter: %s, filters from joins: %d, limit: %s)"
+    return "keylake %s (snapshot %s%s, buckets read: %d, tasks: %d, sections merged: %d, passed through: %d, files: %d, key filter: %s, value filter: %s, filters from joins: %d, limit: %s)"
         .formatted(
             table.name(),
             request.snapshotId(),
+            request.after() == null ? "" : ", written after " + request.after(),
             buckets.size(),
             parts().size(),
             sections(false),

@@ -28,6 +28,7 @@ public final class KeyedScanBuilder
   private final Table table;
   private final KeyedSchema schema;
   private final Long snapshotId;
+  private final Long after;
   private final boolean isPlain;
   private StructType wanted;
   private PushedFilters filters = PushedFilters.NONE;
@@ -36,6 +37,7 @@ public final class KeyedScanBuilder
   private AnsweredScan answered;
 
   /**
+   * @param after if not null, only what commits after this one have written is read
    * @param visible the columns of a query that names none
    * @param isPlain whether the query has no use for partitioning and order
    */
@@ -44,12 +46,14 @@ public final class KeyedScanBuilder
       Table table,
       KeyedSchema schema,
       Long snapshotId,
+      Long after,
       StructType visible,
       boolean isPlain) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
     this.snapshotId = snapshotId;
+    this.after = after;
     this.wanted = visible;
     this.isPlain = isPlain;
   }
@@ -112,7 +116,7 @@ public final class KeyedScanBuilder
   }
 
   private KeyedScan scan(StructType columns, boolean isSpread) {
-    ScanRequest request = new ScanRequest(snapshotId, columns, filters, limit, isSpread);
+    ScanRequest request = new ScanRequest(snapshotId, after, columns, filters, limit, isSpread);
     return new KeyedScan(spark, table, schema, request);
   }
 }

@@ -11,6 +11,8 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -77,6 +79,7 @@ final class MergedReader extends SectionReader {
                 picked(i, decisions.places(section.classOf(column.fieldId())), decisions.count());
             case MERGE_INFO, STORED_MERGE_INFO -> null; // it may look at the ordering column
             case BUCKET -> bucketVector(decisions.count());
+            case IS_DELETED -> isDeleted(decisions);
           };
     }
     for (int i = 0; i < vectors.length; i++) {
@@ -127,6 +130,23 @@ final class MergedReader extends SectionReader {
             StampVector.lag(decisions.written(), decisions.versions()),
             deleted(decisions),
             StampVector.struct(columns, leaves)));
+  }
+
+  private ColumnVector isDeleted(Decisions decisions) {
+    OnHeapColumnVector deleted = new OnHeapColumnVector(decisions.count(), DataTypes.BooleanType);
+    MergeRules.Wanted wanted = section.rules().wanted();
+    int[] rows =
+        wanted == MergeRules.Wanted.ROWS_AND_TOMBSTONES
+            ? decisions.places(section.classOfLeaf(task.schema().written().fieldId()))
+            : null;
+    for (int i = 0; i < decisions.count(); i++) {
+      boolean isWritten =
+          rows != null
+              ? rows[i] != Decisions.NOWHERE
+              : !wanted.hasStamps() || decisions.written().isSet(i);
+      deleted.putBoolean(i, !isWritten);
+    }
+    return deleted;
   }
 
   /** A file to be written keeps tombstones only where the merge keeps their rows. */

@@ -6,6 +6,8 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.Iterator;
 import java.util.List;
+import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.roaringbitmap.PeekableIntIterator;
@@ -146,6 +148,10 @@ final class PassedThroughReader extends SectionReader {
       OutputColumn column = task.output().get(i);
       if (column.source() == OutputColumn.Source.BUCKET) {
         vectors[i] = bucketVector(rows);
+      } else if (column.source() == OutputColumn.Source.IS_DELETED) {
+        ConstantColumnVector none = new ConstantColumnVector(rows, DataTypes.BooleanType);
+        none.setBoolean(false);
+        vectors[i] = none;
       } else {
         ColumnVector stored = batch.column(columns.position(column.fieldId()));
         ColumnVector shown = column.isUuid() ? new UuidVector(stored) : stored;

@@ -7,6 +7,7 @@ import org.apache.spark.sql.types.StructType;
  * What a query wants of a keyed table.
  *
  * @param snapshotId null for a table without a snapshot
+ * @param after if not null, only what commits after this one have written is read
  * @param wanted the columns
  * @param filters what the planner and the readers may use of the query's filters
  * @param limit how many rows are enough, or {@link #ALL}
@@ -14,11 +15,16 @@ import org.apache.spark.sql.types.StructType;
  *     so that a bucket may become several tasks
  */
 record ScanRequest(
-    Long snapshotId, StructType wanted, PushedFilters filters, int limit, boolean isSpread) {
+    Long snapshotId,
+    Long after,
+    StructType wanted,
+    PushedFilters filters,
+    int limit,
+    boolean isSpread) {
   static final int ALL = -1;
 
   ScanRequest and(PushedFilters more) {
-    return new ScanRequest(snapshotId, wanted, filters.and(more), limit, isSpread);
+    return new ScanRequest(snapshotId, after, wanted, filters.and(more), limit, isSpread);
   }
 
   boolean has(String column) {

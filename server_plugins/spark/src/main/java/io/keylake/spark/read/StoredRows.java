@@ -2,11 +2,9 @@ package io.keylake.spark.read;
 
 import io.keylake.tables.BucketPlan;
 import io.keylake.tables.KeyedSchema;
-import io.keylake.tables.SectionPlan;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.spark.SparkSchemaUtil;
@@ -22,11 +20,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 public final class StoredRows implements Closeable {
   static final int BATCH_ROWS = 4096;
 
-  private final ReadTask task;
-  private final BucketPlan plan;
-  private final DataFiles files;
-  private final Iterator<SectionPlan> sections;
-  private SectionReader section;
+  private final BucketRows rows;
 
   /**
    * @param plan planned for history: its merge keeps what later merges need
@@ -42,10 +36,12 @@ public final class StoredRows implements Closeable {
               : OutputColumn.of(schema, column, field.dataType()));
     }
     FileFilter none = FileFilter.of(List.of(), List.of());
-    this.task = new ReadTask(schema, output, none, none, List.of(), BATCH_ROWS);
-    this.plan = plan;
-    this.files = new DataFiles(io, new ReadCounters());
-    this.sections = plan.sections().iterator();
+    this.rows =
+        new BucketRows(
+            new ReadTask(schema, output, none, none, List.of(), BATCH_ROWS),
+            plan.partition(),
+            plan.sections(),
+            new DataFiles(io, new ReadCounters()));
   }
 
   /** The stored columns as Spark sees them. */
@@ -55,26 +51,11 @@ public final class StoredRows implements Closeable {
 
   /** The next rows in key order, valid until the next call; null at the end. */
   public ColumnarBatch next() throws IOException {
-    while (true) {
-      if (section == null) {
-        if (!sections.hasNext()) {
-          return null;
-        }
-        section = SectionReader.open(task, sections.next(), plan.partition(), files);
-      }
-      ColumnarBatch batch = section.next();
-      if (batch != null) {
-        return batch;
-      }
-      section.close();
-      section = null;
-    }
+    return rows.next();
   }
 
   @Override
   public void close() throws IOException {
-    if (section != null) {
-      section.close();
-    }
+    rows.close();
   }
 }

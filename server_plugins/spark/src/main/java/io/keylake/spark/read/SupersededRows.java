@@ -56,7 +56,7 @@ public final class SupersededRows {
   /**
    * Looks through a section.
    *
-   * @param section planned for {@code Wanted.SOURCES}
+   * @param section planned for {@code Wanted.ROWS_AND_TOMBSTONES}
    */
   public static Found find(FileIO io, KeyedSchema schema, SectionPlan section) throws IOException {
     FileFilter none = FileFilter.of(List.of(), List.of());

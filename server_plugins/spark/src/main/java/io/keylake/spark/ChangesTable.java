@@ -1,0 +1,56 @@
+package io.keylake.spark;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import io.keylake.spark.read.ChangesScan;
+import io.keylake.spark.read.ReadRange;
+import io.keylake.tables.KeylakeException;
+import java.util.EnumSet;
+import java.util.Set;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * The change feed of a keyed table, under the name {@code table.changes}: {@code SELECT * FROM
+ * lake.shop.clicks.changes WITH ('after' = '17')}.
+ */
+record ChangesTable(KeyedTable of) implements SupportsRead {
+  static final String NAME = "changes";
+  private static final String EVERY_COMMIT = "every-commit";
+
+  @Override
+  public String name() {
+    return of.name() + "." + NAME;
+  }
+
+  @Override
+  public Column[] columns() {
+    return CatalogV2Util.structTypeToV2Columns(ChangesScan.type(of.keyed()));
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return EnumSet.of(TableCapability.BATCH_READ);
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    ReadRange range = ReadRange.of(options, of.snapshotId());
+    if (range == null) {
+      throw new KeylakeException(
+          DEFINITION,
+          "a change feed needs the commit after which it begins: WITH ('after' = '...'), a snapshot id, or 0 for all");
+    }
+    return new ChangesScan(
+        SparkSession.active(),
+        of.table(),
+        of.keyed(),
+        range,
+        options.getBoolean(EVERY_COMMIT, false));
+  }
+}

@@ -1,0 +1,231 @@
+package io.keylake.spark.read;
+
+import io.keylake.tables.ChangePlan;
+import io.keylake.tables.ChangePlan.Stretch;
+import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.SectionPlan;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.InterpretedOrdering;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The changes of one bucket: two merged reads of the touched stretches, before and after, walked
+ * side by side in key order. Both hold a batch in memory; a key costs a comparison, and its values
+ * are compared as bytes.
+ */
+final class ChangeReader implements PartitionReader<InternalRow> {
+  private final DataFiles files;
+  private final ReadTask task;
+  private final ChangePlan.Bucket bucket;
+  private final Iterator<Stretch> stretches;
+  private final StructType type;
+  private final int keys;
+  private final InterpretedOrdering keyOrder;
+  private final UnsafeProjection copy;
+  private final UnsafeProjection[] oldValues;
+  private final UnsafeProjection[] newValues;
+  private MergedRows before;
+  private MergedRows after;
+  private InternalRow change;
+
+  ChangeReader(FileIO io, KeyedSchema schema, ChangePlan.Bucket bucket) {
+    this.files = new DataFiles(io, new ReadCounters());
+    this.bucket = bucket;
+    this.stretches = bucket.stretches().iterator();
+    List<NestedField> fields = new ArrayList<>(schema.key());
+    fields.addAll(schema.values());
+    this.type = SparkSchemaUtil.convert(new Schema(fields));
+    this.keys = schema.key().size();
+    List<OutputColumn> output = new ArrayList<>();
+    for (int i = 0; i < fields.size(); i++) {
+      output.add(OutputColumn.of(schema, fields.get(i), type.fields()[i].dataType()));
+    }
+    FileFilter none = FileFilter.of(List.of(), List.of());
+    this.task = new ReadTask(schema, output, none, none, List.of(), StoredRows.BATCH_ROWS);
+    this.keyOrder = InterpretedOrdering.forSchema(sequence(types().subList(0, keys)));
+    this.copy = UnsafeProjection.create(type);
+    this.oldValues = projections();
+    this.newValues = projections();
+  }
+
+  private List<DataType> types() {
+    return Arrays.stream(type.fields()).map(StructField::dataType).toList();
+  }
+
+  private static <T> Seq<T> sequence(List<T> list) {
+    return CollectionConverters.asScala(list).toSeq();
+  }
+
+  /** One for each value column: its bytes, by which equal values are known. */
+  private UnsafeProjection[] projections() {
+    UnsafeProjection[] projections = new UnsafeProjection[type.length() - keys];
+    for (int i = 0; i < projections.length; i++) {
+      int at = keys + i;
+      projections[i] =
+          UnsafeProjection.create(
+              sequence(
+                  List.<Expression>of(new BoundReference(at, type.fields()[at].dataType(), true))));
+    }
+    return projections;
+  }
+
+  @Override
+  public boolean next() throws IOException {
+    while (true) {
+      if (before == null) {
+        if (!stretches.hasNext()) {
+          return false;
+        }
+        Stretch stretch = stretches.next();
+        before = rows(stretch.before());
+        after = rows(stretch.after());
+      }
+      if (before.row() == null && after.row() == null) {
+        close();
+        continue;
+      }
+      if (compare()) {
+        return true;
+      }
+    }
+  }
+
+  private MergedRows rows(List<SectionPlan> sections) throws IOException {
+    return new MergedRows(new BucketRows(task, bucket.partition(), sections, files));
+  }
+
+  /** Looks at the smaller of both keys, moves on, and says whether it has changed. */
+  private boolean compare() throws IOException {
+    int order =
+        before.row() == null
+            ? 1
+            : after.row() == null ? -1 : keyOrder.compare(before.row(), after.row());
+    if (order < 0) {
+      change = change("delete", before.row(), null, List.of());
+      before.advance();
+      return true;
+    }
+    if (order > 0) {
+      change = change("insert", null, after.row(), List.of());
+      after.advance();
+      return true;
+    }
+    List<String> differing = differing();
+    if (!differing.isEmpty()) {
+      change = change("update", before.row(), after.row(), differing);
+    }
+    before.advance();
+    after.advance();
+    return !differing.isEmpty();
+  }
+
+  private List<String> differing() {
+    List<String> names = new ArrayList<>();
+    for (int i = 0; i < oldValues.length; i++) {
+      if (!oldValues[i].apply(before.row()).equals(newValues[i].apply(after.row()))) {
+        names.add(type.fields()[keys + i].name());
+      }
+    }
+    return names;
+  }
+
+  /** What it is made of is copied: the batches move on. */
+  private InternalRow change(
+      String kind, InternalRow old, InternalRow now, List<String> differing) {
+    UnsafeRow oldRow = old == null ? null : copy.apply(old).copy();
+    UnsafeRow newRow = now == null ? null : copy.apply(now).copy();
+    List<Object> row = new ArrayList<>();
+    for (int i = 0; i < keys; i++) {
+      row.add((oldRow == null ? newRow : oldRow).get(i, type.fields()[i].dataType()));
+    }
+    row.add(UTF8String.fromString(kind));
+    row.add(new GenericArrayData(differing.stream().map(UTF8String::fromString).toArray()));
+    row.add(image(oldRow));
+    row.add(image(newRow));
+    row.add(bucket.commit());
+    return new GenericInternalRow(row.toArray());
+  }
+
+  private InternalRow image(UnsafeRow row) {
+    if (row == null) {
+      return null;
+    }
+    Object[] image = new Object[type.length() - keys];
+    for (int i = 0; i < image.length; i++) {
+      image[i] = row.get(keys + i, type.fields()[keys + i].dataType());
+    }
+    return new GenericInternalRow(image);
+  }
+
+  @Override
+  public InternalRow get() {
+    return change;
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (before != null) {
+      before.close();
+      after.close();
+      before = null;
+    }
+  }
+
+  /** Merged rows one at a time, the key first, each valid until the next. */
+  private static final class MergedRows implements Closeable {
+    private final BucketRows rows;
+    private Iterator<InternalRow> batch = Collections.emptyIterator();
+    private InternalRow row;
+
+    MergedRows(BucketRows rows) throws IOException {
+      this.rows = rows;
+      advance();
+    }
+
+    void advance() throws IOException {
+      while (!batch.hasNext()) {
+        ColumnarBatch next = rows.next();
+        if (next == null) {
+          row = null;
+          return;
+        }
+        batch = next.rowIterator();
+      }
+      row = batch.next();
+    }
+
+    /** Null at the end. */
+    InternalRow row() {
+      return row;
+    }
+
+    @Override
+    public void close() throws IOException {
+      rows.close();
+    }
+  }
+}

@@ -1,0 +1,32 @@
+package io.keylake.tables;
+
+import java.io.Serializable;
+import java.util.List;
+
+/** What of a range of commits has to be looked at: the touched stretches of each bucket. */
+public record ChangePlan(List<Bucket> buckets) {
+  public ChangePlan {
+    buckets = List.copyOf(buckets);
+  }
+
+  /**
+   * One bucket over one range.
+   *
+   * @param commit the last of the range
+   * @param stretches in key order
+   */
+  public record Bucket(List<Serializable> partition, long commit, List<Stretch> stretches)
+      implements Serializable {
+    public Bucket {
+      stretches = List.copyOf(stretches);
+    }
+  }
+
+  /** The sections of one range of keys, as they were before the range and as they are after it. */
+  public record Stretch(List<SectionPlan> before, List<SectionPlan> after) implements Serializable {
+    public Stretch {
+      before = List.copyOf(before);
+      after = List.copyOf(after);
+    }
+  }
+}

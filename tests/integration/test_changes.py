@@ -1,0 +1,176 @@
+"""Reads of a range of commits: what they have written, and how the merged rows differ before and after them."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+import keylake as kl
+from integration.histories import Shape, operations, shapes
+from integration.query_plans import explained
+from integration.refusals import refused, refused_in_sql
+from integration.twin import Twin, comparable, fresh_name
+from model.model import Key
+
+SHAPES = dict(shapes())
+EXPLICIT = Shape("explicit", buckets=4)
+Found = dict[Key, Any]
+
+
+def comparable_key(key: Key) -> Key:
+    return tuple(map(comparable, key))
+
+
+def at(twin: Twin, commits: int) -> int | None:
+    return twin.commits[commits - 1].snapshot_id if commits else None
+
+
+def appended(twin: Twin, after: int, until: int) -> Found:
+    rows = twin.table.appended(after=at(twin, after), until=at(twin, until)).toArrow().to_pylist()
+    found: Found = {}
+    for row in rows:
+        key = tuple(comparable(row.pop(name)) for name in twin.model.key)
+        assert key not in found
+        is_deleted = row.pop("_deleted")
+        found[key] = None if is_deleted else {name: comparable(value) for name, value in row.items()}
+        assert not is_deleted or set(row.values()) == {None}
+    return found
+
+
+def expected_appended(twin: Twin, after: int, until: int) -> Found:
+    return {
+        comparable_key(key): row and {name: comparable(value) for name, value in row.items()}
+        for key, row in twin.model.appended(after, until).items()
+    }
+
+
+def by_key(twin: Twin, frame: DataFrame) -> Found:
+    """The changes of a frame by key, each as its kind, its columns, and both images."""
+    found: Found = {}
+    for row in frame.toArrow().to_pylist():
+        key = tuple(comparable(row[name]) for name in twin.model.key)
+        assert key not in found
+        images = [
+            image and {name: comparable(image[name]) for name in image} for image in (row["_before"], row["_after"])
+        ]
+        found[key] = (row["_change"], sorted(row["_columns"]), *images)
+    return found
+
+
+def expected_changes(twin: Twin, after: int, until: int) -> Found:
+    before, then = (twin.expected(commits=commits) if commits else {} for commits in (after, until))
+    changes: Found = {}
+    for key in before.keys() | then.keys():
+        old, new = before.get(key), then.get(key)
+        if old is None or new is None:
+            changes[key] = ("insert" if old is None else "delete", [], old, new)
+        elif old != new:
+            changes[key] = ("update", sorted(name for name in old if old[name] != new[name]), old, new)
+    return changes
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_random_ranges_of_a_history(lake: kl.Lake, shape: Shape) -> None:
+    random = Random(7)
+    twin = shape.create(lake, fresh_name("changes"))
+    for number, operation in enumerate(operations(shape, 501, count=8, rows=random.choice([5, 30]))):
+        operation.apply(twin)
+        if number % 3 == 1:
+            twin.table.compact(random.choice(["full", "settle"]))
+    count = len(twin.commits)
+    for _ in range(4):
+        after, until = sorted(random.sample(range(count + 1), 2))
+        assert appended(twin, after, until) == expected_appended(twin, after, until), (after, until)
+        net = twin.table.changes(after=at(twin, after), until=at(twin, until))
+        assert by_key(twin, net) == expected_changes(twin, after, until), (after, until)
+    each = twin.table.changes(every_commit=True)
+    for number, commit in enumerate(twin.commits):
+        of_commit = each.where(f"_commit = {commit.snapshot_id}")
+        assert by_key(twin, of_commit) == expected_changes(twin, number, number + 1), number
+
+
+def rows(first: int, after: int, value: int) -> list[Mapping[str, object]]:
+    return [{"id": key, "a": value, "b": "same", "c": None, "d": None, "e": None} for key in range(first, after)]
+
+
+def three_commits(lake: kl.Lake) -> Twin:
+    twin = EXPLICIT.create(lake, fresh_name("changes"))
+    twin.upsert(rows(0, 100, 1), version=1)
+    twin.upsert(rows(500, 600, 1), version=2)
+    twin.update([{"id": 7, "a": 2}], version=3)
+    return twin
+
+
+def test_what_is_the_same_is_no_change_and_not_opened(lake: kl.Lake) -> None:
+    twin = three_commits(lake)
+    twin.upsert(rows(7, 8, 2), version=9)
+    feed = f"SELECT * FROM {twin.sql_name}.changes WITH ('after' = '{at(twin, 1)}', 'until' = '{at(twin, 2)}')"
+    assert "buckets read: 4, stretches: 4" in explained(lake, feed)
+    assert lake.spark.sql(feed).count() == 100
+    last = f"SELECT * FROM {twin.sql_name}.changes WITH ('after' = '{at(twin, 3)}')"
+    assert "buckets read: 1, stretches: 1" in explained(lake, last)
+    assert lake.spark.sql(last).count() == 0, "rewritten to equal values"
+    assert twin.table.changes(after=twin.commits[2]).count() == 0
+    of_key = f"SELECT * FROM {twin.sql_name}.changes WITH ('after' = '0') WHERE id = 7"
+    assert "buckets read: 1, stretches: 1" in explained(lake, of_key)
+    assert [row["_after"]["a"] for row in lake.spark.sql(of_key).collect()] == [2]
+    assert "Exchange" not in explained(lake, feed)
+
+
+def test_a_range_may_end_where_it_begins(lake: kl.Lake) -> None:
+    twin = three_commits(lake)
+    for read in (twin.table.appended, twin.table.changes):
+        assert read(after=twin.commits[2]).count() == 0
+        assert read(after=twin.commits[0], until=twin.commits[0]).count() == 0
+    empty = EXPLICIT.create(lake, fresh_name("changes")).table
+    assert empty.appended().count() == empty.changes().count() == 0
+
+
+def test_columns_and_conditions(lake: kl.Lake) -> None:
+    twin = three_commits(lake)
+    twin.delete([{"id": 8}], version=4)
+    some = twin.table.appended(after=twin.commits[1], columns=["id", "a"], where="id < 50")
+    assert sorted(map(tuple, some.collect())) == [(7, 2, False), (8, None, True)]
+    deleted = twin.table.changes(after=twin.commits[2], where="_change = 'delete'").select("id", "_before.a").collect()
+    assert [tuple(row) for row in deleted] == [(8, 1)]
+    plain = lake.spark.sql(f"SELECT count(*), count_if(_deleted) FROM {twin.sql_name}").collect()[0]
+    assert tuple(plain) == (199, 0)
+
+
+def test_ranges_that_are_none(lake: kl.Lake) -> None:
+    twin = three_commits(lake)
+    name = twin.table.name
+    first, _, last = (commit.snapshot_id for commit in twin.commits)
+    for read in (twin.table.appended, twin.table.changes):
+        with refused(lake, name, kl.DefinitionError, f"Commit {last} comes after commit {first}", "exchange"):
+            read(after=last, until=first)
+        with refused(lake, name, kl.SnapshotExpired, "Commit 17", "has expired, or never was", str(first)):
+            read(after=17)
+        with refused(lake, name, kl.DefinitionError, "after='yesterday'"):
+            read(after="yesterday")  # type: ignore[arg-type]
+    lake.spark.sql(f"ALTER TABLE {twin.sql_name} CREATE BRANCH side").collect()
+    side = twin.table.branch("side")
+    elsewhere = side.update([{"id": 8, "a": 3}], version=4)
+    assert [row["id"] for row in side.changes(after=last).collect()] == [8]
+    assert twin.table.changes(after=last).count() == 0
+    main = twin.update([{"id": 9, "a": 3}], version=4)
+    with refused(lake, name, kl.DefinitionError, "belongs to another branch"):
+        twin.table.changes(after=elsewhere, until=main)
+    with refused_in_sql(lake, name, "DEFINITION", "needs the commit after which it begins"):
+        lake.spark.sql(f"SELECT * FROM {twin.sql_name}.changes").collect()
+    with refused_in_sql(lake, name, "DEFINITION", "'until' needs 'after'"):
+        lake.spark.sql(f"SELECT * FROM {twin.sql_name} WITH ('until' = '17')").collect()
+    with refused_in_sql(lake, name, "DEFINITION", "'after' is 'x'"):
+        lake.spark.sql(f"SELECT * FROM {twin.sql_name} WITH ('after' = 'x')").collect()
+
+
+def test_a_range_that_has_expired_says_so(lake: kl.Lake) -> None:
+    twin = three_commits(lake)
+    twin.table.clean(kl.RetentionPolicy(days=0))
+    with refused(lake, twin.table.name, kl.SnapshotExpired, str(twin.commits[0].snapshot_id), "oldest that is kept"):
+        twin.table.changes(after=twin.commits[0])
+    with refused(lake, twin.table.name, kl.SnapshotExpired, "has expired"):
+        twin.table.appended()
+    assert twin.table.appended(after=twin.commits[2]).count() == 0
