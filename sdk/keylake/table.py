@@ -12,22 +12,23 @@ import time
 import uuid
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Unpack
 
 import pyarrow as pa
 from typing_extensions import TypedDict, TypeVar
 
 from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, PolicyWord
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch
+from keylake.history import TableHistory
 from keylake.intention import Intention, Version, write
 from keylake.misfit import shown
-from keylake.results import Commit, CommitInfo, History
+from keylake.results import Commit, CommitInfo
 from keylake.retention import Cleaned, RetentionPolicy
 from keylake.rows import Helper, LocalRows
 from keylake.schema import Table
 from keylake.session import Session
 from keylake.spec import Names, TableSpec, names_of
-from keylake.statements import Call, Commits, Moment, Select, TablePath, Write
+from keylake.statements import Call, Moment, Select, TablePath, Write
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -43,7 +44,7 @@ class Labels(TypedDict, total=False):
     idempotency_key: str | None  # a second commit with the same key does nothing and returns the first
 
 
-class KeyedTable(Generic[Row]):
+class KeyedTable(TableHistory, Generic[Row]):
     """A table in which every key stands once. `lake.create()` and `lake.table()` give one.
 
     Rows may be a Spark frame of `lake.spark`, a pandas frame, an Arrow table, or a list of dicts or of rows of the
@@ -53,10 +54,8 @@ class KeyedTable(Generic[Row]):
     """
 
     def __init__(self, session: Session, spec: TableSpec, model: type[Row], branch: str | None = None) -> None:
-        self._session = session
+        super().__init__(session, spec, TablePath(spec.name, branch))
         self._model = model
-        self._path = TablePath(spec.name, branch)
-        self.spec = spec
 
     @property
     def name(self) -> str:
@@ -200,61 +199,6 @@ class KeyedTable(Generic[Row]):
             self._check_columns(names)
         return self._session.frame_of(Select(self._path, names, moment), where)
 
-    def appended(
-        self,
-        *,
-        after: Commit | CommitInfo | int | None = None,
-        until: Commit | CommitInfo | int | None = None,
-        columns: Names | None = None,
-        where: str | Column | None = None,
-    ) -> DataFrame:
-        """What the commits in (after, until] have written: the keys, with the columns written there, late ones too.
-
-        The incremental read: it opens only files that these commits added, and merges them among themselves. A column
-        that no commit of the range wrote is null, and a key that was deleted has `_deleted` set. Compactions in the
-        range neither add nor hide rows. Without `after` the range begins with the first commit, without `until` it ends
-        with the newest.
-
-            profiles.appended(after=commit).where("NOT _deleted").show()
-        """
-        names = None if columns is None else names_of(columns)
-        if names is not None:
-            self._check_columns(names)
-        wanted = (*(self.spec.column_names if names is None else names), "_deleted")
-        return self._session.frame_of(self._over("appended", after, until, wanted), where)
-
-    def changes(
-        self,
-        *,
-        after: Commit | CommitInfo | int | None = None,
-        until: Commit | CommitInfo | int | None = None,
-        every_commit: bool = False,
-        where: str | Column | None = None,
-    ) -> DataFrame:
-        """How the merged rows differ between two commits: a row for each key that was inserted, updated or deleted.
-
-        Beside the key it has `_change` (insert, update, delete), `_columns` (the names of those that an update
-        changed), `_before` and `_after` (the other columns, as a struct; null where there is no row), and `_commit`. A
-        key that was written with equal values has not changed, and compactions change nothing. With `every_commit` the
-        changes of each commit are told, not the net changes of all. Without `after` the range begins with the first
-        commit, without `until` it ends with the newest.
-
-            profiles.changes(after=commit).where("_change = 'update'").select("user_id", "_before.clicks").show()
-        """
-        read: Literal["changes", "changes of every commit"] = "changes of every commit" if every_commit else "changes"
-        return self._session.frame_of(self._over(read, after, until, None), where)
-
-    def _over(
-        self,
-        read: Literal["appended", "changes", "changes of every commit"],
-        after: Commit | CommitInfo | int | None,
-        until: Commit | CommitInfo | int | None,
-        columns: tuple[str, ...] | None,
-    ) -> Select:
-        ends = {"after": _snapshot_id("after", after), "until": _snapshot_id("until", until)}
-        found = self._session.call(Call.of("commit_range", self._path, **ends)).to_pylist()[0]
-        return Select(self._path, columns, commits=Commits(read, found["after"], found["until"]))
-
     def get(self, **key: object) -> Row | None:
         """The row of a key, or None; opens one bucket.
 
@@ -269,13 +213,6 @@ class KeyedTable(Generic[Row]):
         parts = tuple((name, self.spec.column(name).type, fitted[name]) for name in self.spec.key)
         rows = self._session.fetch(Select(self._path, self.spec.column_names, key=parts)).to_pylist()
         return self._model.from_row(rows[0]) if rows else None
-
-    def history(self, *, at_most: int | None = None) -> History:
-        """The commits of the table or branch, newest first: what they wrote, how much, and who.
-
-        profiles.history()[0].stream
-        """
-        return History(str(self._path), self._commits(at_most=at_most))
 
     # -------------------------------------------------------------------------------------------------- compaction
 
@@ -351,16 +288,6 @@ class KeyedTable(Generic[Row]):
         text = None if policy is None else policy.to_json()
         return Cleaned(**self._session.call(Call.of("clean", self._main, policy=text)).to_pylist()[0])
 
-    def _commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
-        rows = self._session.call(Call.of("commits", self._path, **which)).to_pylist()
-        return tuple(map(CommitInfo.from_row, rows))
-
-    def _check_columns(self, names: tuple[str, ...]) -> None:
-        known = {name.lower() for name in self.spec.column_names}
-        for name in names:
-            if name.lower() not in known and not name.startswith("_"):
-                raise SchemaMismatch(f"{self._path} has no column {name!r}. {self.spec.hint(name)}")
-
     # ------------------------------------------------------------------------------------------------------- shown
 
     def __repr__(self) -> str:
@@ -385,14 +312,6 @@ def _helpers(statement: Write) -> dict[str, Helper]:
     return {
         value: roles[name.partition(".")[0]] for name, value in statement.options if name.partition(".")[0] in roles
     }
-
-
-def _snapshot_id(name: str, commit: Commit | CommitInfo | int | None) -> int | None:
-    if commit is None or isinstance(commit, Commit | CommitInfo):
-        return None if commit is None else commit.snapshot_id
-    if isinstance(commit, bool) or not isinstance(commit, int):
-        raise DefinitionError(f"{name}={commit!r} is no commit. Give what a write returned, or a snapshot id.")
-    return commit
 
 
 def _is_moment(moment: object) -> bool:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from typing import Literal
 from uuid import UUID
 
 import pytest
@@ -20,7 +21,7 @@ from pyiceberg.types import (
 )
 
 import keylake as kl
-from keylake.statements import Call, Moment, Select, TablePath, dotted, literal, name_parts, quoted
+from keylake.statements import Call, Commits, Moment, Select, TablePath, dotted, literal, name_parts, quoted
 
 CLICKS = TablePath("features.clicks")
 
@@ -97,6 +98,19 @@ def test_a_snapshot_is_read_from_the_table_and_not_from_a_branch() -> None:
     assert Select(path, at=17).in_sql("lake") == "SELECT * FROM `lake`.`features`.`clicks` VERSION AS OF 17"
     with pytest.raises(kl.DefinitionError, match="branch"):
         Select(path, at=datetime(2026, 1, 1, tzinfo=UTC)).in_sql("lake")
+
+
+@pytest.mark.parametrize(
+    ("read", "clause"),
+    [
+        ("appended", " WITH ('after' = '0', 'until' = '18')"),
+        ("changes", ".`changes` WITH ('after' = '0', 'until' = '18')"),
+        ("changes of every commit", ".`changes` WITH ('after' = '0', 'until' = '18', 'every-commit' = 'true')"),
+    ],
+)
+def test_ranges_of_commits(read: Literal["appended", "changes", "changes of every commit"], clause: str) -> None:
+    select = Select(TablePath("features.clicks", "b"), ("a",), commits=Commits(read, 0, 18))
+    assert select.in_sql("lake") == f"SELECT `a` FROM `lake`.`features`.`clicks`{clause}"
 
 
 KEYS: list[tuple[IcebergType, object, str, object]] = [

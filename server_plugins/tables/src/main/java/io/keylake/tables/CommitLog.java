@@ -224,6 +224,25 @@ public final class CommitLog {
     }
   }
 
+  /**
+   * Makes the branch stand at one of its commits again. Later ones can be read by their ids until
+   * they expire.
+   *
+   * @return the commit that it stands at
+   */
+  public Entry rollback(long to) {
+    Snapshot head = head();
+    if (head == null) {
+      throw new KeylakeException(
+          NOT_FOUND,
+          "table %s has no commit yet; there is nothing to roll back to".formatted(table.name()));
+    }
+    CommitRange.of(table, to, head.snapshotId()); // it has to be one of the branch
+    table.manageSnapshots().replaceBranch(branch, to).commit();
+    table.refresh();
+    return Entry.of(table.snapshot(to));
+  }
+
   /** The snapshot that the branch stands at; null where nothing was ever written. */
   public Long headId() {
     Snapshot head = head();

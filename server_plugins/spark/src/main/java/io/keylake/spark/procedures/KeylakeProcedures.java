@@ -54,7 +54,14 @@ public final class KeylakeProcedures {
     this.tables = new TableArgument(catalog);
     this.byName =
         Stream.of(
-                List.of(version(), createTable(), tables(), describe(), commits(), commitRange()),
+                List.of(
+                    version(),
+                    createTable(),
+                    tables(),
+                    describe(),
+                    commits(),
+                    commitRange(),
+                    rollback()),
                 new CompactionProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 MaintenanceProcedures.all())
@@ -185,6 +192,21 @@ public final class KeylakeProcedures {
           long commits = CommitRange.of(table, after, until).commits().size();
           return List.of(LocalProcedure.row(after, until, commits));
         });
+  }
+
+  private LocalProcedure rollback() {
+    return new LocalProcedure(
+        "rollback",
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.requiredNumber("to"),
+            LocalProcedure.optional("branch")),
+        COMMIT,
+        arguments ->
+            List.of(
+                row(
+                    new CommitLog(tables.load(arguments), arguments.text("branch"))
+                        .rollback(arguments.number("to")))));
   }
 
   private static InternalRow row(CommitLog.Entry entry) {

@@ -71,6 +71,10 @@ record LocalProcedure(
     }
   }
 
+  static ProcedureParameter requiredNumber(String name) {
+    return ProcedureParameter.in(name, DataTypes.LongType).build();
+  }
+
   static ProcedureParameter required(String name) {
     return ProcedureParameter.in(name, DataTypes.StringType).build();
   }

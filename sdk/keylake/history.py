@@ -1,0 +1,113 @@
+"""The commits of a table or branch: what they were, what they wrote and changed, and the way back to one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from keylake.errors import DefinitionError, SchemaMismatch
+from keylake.results import Commit, CommitInfo, History
+from keylake.session import Session
+from keylake.spec import Names, TableSpec, names_of
+from keylake.statements import Call, Commits, Select, TablePath
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class TableHistory:
+    """What a table can be asked about its commits; a `KeyedTable` is one."""
+
+    def __init__(self, session: Session, spec: TableSpec, path: TablePath) -> None:
+        self._session = session
+        self._path = path
+        self.spec = spec
+
+    def history(self, *, at_most: int | None = None) -> History:
+        """The commits of the table or branch, newest first: what they wrote, how much, and who.
+
+        profiles.history()[0].stream
+        """
+        return History(str(self._path), self._commits(at_most=at_most))
+
+    def appended(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        columns: Names | None = None,
+        where: str | Column | None = None,
+    ) -> DataFrame:
+        """What the commits in (after, until] have written: the keys, with the columns written there, late ones too.
+
+        The incremental read: it opens only files that these commits added, and merges them among themselves. A column
+        that no commit of the range wrote is null, and a key that was deleted has `_deleted` set. Compactions in the
+        range neither add nor hide rows. Without `after` the range begins with the first commit, without `until` it ends
+        with the newest.
+
+            profiles.appended(after=commit).where("NOT _deleted").show()
+        """
+        names = None if columns is None else names_of(columns)
+        if names is not None:
+            self._check_columns(names)
+        wanted = (*(self.spec.column_names if names is None else names), "_deleted")
+        return self._session.frame_of(self._over("appended", after, until, wanted), where)
+
+    def changes(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        every_commit: bool = False,
+        where: str | Column | None = None,
+    ) -> DataFrame:
+        """How the merged rows differ between two commits: a row for each key that was inserted, updated or deleted.
+
+        Beside the key it has `_change` (insert, update, delete), `_columns` (the names of those that an update
+        changed), `_before` and `_after` (the other columns, as a struct; null where there is no row), and `_commit`. A
+        key that was written with equal values has not changed, and compactions change nothing. With `every_commit` the
+        changes of each commit are told, not the net changes of all. Without `after` the range begins with the first
+        commit, without `until` it ends with the newest.
+
+            profiles.changes(after=commit).where("_change = 'update'").select("user_id", "_before.clicks").show()
+        """
+        read: Literal["changes", "changes of every commit"] = "changes of every commit" if every_commit else "changes"
+        return self._session.frame_of(self._over(read, after, until, None), where)
+
+    def rollback(self, *, to: Commit | CommitInfo | int) -> CommitInfo:
+        """Make the table, or the branch, stand at one of its commits again; gives that commit.
+
+        No file is touched. What was committed later can be read by its snapshot id until it expires.
+
+            profiles.rollback(to=commit)
+        """
+        rows = self._session.call(Call.of("rollback", self._path, to=_snapshot_id("to", to))).to_pylist()
+        return CommitInfo.from_row(rows[0])
+
+    def _over(
+        self,
+        read: Literal["appended", "changes", "changes of every commit"],
+        after: Commit | CommitInfo | int | None,
+        until: Commit | CommitInfo | int | None,
+        columns: tuple[str, ...] | None,
+    ) -> Select:
+        ends = {"after": _snapshot_id("after", after), "until": _snapshot_id("until", until)}
+        found = self._session.call(Call.of("commit_range", self._path, **ends)).to_pylist()[0]
+        return Select(self._path, columns, commits=Commits(read, found["after"], found["until"]))
+
+    def _commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
+        rows = self._session.call(Call.of("commits", self._path, **which)).to_pylist()
+        return tuple(map(CommitInfo.from_row, rows))
+
+    def _check_columns(self, names: tuple[str, ...]) -> None:
+        known = {name.lower() for name in self.spec.column_names}
+        for name in names:
+            if name.lower() not in known and not name.startswith("_"):
+                raise SchemaMismatch(f"{self._path} has no column {name!r}. {self.spec.hint(name)}")
+
+
+def _snapshot_id(name: str, commit: object) -> int | None:
+    if commit is None or isinstance(commit, Commit | CommitInfo):
+        return None if commit is None else commit.snapshot_id
+    if isinstance(commit, bool) or not isinstance(commit, int):
+        raise DefinitionError(f"{name}={commit!r} is no commit. Give what a write returned, or a snapshot id.")
+    return commit
