@@ -34,7 +34,9 @@ def read_any_way(twin: Twin) -> Sequence[Found]:
     return [twin.read(), by_key(joined.toArrow(), twin.model.key)]
 
 
-@pytest.mark.parametrize(("shape", "table_format"), zip(SHAPES.values(), FORMATS * 3, strict=True), ids=SHAPES.keys())
+@pytest.mark.parametrize(
+    ("shape", "table_format"), [*zip(SHAPES.values(), FORMATS * 3, strict=True)], ids=SHAPES.keys()
+)
 def test_a_history_that_is_settled_now_and_then(lake: kl.Lake, shape: Shape, table_format: int) -> None:
     random = Random(table_format)
     twin = created(lake, shape, table_format)
