@@ -73,6 +73,27 @@ class TableHistory:
         read: Literal["changes", "changes of every commit"] = "changes of every commit" if every_commit else "changes"
         return self._session.frame_of(self._over(read, after, until, None), where)
 
+    def stream_changes(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        every_commit: bool = False,
+        max_commits_per_batch: int | None = None,
+    ) -> DataFrame:
+        """The change feed as a stream, for `writeStream`: each batch has the changes since the batch before.
+
+        Its columns are those of `changes()`. A query that starts again goes on where its checkpoint says, whatever
+        `after` is. A batch has the net changes of all commits that are there, or of at most `max_commits_per_batch`;
+        with `every_commit` the changes of each.
+
+            feed = profiles.stream_changes(after=commit).writeStream.format("parquet")
+            feed.option("checkpointLocation", "checkpoint").option("path", "changes").trigger(availableNow=True).start()
+        """
+        options = {"after": _snapshot_id("after", after) or 0, "every-commit": every_commit}
+        most = {} if max_commits_per_batch is None else {"max-commits-per-batch": max_commits_per_batch}
+        self._session.call(Call.of("commit_range", self._path, after=_snapshot_id("after", after)))
+        return self._session.stream_of(self._path, "changes", options | most)
+
     def rollback(self, *, to: Commit | CommitInfo | int) -> CommitInfo:
         """Make the table, or the branch, stand at one of its commits again; gives that commit.
 

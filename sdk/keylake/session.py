@@ -108,6 +108,14 @@ class Session:
             _ = frame.schema
             return frame
 
+    def stream_of(self, path: TablePath, part: str, options: Mapping[str, object]) -> DataFrame:
+        """A part of a table, such as its change feed, as a frame that goes on."""
+        with self._asking():
+            reader = self.spark.readStream.options(**{name: str(value).lower() for name, value in options.items()})
+            frame = reader.table(f"{path.in_sql(self.catalog)}.{quoted(part)}")
+            _ = frame.schema
+            return frame
+
     def write(self, write: Write, frame: DataFrame, replaced: str | Column | None = None) -> None:
         """Write a frame; `replaced` is the condition on the rows that an overwrite replaces."""
         from pyspark.sql.connect.functions import expr, lit

@@ -1,10 +1,6 @@
 package io.keylake.spark;
 
-import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
-
 import io.keylake.spark.read.ChangesScan;
-import io.keylake.spark.read.ReadRange;
-import io.keylake.tables.KeylakeException;
 import java.util.EnumSet;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
@@ -21,7 +17,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 record ChangesTable(KeyedTable of) implements SupportsRead {
   static final String NAME = "changes";
-  private static final String EVERY_COMMIT = "every-commit";
 
   @Override
   public String name() {
@@ -35,22 +30,12 @@ record ChangesTable(KeyedTable of) implements SupportsRead {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ);
+    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ);
   }
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    ReadRange range = ReadRange.of(options, of.snapshotId());
-    if (range == null) {
-      throw new KeylakeException(
-          DEFINITION,
-          "a change feed needs the commit after which it begins: WITH ('after' = '...'), a snapshot id, or 0 for all");
-    }
     return new ChangesScan(
-        SparkSession.active(),
-        of.table(),
-        of.keyed(),
-        range,
-        options.getBoolean(EVERY_COMMIT, false));
+        SparkSession.active(), of.table(), of.keyed(), of.branch(), of.snapshotId(), options);
   }
 }

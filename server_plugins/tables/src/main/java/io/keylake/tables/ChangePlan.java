@@ -12,7 +12,7 @@ public record ChangePlan(List<Bucket> buckets) {
   /**
    * One bucket over one range.
    *
-   * @param commit the last of the range
+   * @param commit the last write of the range
    * @param stretches in key order
    */
   public record Bucket(List<Serializable> partition, long commit, List<Stretch> stretches)

@@ -81,7 +81,10 @@ public final class ChangePlanner {
           add(found, filesAfter.getOrDefault(partition, List.of()), Role.AFTER);
           add(found, files, Role.TOUCHING);
           buckets.add(
-              new ChangePlan.Bucket(partition, until, stretches(partition, found, before, after)));
+              new ChangePlan.Bucket(
+                  partition,
+                  range.lastWrite().snapshotId(),
+                  stretches(partition, found, before, after)));
         });
     return buckets;
   }

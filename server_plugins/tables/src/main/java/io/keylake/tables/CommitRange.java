@@ -86,6 +86,33 @@ public record CommitRange(Long after, List<Snapshot> commits) {
     return commits.isEmpty() ? null : commits.get(commits.size() - 1);
   }
 
+  /** The newest write among them; the newest commit where none is a write. */
+  Snapshot lastWrite() {
+    return commits.stream()
+        .filter(commit -> !WriteSummary.isTidying(commit))
+        .reduce((older, newer) -> newer)
+        .orElse(last());
+  }
+
+  /**
+   * Where a batch of so many writes ends: at the last of them, or at the compactions that follow
+   * it.
+   *
+   * @return a snapshot id; null where there is no commit
+   */
+  public Long endOfFirst(int writes) {
+    Long end = null;
+    int taken = 0;
+    for (Snapshot commit : commits) {
+      taken += WriteSummary.isTidying(commit) ? 0 : 1;
+      if (taken > writes) {
+        break;
+      }
+      end = commit.snapshotId();
+    }
+    return end;
+  }
+
   /** Each commit as a range of its own. */
   List<CommitRange> apart() {
     List<CommitRange> each = new ArrayList<>();

@@ -1,9 +1,12 @@
 package io.keylake.spark.read;
 
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
 import io.keylake.tables.ChangePlan;
 import io.keylake.tables.ChangePlanner;
 import io.keylake.tables.CommitRange;
 import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.KeylakeException;
 import java.util.List;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
@@ -22,8 +25,10 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * A change feed: how the merged rows differ between two commits, or from commit to commit. Each
@@ -39,21 +44,57 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
-  private final ReadRange range;
-  private final boolean isEveryCommit;
+  private final String branch;
+  private final Wanted wanted;
   private PushedFilters filters = PushedFilters.NONE;
   private ChangePlan plan;
 
   /**
-   * @param isEveryCommit whether the changes of each commit are told, or the net changes of all
+   * What the options of a read say.
+   *
+   * @param range null where they say nothing of one; only a stream can do without
+   * @param isEveryCommit whether the changes of each commit are told, or the net changes of all, or
+   *     of a batch of the stream
+   * @param mostCommits in one batch of a stream
+   */
+  private record Wanted(ReadRange range, boolean isEveryCommit, int mostCommits) {
+    private static final String EVERY_COMMIT = "every-commit";
+    private static final String MOST_COMMITS = "max-commits-per-batch";
+
+    static Wanted of(CaseInsensitiveStringMap options, Long head) {
+      int most = Integer.MAX_VALUE;
+      String said = options.get(MOST_COMMITS);
+      try {
+        most = said == null ? most : Integer.parseInt(said.strip());
+      } catch (NumberFormatException e) {
+        most = 0;
+      }
+      if (most < 1) {
+        throw new KeylakeException(
+            DEFINITION,
+            "the read option '%s' is '%s'; it must be a whole number of at least 1"
+                .formatted(MOST_COMMITS, said));
+      }
+      return new Wanted(ReadRange.of(options, head), options.getBoolean(EVERY_COMMIT, false), most);
+    }
+  }
+
+  /**
+   * @param branch null for main
+   * @param head the commit that the branch stands at; null where there is none
    */
   public ChangesScan(
-      SparkSession spark, Table table, KeyedSchema schema, ReadRange range, boolean isEveryCommit) {
+      SparkSession spark,
+      Table table,
+      KeyedSchema schema,
+      String branch,
+      Long head,
+      CaseInsensitiveStringMap options) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
-    this.range = range;
-    this.isEveryCommit = isEveryCommit;
+    this.branch = branch;
+    this.wanted = Wanted.of(options, head);
   }
 
   /** The columns of the feed of a table. */
@@ -101,24 +142,43 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
     return this;
   }
 
+  @Override
+  public MicroBatchStream toMicroBatchStream(String checkpoint) {
+    long after = wanted.range() == null ? CommitRange.BEGINNING : wanted.range().after();
+    return new ChangesStream(
+        table, branch, after, wanted.mostCommits(), this::plan, createReaderFactory());
+  }
+
   private synchronized ChangePlan plan() {
+    ReadRange range = wanted.range();
+    if (range == null) {
+      throw new KeylakeException(
+          DEFINITION,
+          "a change feed needs the commit after which it begins: WITH ('after' = '...'), a snapshot id, or 0 for all");
+    }
     if (plan == null) {
-      ChangePlanner planner = new ChangePlanner(table, schema, filters.fileFilter(schema));
-      if (range.until() == null) {
-        plan = new ChangePlan(List.of());
-      } else {
-        CommitRange commits = CommitRange.of(table, range.after(), range.until());
-        plan = isEveryCommit ? planner.planApart(commits) : planner.plan(commits);
-      }
+      plan =
+          range.until() == null
+              ? new ChangePlan(List.of())
+              : plan(CommitRange.of(table, range.after(), range.until()));
     }
     return plan;
+  }
+
+  private ChangePlan plan(CommitRange commits) {
+    ChangePlanner planner = new ChangePlanner(table, schema, filters.fileFilter(schema));
+    return wanted.isEveryCommit() ? planner.planApart(commits) : planner.plan(commits);
   }
 
   private record TouchedBucket(ChangePlan.Bucket bucket) implements InputPartition {}
 
   @Override
   public InputPartition[] planInputPartitions() {
-    return plan().buckets().stream().map(TouchedBucket::new).toArray(InputPartition[]::new);
+    return partitions(plan());
+  }
+
+  static InputPartition[] partitions(ChangePlan plan) {
+    return plan.buckets().stream().map(TouchedBucket::new).toArray(InputPartition[]::new);
   }
 
   @Override
@@ -137,13 +197,16 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
 
   @Override
   public String description() {
+    if (wanted.range() == null) {
+      return "keylake changes of %s".formatted(table.name());
+    }
     long stretches = plan().buckets().stream().mapToLong(bucket -> bucket.stretches().size()).sum();
     return "keylake changes of %s (after %s, until %s, %s, buckets read: %d, stretches: %d, key filter: %s)"
         .formatted(
             table.name(),
-            range.after(),
-            range.until(),
-            isEveryCommit ? "every commit" : "net",
+            wanted.range().after(),
+            wanted.range().until(),
+            wanted.isEveryCommit() ? "every commit" : "net",
             plan().buckets().size(),
             stretches,
             filters.fileFilter(schema) == Expressions.alwaysTrue() ? "none" : filters.shownOnKey());

@@ -13,7 +13,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param until a snapshot id; null for a table without any
  */
 public record ReadRange(long after, Long until) {
-  private static final String AFTER = "after";
+  static final String AFTER = "after";
   private static final String UNTIL = "until";
 
   /**
