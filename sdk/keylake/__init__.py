@@ -1,5 +1,6 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
+from keylake.branch import Published
 from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, RunPicture
 from keylake.definition import Column, ColumnGroup, Versions
 from keylake.errors import (
@@ -18,6 +19,7 @@ from keylake.errors import (
     Unsupported,
     VersionMissing,
 )
+from keylake.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
 from keylake.lake import Lake, ListedTable, connect
 from keylake.maintenance import Maintenance, MaintenanceEntry
 from keylake.reducers import (
@@ -74,6 +76,9 @@ __all__ = [
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
     "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned",
+    # what a branch has to pass
+    "Check", "null_rate", "row_count_change", "value_range", "unique", "references", "condition",
+    "Finding", "Published",
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NotKeyed", "SnapshotExpired", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",

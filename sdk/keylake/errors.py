@@ -9,6 +9,7 @@ A sentence names the value, the limit and the next step. Errors of the server ar
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -91,7 +92,11 @@ class ServerUnreachable(KeylakeError):
 
 
 class GateFailed(KeylakeError):
-    """A branch was not published because a check on its changes failed."""
+    """A branch was not published because a check on its changes failed; `findings` has what all checks found."""
+
+    def __init__(self, sentence: str, findings: Sequence[object] = ()) -> None:
+        super().__init__(sentence)
+        self.findings = tuple(findings)
 
 
 _OF_KIND: dict[str, type[KeylakeError]] = {

@@ -13,7 +13,7 @@ import logging
 import re
 import uuid
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -170,6 +170,11 @@ class Session:
         """The columns of a frame of this session."""
         with self._asking():
             return tuple(frame.columns)
+
+    def answer(self, question: Callable[[], object]) -> object:
+        """What a question about frames of this session gives."""
+        with self._asking():
+            return question()
 
     def values(self, frame: DataFrame, column: str, at_most: int) -> list[object]:
         """Some values of a column that are not null."""

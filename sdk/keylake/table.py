@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Generic, Unpack
 import pyarrow as pa
 from typing_extensions import TypedDict, TypeVar
 
+from keylake.branch import TEMPORARY, TableBranch
 from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, PolicyWord
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch
-from keylake.history import TableHistory
 from keylake.intention import Intention, Version, write
 from keylake.misfit import shown
 from keylake.results import Commit, CommitInfo
@@ -44,7 +44,7 @@ class Labels(TypedDict, total=False):
     idempotency_key: str | None  # a second commit with the same key does nothing and returns the first
 
 
-class KeyedTable(TableHistory, Generic[Row]):
+class KeyedTable(TableBranch, Generic[Row]):
     """A table in which every key stands once. `lake.create()` and `lake.table()` give one.
 
     Rows may be a Spark frame of `lake.spark`, a pandas frame, an Arrow table, or a list of dicts or of rows of the
@@ -68,8 +68,15 @@ class KeyedTable(TableHistory, Generic[Row]):
         return TablePath(self._path.name)
 
     def branch(self, name: str) -> KeyedTable[Row]:
-        """The same table on a branch that exists: the same verbs, apart from what everybody reads."""
+        """The same table on a branch: the same verbs, apart from what everybody reads.
+
+        A branch whose name begins with `tmp_` is made from main, if it is not there; any other has to exist.
+
+            draft = profiles.branch("tmp_nightly")
+        """
         branch = None if name == "main" else name
+        if name.startswith(TEMPORARY):
+            self._session.call(Call.of("ensure_branch", TablePath(self.name, name)))
         other = KeyedTable(self._session, self.spec, self._model, branch)
         other.history(at_most=1)  # an error when there is no such branch
         return other

@@ -112,7 +112,7 @@ public final class CommitLog {
   /**
    * Of the newest commit that says one; where versions are commit times, none before it is higher.
    */
-  private Optional<Long> highestVersion() {
+  Optional<Long> highestVersion() {
     return entries(entry -> entry.maxVersion() != null, 1).stream()
         .map(Entry::maxVersion)
         .findFirst();

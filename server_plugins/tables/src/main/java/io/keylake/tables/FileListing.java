@@ -21,7 +21,7 @@ import org.apache.iceberg.util.StructLikeSet;
  * Lists data files, as manifests have them.
  *
  * @param filter for files that may have such rows
- * @param statistics the columns whose statistics come along
+ * @param statistics the columns whose statistics come along; null for all
  */
 record FileListing(Table table, Expression filter, List<String> statistics) {
 
@@ -91,7 +91,9 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
   }
 
   private <S extends Scan<S, FileScanTask, ?>> List<FileScanTask> planned(S scan) {
-    S wanted = scan.filter(filter).ignoreResiduals().includeColumnStats(statistics);
+    S chosen = scan.filter(filter).ignoreResiduals();
+    S wanted =
+        statistics == null ? chosen.includeColumnStats() : chosen.includeColumnStats(statistics);
     try (CloseableIterable<FileScanTask> tasks = wanted.planFiles()) {
       List<FileScanTask> all = new ArrayList<>();
       tasks.forEach(all::add);

@@ -40,6 +40,13 @@ public record WriteSummary(
 
   static final String COMPACT = "compact";
   static final String SETTLE = "settle";
+  static final String PUBLISH = "publish";
+
+  /** Where a branch stood when it was published, and what the checks said. */
+  static final String PUBLISHED_OF = "keylake.published_of";
+
+  static final String GATE = "keylake.gate";
+
   static final String ROWS_MERGED = "keylake.rows_merged";
   static final String ROWS_SUPERSEDED = "keylake.rows_superseded";
   static final String REASON = "keylake.reason";
@@ -98,7 +105,29 @@ public record WriteSummary(
   /** Whether a commit has changed no answer. */
   static boolean isTidying(Snapshot commit) {
     String verb = commit.summary().get(VERB);
-    return COMPACT.equals(verb) || SETTLE.equals(verb);
+    return COMPACT.equals(verb) || SETTLE.equals(verb) || PUBLISH.equals(verb);
+  }
+
+  /** What a publication says of itself; the commits before it have the rows. */
+  static Map<String, String> published(long head, String report, Long highestVersion) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, PUBLISH);
+    properties.put(ROWS, "0");
+    properties.put(PUBLISHED_OF, String.valueOf(head));
+    put(properties, GATE, report);
+    put(properties, MAX_VERSION, highestVersion);
+    properties.put(PLAIN_READS, "unmerged");
+    return properties;
+  }
+
+  /** What a commit of another branch says of itself when it is made again. */
+  static Map<String, String> copied(Snapshot commit) {
+    Map<String, String> properties = new LinkedHashMap<>(commit.summary());
+    properties.keySet().removeIf(name -> !name.startsWith("keylake."));
+    properties.remove(Settled.THROUGH);
+    properties.remove(Settled.EXCEPT);
+    properties.put(PLAIN_READS, "unmerged");
+    return properties;
   }
 
   /** What the last commit to the merged branch says of it. */

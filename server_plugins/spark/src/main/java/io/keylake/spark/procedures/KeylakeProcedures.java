@@ -62,6 +62,7 @@ public final class KeylakeProcedures {
                     commits(),
                     commitRange(),
                     rollback()),
+                new BranchProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 MaintenanceProcedures.all())
