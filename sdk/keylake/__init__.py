@@ -38,7 +38,7 @@ from keylake.reducers import (
     Reducer,
     Sum,
 )
-from keylake.results import Commit, CommitInfo, History
+from keylake.results import Commit, CommitInfo, History, Undone
 from keylake.retention import Cleaned, RetentionPolicy
 from keylake.schema import Table, column, group, key, ordering
 from keylake.spec import TableSpec
@@ -72,7 +72,7 @@ __all__ = [
     "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
     "ArraySum", "MapMerge", "BitmapOr",
     # what verbs give back
-    "Commit", "CommitInfo", "History",
+    "Commit", "CommitInfo", "History", "Undone",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
     "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from keylake.errors import DefinitionError, SchemaMismatch
-from keylake.results import Commit, CommitInfo, History
+from keylake.results import Commit, CommitInfo, History, Undone
 from keylake.session import Session
 from keylake.spec import Names, TableSpec, names_of
 from keylake.statements import Call, Commits, Select, TablePath
@@ -103,6 +103,37 @@ class TableHistory:
         """
         rows = self._session.call(Call.of("rollback", self._path, to=_snapshot_id("to", to))).to_pylist()
         return CommitInfo.from_row(rows[0])
+
+    def undo(
+        self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
+    ) -> Undone:
+        """Take back the writes in (after, until], as if they had never been made; later ones keep their effect.
+
+        A commit of its own, so that history keeps both. Where the files are still there as they were written, only
+        metadata changes; buckets that were compacted meanwhile are merged anew, without these writes. Versions that
+        were taken back hold nothing back. Without `until` the range ends with the newest commit.
+
+        `undo_plan` says what would be done, and `changes()` over the same range which keys and columns are concerned;
+        `changes()` over the commit that took them back is the inverse feed.
+
+            profiles.undo(after=good, until=bad)
+        """
+        return self._undo("undo", after, until)
+
+    def undo_plan(
+        self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
+    ) -> Undone:
+        """What `undo` would do now. Nothing is done.
+
+        profiles.undo_plan(after=good, until=bad).metadata_only
+        """
+        return self._undo("undo_plan", after, until)
+
+    def _undo(self, procedure: str, after: object, until: object) -> Undone:
+        ends = {"after": _snapshot_id("after", after), "until": _snapshot_id("until", until)}
+        found = self._session.call(Call.of("commit_range", self._path, **ends)).to_pylist()[0]
+        whole = {"after": found["after"], "until": found["until"]}
+        return Undone(**self._session.call(Call.of(procedure, self._path, **whole)).to_pylist()[0])
 
     def _over(
         self,

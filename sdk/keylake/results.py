@@ -78,6 +78,18 @@ class CommitInfo:
         )
 
 
+@dataclass(frozen=True)
+class Undone:
+    """Writes that were taken back, or would be."""
+
+    snapshot_id: int | None  # of the commit that took them back; None where that was only planned
+    commits: int  # that were taken back
+    buckets: int
+    files_removed: int
+    files_written: int
+    metadata_only: bool  # no bucket has to be merged anew
+
+
 class History(ShownTable, Sequence[CommitInfo]):
     """The commits of a table or branch, the newest first. It cannot be changed.
 

@@ -186,6 +186,18 @@ class KeyedTable:
             replaced=[(lambda _key: False)] * after + self.replaced[after:until],
         )
 
+    def without(self, after: int, until: int) -> "KeyedTable":
+        """The table as if the commits after one and up to another had never been made; others keep their numbers."""
+        written = {
+            key: [entry for entry in entries if not after < entry[0] <= until] for key, entries in self.written.items()
+        }
+        never = [(lambda _key: False)] * (until - after)
+        return replace(
+            self,
+            written={key: entries for key, entries in written.items() if entries},
+            replaced=[*self.replaced[:after], *never, *self.replaced[until:]],
+        )
+
     def appended(self, after: int, until: int) -> dict[Key, dict[str, object] | None]:
         """What these commits wrote, merged among itself; None for a key that they deleted."""
         only = self.between(after, until)

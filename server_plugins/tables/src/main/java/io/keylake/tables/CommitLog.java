@@ -225,6 +225,27 @@ public final class CommitLog {
   }
 
   /**
+   * Takes writes back, if nothing was committed since that was planned: what is merged anew is
+   * younger than all that is there.
+   *
+   * @param files what was merged anew
+   * @return false, and nothing is changed, when there was another commit
+   */
+  public boolean undo(Undo undo, List<DataFile> files) {
+    head();
+    RowDelta delta = table.newRowDelta();
+    for (Undo.Bucket bucket : undo.buckets()) {
+      bucket.removed().forEach(delta::removeRows);
+      bucket.superseded().forEach(delta::removeDeletes);
+    }
+    files.forEach(delta::addRows);
+    WriteSummary.undo(undo, highestVersion().orElse(null)).forEach(delta::set);
+    delta.toBranch(branch);
+    delta.validateWith(ancestors -> ancestors.iterator().next().snapshotId() == undo.plannedAt());
+    return isCommitted(delta);
+  }
+
+  /**
    * Makes the branch stand at one of its commits again. Later ones can be read by their ids until
    * they expire.
    *

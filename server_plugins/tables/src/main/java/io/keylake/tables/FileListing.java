@@ -39,7 +39,9 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
       return List.of();
     }
     List<FileScanTask> written = new ArrayList<>(appended(range));
-    for (Snapshot overwrite : overwrites(range)) {
+    Set<Long> undone = undone(range);
+    written.removeIf(task -> undone.contains(task.file().dataSequenceNumber()));
+    for (Snapshot overwrite : overwrites(range, undone)) {
       StructLikeSet emptied = StructLikeSet.create(table.spec().partitionType());
       replacedBy(overwrite).forEach(task -> emptied.add(task.file().partition()));
       written.removeIf(
@@ -49,6 +51,20 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
       written.addAll(addedBy(overwrite));
     }
     return written;
+  }
+
+  /** The numbers of the commits that later ones of the range have taken back. */
+  private Set<Long> undone(CommitRange range) {
+    Set<Long> undone = new HashSet<>();
+    for (Snapshot commit : range.commits()) {
+      for (long each : WriteSummary.undone(commit)) {
+        Snapshot of = table.snapshot(each);
+        if (of != null) {
+          undone.add(of.sequenceNumber());
+        }
+      }
+    }
+    return undone;
   }
 
   private List<FileScanTask> appended(CommitRange range) {
@@ -64,9 +80,19 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
         .toList();
   }
 
-  /** The files that the overwrites of a range have replaced, as they were before. */
+  /** The files that overwrites, and what took writes back, have taken away, as they were. */
   List<FileScanTask> replacedIn(CommitRange range) {
-    return overwrites(range).stream().flatMap(overwrite -> replacedBy(overwrite).stream()).toList();
+    return range.commits().stream()
+        .filter(FileListing::takesAway)
+        .flatMap(commit -> replacedBy(commit).stream())
+        .toList();
+  }
+
+  /** The files in the place of which overwrites have put others, if they still hold. */
+  List<FileScanTask> overwrittenIn(CommitRange range) {
+    return overwrites(range, undone(range)).stream()
+        .flatMap(overwrite -> replacedBy(overwrite).stream())
+        .toList();
   }
 
   /** An overwrite empties whole partitions. */
@@ -82,12 +108,18 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
         .toList();
   }
 
-  /** The writes that took files away. */
-  private static List<Snapshot> overwrites(CommitRange range) {
+  private static List<Snapshot> overwrites(CommitRange range, Set<Long> undone) {
     return range.commits().stream()
-        .filter(commit -> commit.summary().containsKey(SnapshotSummary.DELETED_FILES_PROP))
-        .filter(commit -> !WriteSummary.isTidying(commit))
+        .filter(FileListing::takesAway)
+        .filter(commit -> !WriteSummary.isUndo(commit))
+        .filter(commit -> !undone.contains(commit.sequenceNumber()))
         .toList();
+  }
+
+  /** Whether there are fewer rows for a commit. */
+  private static boolean takesAway(Snapshot commit) {
+    return commit.summary().containsKey(SnapshotSummary.DELETED_FILES_PROP)
+        && !WriteSummary.isTidying(commit);
   }
 
   private <S extends Scan<S, FileScanTask, ?>> List<FileScanTask> planned(S scan) {

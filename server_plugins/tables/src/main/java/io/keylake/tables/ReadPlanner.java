@@ -144,6 +144,16 @@ public final class ReadPlanner {
     return byBucket(touching);
   }
 
+  /** The files of each bucket that the writes of a range have left. */
+  Map<List<Serializable>, List<FileScanTask>> filesWrittenBy(CommitRange range) {
+    return byBucket(new FileListing(table, wish.filter(), statistics()).writtenIn(range));
+  }
+
+  /** The files of each bucket that overwrites of a range have put others in the place of. */
+  Map<List<Serializable>, List<FileScanTask>> filesOverwrittenBy(CommitRange range) {
+    return byBucket(new FileListing(table, wish.filter(), statistics()).overwrittenIn(range));
+  }
+
   private List<FileScanTask> tasks() {
     FileListing listing = new FileListing(table, wish.filter(), statistics());
     return wish.after() == null

@@ -1,5 +1,6 @@
 package io.keylake.tables;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -41,6 +42,10 @@ public record WriteSummary(
   static final String COMPACT = "compact";
   static final String SETTLE = "settle";
   static final String PUBLISH = "publish";
+  static final String UNDO = "undo";
+
+  /** The snapshots whose writes an undo has taken back. */
+  static final String UNDONE = "keylake.undone";
 
   /** Where a branch stood when it was published, and what the checks said. */
   static final String PUBLISHED_OF = "keylake.published_of";
@@ -106,6 +111,31 @@ public record WriteSummary(
   static boolean isTidying(Snapshot commit) {
     String verb = commit.summary().get(VERB);
     return COMPACT.equals(verb) || SETTLE.equals(verb) || PUBLISH.equals(verb);
+  }
+
+  static boolean isUndo(Snapshot commit) {
+    return UNDO.equals(commit.summary().get(VERB));
+  }
+
+  /** The writes that a commit has taken back. */
+  static List<Long> undone(Snapshot commit) {
+    List<Long> undone = new ArrayList<>();
+    SpecJson.parse(commit.summary().getOrDefault(UNDONE, "[]"))
+        .forEach(each -> undone.add(each.asLong()));
+    return undone;
+  }
+
+  /** What an undo says of itself. */
+  static Map<String, String> undo(Undo undo, Long highestVersion) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, UNDO);
+    properties.put(ROWS, "0");
+    properties.put(
+        UNDONE,
+        SpecJson.write(undo.undone().commits().stream().map(Snapshot::snapshotId).toList()));
+    put(properties, MAX_VERSION, highestVersion);
+    properties.put(PLAIN_READS, "unmerged");
+    return properties;
   }
 
   /** What a publication says of itself; the commits before it have the rows. */

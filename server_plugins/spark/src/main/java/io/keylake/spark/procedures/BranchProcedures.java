@@ -2,16 +2,20 @@ package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
+import io.keylake.spark.compaction.UndoRunner;
+import io.keylake.tables.CommitLog;
 import io.keylake.tables.CommitRange;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Publication;
+import io.keylake.tables.Undo;
 import java.util.List;
 import org.apache.iceberg.Table;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** Branches for writes that only checkers see: made, looked at, and published. */
+/** Branches for writes that only checkers see, and ways back from writes. */
 final class BranchProcedures {
   private static final StructType PUBLICATION =
       new StructType()
@@ -24,6 +28,15 @@ final class BranchProcedures {
           .add("snapshot_id", DataTypes.LongType)
           .add("commits", DataTypes.LongType)
           .add("fast_forward", DataTypes.BooleanType);
+
+  private static final StructType UNDONE =
+      new StructType()
+          .add("snapshot_id", DataTypes.LongType)
+          .add("commits", DataTypes.LongType)
+          .add("buckets", DataTypes.LongType)
+          .add("files_removed", DataTypes.LongType)
+          .add("files_written", DataTypes.LongType)
+          .add("metadata_only", DataTypes.BooleanType);
 
   private final TableArgument tables;
 
@@ -64,7 +77,43 @@ final class BranchProcedures {
                 LocalProcedure.requiredNumber("head"),
                 LocalProcedure.optional("report")),
             DONE,
-            arguments -> List.of(publish(arguments))));
+            arguments -> List.of(publish(arguments))),
+        undo("undo", true),
+        undo("undo_plan", false));
+  }
+
+  /**
+   * @param isRun or only planned
+   */
+  private LocalProcedure undo(String name, boolean isRun) {
+    return new LocalProcedure(
+        name,
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.requiredNumber("after"),
+            LocalProcedure.requiredNumber("until"),
+            LocalProcedure.optional("branch")),
+        UNDONE,
+        arguments -> {
+          Table table = tables.load(arguments);
+          String branch = arguments.text("branch");
+          long after = arguments.number("after");
+          long until = arguments.number("until");
+          UndoRunner.Done done =
+              isRun
+                  ? new UndoRunner(SparkSession.active().sparkContext(), table, branch)
+                      .run(after, until)
+                  : new UndoRunner.Done(Undo.of(table, branch, after, until), List.of());
+          Undo undo = done.undo();
+          return List.of(
+              LocalProcedure.row(
+                  isRun ? new CommitLog(table, branch).headId() : null,
+                  (long) undo.writes(),
+                  (long) undo.buckets().size(),
+                  undo.buckets().stream().mapToLong(bucket -> bucket.removed().size()).sum(),
+                  (long) done.files().size(),
+                  undo.isMetadataOnly()));
+        });
   }
 
   /** What was checked is published, and nothing that came to the branch since. */

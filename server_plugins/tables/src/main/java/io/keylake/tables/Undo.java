@@ -1,0 +1,159 @@
+package io.keylake.tables;
+
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.merge.MergeRules.Wanted;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.StructLike;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.types.Types.NestedField;
+
+/**
+ * Takes the writes of a range of commits back, as if they had never been made, while those after
+ * them keep their effect. Planned from metadata alone:
+ *
+ * <ol>
+ *   <li>What should be there is known: the files that were there before the range, and those that
+ *       were written after it. Both exist, because their snapshots do.
+ *   <li>In a bucket whose files are still there as they were written, the others are taken out.
+ *   <li>In a bucket that was merged meanwhile, what should be there is merged anew, and takes the
+ *       place of all that is there.
+ * </ol>
+ *
+ * @param plannedAt where the branch stands
+ * @param undone the writes that are taken back
+ * @param buckets that these have touched, and no later overwrite has emptied
+ */
+public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
+
+  /**
+   * One bucket.
+   *
+   * @param tuple the partition as Iceberg writes it
+   * @param removed files that are there and should not be
+   * @param superseded what says which rows of the bucket are superseded: without the others, they
+   *     may not be
+   * @param merged what is merged anew; without sections where nothing has to be
+   */
+  public record Bucket(
+      StructLike tuple, List<DataFile> removed, List<DeleteFile> superseded, BucketPlan merged) {
+    boolean hasWork() {
+      return !removed.isEmpty() || !merged.sections().isEmpty();
+    }
+  }
+
+  public Undo {
+    buckets = List.copyOf(buckets);
+  }
+
+  /** Whether no data has to be written. */
+  public boolean isMetadataOnly() {
+    return buckets.stream().allMatch(bucket -> bucket.merged().sections().isEmpty());
+  }
+
+  /** How many writes are taken back. */
+  public int writes() {
+    return (int) undone.commits().stream().filter(each -> !WriteSummary.isTidying(each)).count();
+  }
+
+  /** Plans the undoing of a range of a branch. */
+  public static Undo of(Table table, String branch, long after, long until) {
+    CommitRange undone = CommitRange.of(table, after, until);
+    Long head = new CommitLog(table, branch).headId();
+    CommitRange later = CommitRange.of(table, until, head);
+    if (undone.commits().stream().allMatch(WriteSummary::isTidying)) {
+      throw new KeylakeException(
+          NOT_FOUND,
+          "no commit after %d and up to %d has written anything; there is nothing to undo"
+              .formatted(after, until));
+    }
+    Set<Long> seen = new HashSet<>();
+    later.commits().forEach(commit -> seen.add(commit.snapshotId()));
+    for (Snapshot commit : later.commits()) {
+      if (!seen.containsAll(WriteSummary.undone(commit))) {
+        throw new KeylakeException(
+            UNSUPPORTED,
+            "commit %d has undone commits that lie before those to be undone; roll back, or undo commit %d first"
+                .formatted(commit.snapshotId(), commit.snapshotId()));
+      }
+    }
+    return new Undo(head, undone, new Planning(table, undone, later, head).buckets());
+  }
+
+  /** The planning of one undo. */
+  private static final class Planning {
+    private final ReadPlanner now;
+    private final Map<List<Serializable>, List<FileScanTask>> touched;
+    private final Map<List<Serializable>, List<FileScanTask>> emptied;
+    private final Map<List<Serializable>, List<FileScanTask>> before;
+    private final Map<List<Serializable>, List<FileScanTask>> written;
+    private final Map<List<Serializable>, List<FileScanTask>> there;
+
+    Planning(Table table, CommitRange undone, CommitRange later, long head) {
+      KeyedSchema schema = KeyedSchema.of(table);
+      Set<Integer> values =
+          schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
+      this.now = planner(table, schema, values, head);
+      this.touched = now.filesTouchedBy(undone);
+      this.emptied = now.filesOverwrittenBy(later);
+      this.before = planner(table, schema, values, undone.after()).files();
+      this.written = now.filesWrittenBy(later);
+      this.there = now.files();
+    }
+
+    private static ReadPlanner planner(
+        Table table, KeyedSchema schema, Set<Integer> values, Long snapshotId) {
+      return new ReadPlanner(
+          table,
+          schema,
+          new ReadPlanner.Wish(snapshotId, Expressions.alwaysTrue(), values, Wanted.HISTORY));
+    }
+
+    List<Bucket> buckets() {
+      List<Bucket> buckets = new ArrayList<>();
+      for (List<Serializable> partition : touched.keySet()) {
+        List<FileScanTask> is = there.getOrDefault(partition, List.of());
+        if (!emptied.containsKey(partition)) {
+          List<FileScanTask> wanted = new ArrayList<>(before.getOrDefault(partition, List.of()));
+          wanted.addAll(written.getOrDefault(partition, List.of()));
+          Bucket bucket = bucket(partition, is, wanted);
+          if (bucket.hasWork()) {
+            buckets.add(bucket);
+          }
+        }
+      }
+      return buckets;
+    }
+
+    private Bucket bucket(
+        List<Serializable> partition, List<FileScanTask> is, List<FileScanTask> wanted) {
+      Set<String> locations =
+          wanted.stream().map(task -> task.file().location()).collect(Collectors.toSet());
+      List<FileScanTask> others =
+          is.stream().filter(task -> !locations.contains(task.file().location())).toList();
+      boolean isAsWritten = is.size() - others.size() == wanted.size();
+      List<FileScanTask> removed = isAsWritten ? others : is;
+      return new Bucket(
+          touched.get(partition).get(0).file().partition(),
+          removed.stream().map(FileScanTask::file).toList(),
+          is.stream().flatMap(task -> task.deletes().stream()).toList(),
+          new BucketPlan(
+              partition,
+              isAsWritten
+                  ? List.of()
+                  : now.sections(partition, wanted).stream().map(PlannedSection::plan).toList()));
+    }
+  }
+}
