@@ -89,9 +89,9 @@ class TableHistory:
             feed = profiles.stream_changes(after=commit).writeStream.format("parquet")
             feed.option("checkpointLocation", "checkpoint").option("path", "changes").trigger(availableNow=True).start()
         """
-        options = {"after": _snapshot_id("after", after) or 0, "every-commit": every_commit}
+        begin, _ = self._range(after)
+        options = {"after": begin, "every-commit": every_commit}
         most = {} if max_commits_per_batch is None else {"max-commits-per-batch": max_commits_per_batch}
-        self._session.call(Call.of("commit_range", self._path, after=_snapshot_id("after", after)))
         return self._session.stream_of(self._path, "changes", options | most)
 
     def rollback(self, *, to: Commit | CommitInfo | int) -> CommitInfo:
@@ -130,21 +130,24 @@ class TableHistory:
         return self._undo("undo_plan", after, until)
 
     def _undo(self, procedure: str, after: object, until: object) -> Undone:
-        ends = {"after": _snapshot_id("after", after), "until": _snapshot_id("until", until)}
-        found = self._session.call(Call.of("commit_range", self._path, **ends)).to_pylist()[0]
-        whole = {"after": found["after"], "until": found["until"]}
-        return Undone(**self._session.call(Call.of(procedure, self._path, **whole)).to_pylist()[0])
+        begin, end = self._range(after, until)
+        return Undone(**self._session.call(Call.of(procedure, self._path, after=begin, until=end)).to_pylist()[0])
 
     def _over(
         self,
         read: Literal["appended", "changes", "changes of every commit"],
-        after: Commit | CommitInfo | int | None,
-        until: Commit | CommitInfo | int | None,
+        after: object,
+        until: object,
         columns: tuple[str, ...] | None,
     ) -> Select:
+        begin, end = self._range(after, until)
+        return Select(self._path, columns, commits=Commits(read, begin, end))
+
+    def _range(self, after: object, until: object = None) -> tuple[int, int]:
+        """The ends of a range of commits, as snapshot ids, once the server has found all of them."""
         ends = {"after": _snapshot_id("after", after), "until": _snapshot_id("until", until)}
         found = self._session.call(Call.of("commit_range", self._path, **ends)).to_pylist()[0]
-        return Select(self._path, columns, commits=Commits(read, found["after"], found["until"]))
+        return found["after"], found["until"]
 
     def _commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
         rows = self._session.call(Call.of("commits", self._path, **which)).to_pylist()

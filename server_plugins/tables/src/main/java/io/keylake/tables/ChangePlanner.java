@@ -10,11 +10,9 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
-import org.apache.iceberg.types.Types.NestedField;
 
 /**
  * Plans what has to be read to tell how the merged rows differ between two commits:
@@ -90,10 +88,10 @@ public final class ChangePlanner {
   }
 
   private ReadPlanner planner(Long snapshotId) {
-    Set<Integer> values =
-        schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
     return new ReadPlanner(
-        table, schema, new ReadPlanner.Wish(snapshotId, filter, values, Wanted.ROWS));
+        table,
+        schema,
+        ReadPlanner.Wish.ofAllColumns(schema, snapshotId, Wanted.ROWS).where(filter));
   }
 
   private void add(List<Found> found, Collection<FileScanTask> tasks, Role role) {

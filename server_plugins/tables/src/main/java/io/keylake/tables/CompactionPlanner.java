@@ -23,7 +23,6 @@ import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types.NestedField;
 
 /**
@@ -99,10 +98,8 @@ public final class CompactionPlanner {
   }
 
   private ReadPlanner planner(MergeRules.Wanted wanted) {
-    Set<Integer> values =
-        schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
     return new ReadPlanner(
-        table, schema, new ReadPlanner.Wish(snapshotId, Expressions.alwaysTrue(), values, wanted));
+        table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, wanted));
   }
 
   private CompactionPlan.Choice choose(

@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
@@ -78,6 +79,18 @@ public final class ReadPlanner {
       this(snapshotId, null, filter, Expressions.alwaysTrue(), values, wanted, true);
     }
 
+    /** All columns of all rows. */
+    static Wish ofAllColumns(KeyedSchema schema, Long snapshotId, MergeRules.Wanted wanted) {
+      Set<Integer> values =
+          schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
+      return new Wish(snapshotId, Expressions.alwaysTrue(), values, wanted);
+    }
+
+    /** Only rows that a filter on key columns selects. */
+    Wish where(Expression keyFilter) {
+      return new Wish(snapshotId, after, keyFilter, valueFilter, values, wanted, isOrdered);
+    }
+
     /** The same rows in any order. */
     public Wish unordered() {
       return new Wish(snapshotId, after, filter, valueFilter, values, wanted, false);
@@ -138,7 +151,7 @@ public final class ReadPlanner {
 
   /** The files of each bucket that the writes of a range have left or taken away. */
   Map<List<Serializable>, List<FileScanTask>> filesTouchedBy(CommitRange range) {
-    FileListing listing = new FileListing(table, wish.filter(), statistics());
+    FileListing listing = listing();
     List<FileScanTask> touching = new ArrayList<>(listing.writtenIn(range));
     touching.addAll(listing.replacedIn(range));
     return byBucket(touching);
@@ -146,16 +159,20 @@ public final class ReadPlanner {
 
   /** The files of each bucket that the writes of a range have left. */
   Map<List<Serializable>, List<FileScanTask>> filesWrittenBy(CommitRange range) {
-    return byBucket(new FileListing(table, wish.filter(), statistics()).writtenIn(range));
+    return byBucket(listing().writtenIn(range));
   }
 
   /** The files of each bucket that overwrites of a range have put others in the place of. */
   Map<List<Serializable>, List<FileScanTask>> filesOverwrittenBy(CommitRange range) {
-    return byBucket(new FileListing(table, wish.filter(), statistics()).overwrittenIn(range));
+    return byBucket(listing().overwrittenIn(range));
+  }
+
+  private FileListing listing() {
+    return new FileListing(table, wish.filter(), statistics());
   }
 
   private List<FileScanTask> tasks() {
-    FileListing listing = new FileListing(table, wish.filter(), statistics());
+    FileListing listing = listing();
     return wish.after() == null
         ? listing.at(wish.snapshotId())
         : listing.writtenIn(CommitRange.of(table, wish.after(), wish.snapshotId()));

@@ -17,8 +17,6 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.types.Types.NestedField;
 
 /**
  * Takes the writes of a range of commits back, as if they had never been made, while those after
@@ -103,22 +101,17 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
 
     Planning(Table table, CommitRange undone, CommitRange later, long head) {
       KeyedSchema schema = KeyedSchema.of(table);
-      Set<Integer> values =
-          schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
-      this.now = planner(table, schema, values, head);
+      this.now = planner(table, schema, head);
       this.touched = now.filesTouchedBy(undone);
       this.emptied = now.filesOverwrittenBy(later);
-      this.before = planner(table, schema, values, undone.after()).files();
+      this.before = planner(table, schema, undone.after()).files();
       this.written = now.filesWrittenBy(later);
       this.there = now.files();
     }
 
-    private static ReadPlanner planner(
-        Table table, KeyedSchema schema, Set<Integer> values, Long snapshotId) {
+    private static ReadPlanner planner(Table table, KeyedSchema schema, Long snapshotId) {
       return new ReadPlanner(
-          table,
-          schema,
-          new ReadPlanner.Wish(snapshotId, Expressions.alwaysTrue(), values, Wanted.HISTORY));
+          table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, Wanted.HISTORY));
     }
 
     List<Bucket> buckets() {

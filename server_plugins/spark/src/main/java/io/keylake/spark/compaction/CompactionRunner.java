@@ -29,7 +29,6 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -271,25 +270,12 @@ public final class CompactionRunner {
     return Outcome.of(compaction, files, isCommitted, start);
   }
 
-  /**
-   * Commits, one at a time: others would only have to try again. What was written for a commit that
-   * is lost is deleted.
-   */
+  /** Commits, one at a time: others would only have to try again. */
   private synchronized boolean committed(List<String> written, Predicate<CommitLog> commit) {
-    boolean isCommitted = false;
     try {
-      table.refresh();
-      isCommitted = commit.test(new CommitLog(table, branch));
-      return isCommitted;
-    } catch (CommitStateUnknownException e) {
-      isCommitted = true; // the files may be part of the table
-      throw e;
+      return Writing.isCommitted(table, branch, written, commit);
     } catch (NoSuchTableException e) {
       throw gone();
-    } finally {
-      if (!isCommitted) {
-        written.forEach(location -> table.io().deleteFile(location));
-      }
     }
   }
 

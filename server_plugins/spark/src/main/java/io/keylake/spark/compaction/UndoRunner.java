@@ -2,7 +2,6 @@ package io.keylake.spark.compaction;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
-import io.keylake.tables.CommitLog;
 import io.keylake.tables.CompactionPolicy;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
@@ -14,7 +13,6 @@ import java.util.UUID;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -63,19 +61,11 @@ public final class UndoRunner {
   }
 
   private boolean isCommitted(Undo undo, List<DataFile> files) {
-    boolean isCommitted = false;
-    try {
-      table.refresh();
-      isCommitted = new CommitLog(table, branch).undo(undo, files);
-      return isCommitted;
-    } catch (CommitStateUnknownException e) {
-      isCommitted = true; // the files may be part of the table
-      throw e;
-    } finally {
-      if (!isCommitted) {
-        files.forEach(file -> table.io().deleteFile(file.location()));
-      }
-    }
+    return Writing.isCommitted(
+        table,
+        branch,
+        files.stream().map(DataFile::location).toList(),
+        log -> log.undo(undo, files));
   }
 
   private List<DataFile> merged(Undo undo) {

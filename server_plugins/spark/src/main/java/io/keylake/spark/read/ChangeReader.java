@@ -34,8 +34,8 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The changes of one bucket: two merged reads of the touched stretches, before and after, walked
- * side by side in key order. Both hold a batch in memory; a key costs a comparison, and its values
- * are compared as bytes.
+ * side by side in key order. Both hold a batch in memory; a key costs a comparison, and its rows
+ * are compared as bytes, column by column only where they differ.
  */
 final class ChangeReader implements PartitionReader<InternalRow> {
   private final DataFiles files;
@@ -45,7 +45,8 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   private final StructType type;
   private final int keys;
   private final InterpretedOrdering keyOrder;
-  private final UnsafeProjection copy;
+  private final UnsafeProjection oldRow;
+  private final UnsafeProjection newRow;
   private final UnsafeProjection[] oldValues;
   private final UnsafeProjection[] newValues;
   private MergedRows before;
@@ -64,10 +65,10 @@ final class ChangeReader implements PartitionReader<InternalRow> {
     for (int i = 0; i < fields.size(); i++) {
       output.add(OutputColumn.of(schema, fields.get(i), type.fields()[i].dataType()));
     }
-    FileFilter none = FileFilter.of(List.of(), List.of());
-    this.task = new ReadTask(schema, output, none, none, List.of(), StoredRows.BATCH_ROWS);
+    this.task = ReadTask.unfiltered(schema, output);
     this.keyOrder = InterpretedOrdering.forSchema(sequence(types().subList(0, keys)));
-    this.copy = UnsafeProjection.create(type);
+    this.oldRow = UnsafeProjection.create(type);
+    this.newRow = UnsafeProjection.create(type);
     this.oldValues = projections();
     this.newValues = projections();
   }
@@ -134,7 +135,8 @@ final class ChangeReader implements PartitionReader<InternalRow> {
       after.advance();
       return true;
     }
-    List<String> differing = differing();
+    List<String> differing =
+        oldRow.apply(before.row()).equals(newRow.apply(after.row())) ? List.of() : differing();
     if (!differing.isEmpty()) {
       change = change("update", before.row(), after.row(), differing);
     }
@@ -156,16 +158,16 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   /** What it is made of is copied: the batches move on. */
   private InternalRow change(
       String kind, InternalRow old, InternalRow now, List<String> differing) {
-    UnsafeRow oldRow = old == null ? null : copy.apply(old).copy();
-    UnsafeRow newRow = now == null ? null : copy.apply(now).copy();
+    UnsafeRow oldCopy = old == null ? null : oldRow.apply(old).copy();
+    UnsafeRow newCopy = now == null ? null : newRow.apply(now).copy();
     List<Object> row = new ArrayList<>();
     for (int i = 0; i < keys; i++) {
-      row.add((oldRow == null ? newRow : oldRow).get(i, type.fields()[i].dataType()));
+      row.add((oldCopy == null ? newCopy : oldCopy).get(i, type.fields()[i].dataType()));
     }
     row.add(UTF8String.fromString(kind));
     row.add(new GenericArrayData(differing.stream().map(UTF8String::fromString).toArray()));
-    row.add(image(oldRow));
-    row.add(image(newRow));
+    row.add(image(oldCopy));
+    row.add(image(newCopy));
     row.add(bucket.commit());
     return new GenericInternalRow(row.toArray());
   }

@@ -2,6 +2,7 @@ package io.keylake.spark.read;
 
 import io.keylake.tables.ChangePlan;
 import io.keylake.tables.CommitRange;
+import java.util.function.Function;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -20,25 +21,21 @@ final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableN
   private final String branch;
   private final long after;
   private final int mostCommits;
-  private final Plans plans;
+  private final Function<CommitRange, ChangePlan> plans;
   private final PartitionReaderFactory readers;
   private Long lastOfAll;
-
-  /** Plans the changes of a range. */
-  interface Plans {
-    ChangePlan of(CommitRange range);
-  }
 
   /**
    * @param after the commit at which a new query begins
    * @param mostCommits in one batch
+   * @param plans plans the changes of a range
    */
   ChangesStream(
       Table table,
       String branch,
       long after,
       int mostCommits,
-      Plans plans,
+      Function<CommitRange, ChangePlan> plans,
       PartitionReaderFactory readers) {
     this.table = table;
     this.branch = branch;
@@ -110,7 +107,7 @@ final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableN
       return new InputPartition[0];
     }
     table.refresh();
-    return ChangesScan.partitions(plans.of(CommitRange.of(table, At.of(start), until)));
+    return ChangesScan.partitions(plans.apply(CommitRange.of(table, At.of(start), until)));
   }
 
   @Override

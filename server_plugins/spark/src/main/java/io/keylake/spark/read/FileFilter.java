@@ -18,6 +18,8 @@ import scala.Option;
 
 /** Filters for the row groups and pages inside a file. */
 record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds) implements Serializable {
+  static final FileFilter NONE = of(List.of(), List.of());
+
   private static final int IN_VALUES = 100;
 
   /**

@@ -31,6 +31,12 @@ record ReadTask(
     int batchRows)
     implements Serializable {
 
+  /** All rows. */
+  static ReadTask unfiltered(KeyedSchema schema, List<OutputColumn> output) {
+    return new ReadTask(
+        schema, output, FileFilter.NONE, FileFilter.NONE, List.of(), StoredRows.BATCH_ROWS);
+  }
+
   /** The columns to open in the files of a section of one run. */
   FileColumns columns(SectionPlan section) {
     List<NestedField> fields = new ArrayList<>();

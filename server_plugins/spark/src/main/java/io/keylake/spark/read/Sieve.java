@@ -44,9 +44,8 @@ final class Sieve {
   private static final int FEWEST_RUNS = 16;
 
   private final SectionPlan section;
-  private final List<ColumnarRunCursor> cursors = new ArrayList<>();
+  private final NeededRows needed;
   private final RowFilter filter;
-  private final List<List<RoaringBitmap>> needed = new ArrayList<>();
   private long merged;
   private long passed;
 
@@ -68,12 +67,7 @@ final class Sieve {
     this.section = section;
     this.filter = filter;
     Set<Integer> values = filter == null ? Set.of() : new HashSet<>(filter.columns());
-    for (int run = 0; run < section.runs().size(); run++) {
-      cursors.add(new ColumnarRunCursor(task, section, run, values, null, files));
-      List<RoaringBitmap> ofRun = new ArrayList<>();
-      section.runs().get(run).forEach(file -> ofRun.add(new RoaringBitmap()));
-      needed.add(ofRun);
-    }
+    this.needed = new NeededRows(task, section, values, files);
   }
 
   /** Sifts a section where that promises to spare something; otherwise everything is needed. */
@@ -89,7 +83,7 @@ final class Sieve {
       return Needed.ALL;
     }
     Sieve sieve = new Sieve(task, section, filter, files);
-    try (SortedMerge merge = new SortedMerge(sieve.cursors, rules, task.batchRows())) {
+    try (SortedMerge merge = new SortedMerge(sieve.needed.cursors(), rules, task.batchRows())) {
       return sieve.sift(merge);
     }
   }
@@ -98,14 +92,14 @@ final class Sieve {
     long nextTrial = TRIAL_ROWS;
     for (Decisions rows = merge.next(); rows.count() > 0; rows = merge.next()) {
       if (filter != null) {
-        filter.show(cursors, section, rows);
+        filter.show(needed.cursors(), section, rows);
       }
       for (int i = 0; i < rows.count(); i++) {
         if (filter == null || filter.passes(i)) {
           passed++;
-          need(rows.keys()[i]);
+          needed.need(rows.keys()[i]);
           for (int c = 0; c < section.classes().size(); c++) {
-            need(rows.places(c)[i]);
+            needed.need(rows.places(c)[i]);
           }
         }
       }
@@ -117,15 +111,7 @@ final class Sieve {
         nextTrial = 2 * merged;
       }
     }
-    return !pays() ? Needed.ALL : filter == null ? withoutDenseFiles() : new Needed(needed);
-  }
-
-  private void need(int place) {
-    if (place != Decisions.NOWHERE) {
-      int run = Decisions.run(place);
-      ColumnarRunCursor cursor = cursors.get(run);
-      needed.get(run).get(cursor.file()).add(cursor.firstNumber() + Decisions.row(place));
-    }
+    return !pays() ? Needed.ALL : filter == null ? withoutDenseFiles() : new Needed(needed.byRun());
   }
 
   private boolean pays() {
@@ -134,9 +120,10 @@ final class Sieve {
     }
     long all = 0;
     long spared = 0;
-    for (int run = 0; run < cursors.size(); run++) {
-      long read = cursors.get(run).rowsRead();
-      long kept = needed.get(run).stream().mapToLong(RoaringBitmap::getLongCardinality).sum();
+    for (int run = 0; run < needed.byRun().size(); run++) {
+      long read = needed.cursors().get(run).rowsRead();
+      long kept =
+          needed.byRun().get(run).stream().mapToLong(RoaringBitmap::getLongCardinality).sum();
       all += read;
       spared += kept < MOST_OF_A_RUN * read ? read - kept : 0;
     }
@@ -146,10 +133,10 @@ final class Sieve {
   /** Rows that lost are harmless beside those that won, and reading all of them is faster. */
   private Needed withoutDenseFiles() {
     List<List<RoaringBitmap>> sparse = new ArrayList<>();
-    for (int run = 0; run < needed.size(); run++) {
+    for (int run = 0; run < needed.byRun().size(); run++) {
       List<RoaringBitmap> ofRun = new ArrayList<>();
-      for (int file = 0; file < needed.get(run).size(); file++) {
-        RoaringBitmap rows = needed.get(run).get(file);
+      for (int file = 0; file < needed.byRun().get(run).size(); file++) {
+        RoaringBitmap rows = needed.byRun().get(run).get(file);
         long all = section.runs().get(run).get(file).rows();
         ofRun.add(rows.getLongCardinality() < MOST_OF_A_RUN * all ? rows : null);
       }

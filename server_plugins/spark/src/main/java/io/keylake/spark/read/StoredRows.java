@@ -35,10 +35,9 @@ public final class StoredRows implements Closeable {
               ? new OutputColumn(OutputColumn.Source.STORED_MERGE_INFO, -1, field.dataType(), false)
               : OutputColumn.of(schema, column, field.dataType()));
     }
-    FileFilter none = FileFilter.of(List.of(), List.of());
     this.rows =
         new BucketRows(
-            new ReadTask(schema, output, none, none, List.of(), BATCH_ROWS),
+            ReadTask.unfiltered(schema, output),
             plan.partition(),
             plan.sections(),
             new DataFiles(io, new ReadCounters()));

@@ -17,8 +17,6 @@ import org.roaringbitmap.RoaringBitmap;
  * positions, which speaks of one data file only, is read as one column of numbers.
  */
 final class Superseded {
-  private static final FileFilter ANY = FileFilter.of(List.of(), List.of());
-
   private Superseded() {}
 
   /** The positions, or null for none. */
@@ -47,7 +45,7 @@ final class Superseded {
     StoredFileReader.Reading reading =
         new StoredFileReader.Reading(
             FileColumns.of(MetadataColumns.DELETE_FILE_POS),
-            new RowChoice(ANY, null, 0),
+            new RowChoice(FileFilter.NONE, null, 0),
             StoredRows.BATCH_ROWS,
             DataFiles.bytesEach(1));
     try (StoredFileReader reader = new StoredFileReader(files, stored, reading, null, null)) {

@@ -7,7 +7,6 @@ import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.SectionPlan;
 import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -29,8 +28,7 @@ import org.roaringbitmap.RoaringBitmap;
  */
 public final class SupersededRows {
   private final SectionPlan section;
-  private final List<ColumnarRunCursor> cursors = new ArrayList<>();
-  private final List<List<RoaringBitmap>> needed = new ArrayList<>();
+  private final NeededRows needed;
   private final int writes; // the class of the rows themselves
   private boolean isUnique = true;
 
@@ -45,12 +43,7 @@ public final class SupersededRows {
   private SupersededRows(ReadTask task, SectionPlan section, DataFiles files) {
     this.section = section;
     this.writes = section.classOfLeaf(task.schema().written().fieldId());
-    for (int run = 0; run < section.runs().size(); run++) {
-      cursors.add(new ColumnarRunCursor(task, section, run, Set.of(), null, files));
-      List<RoaringBitmap> ofRun = new ArrayList<>();
-      section.runs().get(run).forEach(file -> ofRun.add(new RoaringBitmap()));
-      needed.add(ofRun);
-    }
+    this.needed = new NeededRows(task, section, Set.of(), files);
   }
 
   /**
@@ -59,11 +52,11 @@ public final class SupersededRows {
    * @param section planned for {@code Wanted.ROWS_AND_TOMBSTONES}
    */
   public static Found find(FileIO io, KeyedSchema schema, SectionPlan section) throws IOException {
-    FileFilter none = FileFilter.of(List.of(), List.of());
-    ReadTask task = new ReadTask(schema, List.of(), none, none, List.of(), StoredRows.BATCH_ROWS);
+    ReadTask task = ReadTask.unfiltered(schema, List.of());
     DataFiles files = new DataFiles(io, new ReadCounters());
     SupersededRows rows = new SupersededRows(task, section, files);
-    try (SortedMerge merge = new SortedMerge(rows.cursors, section.rules(), task.batchRows())) {
+    try (SortedMerge merge =
+        new SortedMerge(rows.needed.cursors(), section.rules(), task.batchRows())) {
       return rows.find(merge);
     }
   }
@@ -76,28 +69,22 @@ public final class SupersededRows {
         for (int c = 0; c < classes; c++) {
           int place = keys.places(c)[i];
           if (place != Decisions.NOWHERE) {
-            need(place);
+            needed.need(place);
             isUnique &= place == row || isTombstone(place);
           }
         }
       }
     }
     Map<String, RoaringBitmap> superseded = new HashMap<>();
-    for (int run = 0; run < needed.size(); run++) {
+    for (int run = 0; run < needed.byRun().size(); run++) {
       List<StoredFile> files = section.runs().get(run);
       for (int file = 0; file < files.size(); file++) {
         superseded.put(
             files.get(file).location(),
-            RoaringBitmap.flip(needed.get(run).get(file), 0L, files.get(file).rows()));
+            RoaringBitmap.flip(needed.byRun().get(run).get(file), 0L, files.get(file).rows()));
       }
     }
     return new Found(superseded, isUnique);
-  }
-
-  private void need(int place) {
-    int run = Decisions.run(place);
-    ColumnarRunCursor cursor = cursors.get(run);
-    needed.get(run).get(cursor.file()).add(cursor.firstNumber() + Decisions.row(place));
   }
 
   /** Whether no write of the row is left, even if it stands alone. */
@@ -105,6 +92,7 @@ public final class SupersededRows {
     int run = Decisions.run(place);
     Presence written = section.rules().written().get(run);
     return written == Presence.NEVER
-        || (written == Presence.PER_ROW && !cursors.get(run).written().isSet(Decisions.row(place)));
+        || (written == Presence.PER_ROW
+            && !needed.cursors().get(run).written().isSet(Decisions.row(place)));
   }
 }
