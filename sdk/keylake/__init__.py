@@ -1,6 +1,7 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
-from keylake.branch import Published
+from keylake.archive import HistoryBranch
+from keylake.branch import Picked, Published
 from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, RunPicture
 from keylake.definition import Column, ColumnGroup, Versions
 from keylake.errors import (
@@ -22,6 +23,7 @@ from keylake.errors import (
 from keylake.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
 from keylake.lake import Lake, ListedTable, connect
 from keylake.maintenance import Maintenance, MaintenanceEntry
+from keylake.positions import Consumer
 from keylake.reducers import (
     ArraySum,
     BitmapOr,
@@ -42,6 +44,7 @@ from keylake.results import Commit, CommitInfo, History, Undone
 from keylake.retention import Cleaned, RetentionPolicy
 from keylake.schema import Table, column, group, key, ordering
 from keylake.spec import TableSpec
+from keylake.statements import Watermark, watermark
 from keylake.table import KeyedTable
 from keylake.types import (
     UUID,
@@ -72,7 +75,9 @@ __all__ = [
     "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
     "ArraySum", "MapMerge", "BitmapOr",
     # what verbs give back
-    "Commit", "CommitInfo", "History", "Undone",
+    "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer",
+    # event time, and states that are kept
+    "watermark", "Watermark", "HistoryBranch",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
     "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned",

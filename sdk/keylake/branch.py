@@ -6,11 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from keylake.errors import DefinitionError, GateFailed
 from keylake.gate import DELETED, Check, Finding
 from keylake.history import TableHistory
-from keylake.statements import Call, Select, quoted
+from keylake.results import Commit, CommitInfo
+from keylake.statements import Call, Select, TablePath, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 TEMPORARY = "tmp_"  # how the names of branches begin that are made when they are first asked for
 
@@ -23,6 +28,21 @@ class Published:
     commits: int
     fast_forward: bool  # main had not moved since the branch was made
     findings: tuple[Finding, ...]
+    columns_of_both: tuple[str, ...]  # that main, too, has got values of since the branch was made
+    buckets_of_both: int  # in which both have written to some range of keys
+    rows_of_both_at_most: int  # no more keys than these have been written by both
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Commits of a branch that were made again on another, or would be."""
+
+    snapshot_id: int | None  # of the last one; None where that was only planned
+    commits: int
+    files: int
+    rows: int
+    files_cut: int  # files of which the condition selects a part, which would have to be written anew
+    rows_cut: int
 
 
 class TableBranch(TableHistory):
@@ -56,7 +76,65 @@ class TableBranch(TableHistory):
         report = json.dumps([asdict(finding) for finding in findings])
         published = Call.of("publish", self._path, head=found["head"], report=report)
         done = self._session.call(published).to_pylist()[0]
-        return Published(done["snapshot_id"], done["commits"], done["fast_forward"], findings)
+        columns = tuple(done.pop("columns_of_both"))
+        return Published(**done, columns_of_both=columns, findings=findings)
+
+    def touched_by_both(self) -> DataFrame:
+        """The keys that this branch and main have both written since the branch was made, or last published.
+
+        draft.touched_by_both().show()
+        """
+        found = self._session.call(Call.of("publication", self._path)).to_pylist()[0]
+        ours = self.appended(after=found["base"] or None, until=found["head"], columns=self.spec.key)
+        main = TableHistory(self._session, self.spec, TablePath(self._path.name))
+        theirs = main.appended(after=found["base_on_main"] or None, columns=self.spec.key)
+        return ours.join(theirs, list(self.spec.key), "left_semi").select(*self.spec.key)
+
+    def cherry_pick(
+        self,
+        source: TableHistory | str,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        where: str | None = None,
+    ) -> Picked:
+        """Make the writes of a branch in (after, until] again on this one, all of them or none.
+
+        No file is opened: whole files are added, commit by commit, and an overwrite replaces here what it replaced
+        there. What is here already is left out. `where`, in Spark's SQL, picks the files all of whose rows it holds
+        for, as far as partitions and bounds of columns tell; if it cuts through a file nothing is picked, and the error
+        says what would have to be written anew. Without `after` the range begins with the first commit of the branch,
+        without `until` it ends with its newest.
+
+            profiles.cherry_pick(draft, after=first, until=last, where="day = DATE '2026-11-01'")
+        """
+        return self._pick("cherry_pick", source, after, until, where)
+
+    def cherry_pick_plan(
+        self,
+        source: TableHistory | str,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        where: str | None = None,
+    ) -> Picked:
+        """What `cherry_pick` would do now, and the files that `where` cuts through. Nothing is done.
+
+        profiles.cherry_pick_plan(draft, where="day = DATE '2026-11-01'").files_cut
+        """
+        return self._pick("cherry_pick_plan", source, after, until, where)
+
+    def _pick(
+        self, procedure: str, source: TableHistory | str, after: object, until: object, where: str | None
+    ) -> Picked:
+        path = TablePath(self._path.name, source) if isinstance(source, str) else source._path
+        if path.name != self._path.name:
+            raise DefinitionError(
+                f"{path} is another table than {self._path}. What is picked comes from a branch of the same table."
+            )
+        begin, end = self._range(path, after, until)
+        call = Call.of(procedure, self._path, after=begin, until=end, where=where)
+        return Picked(**self._session.call(call).to_pylist()[0])
 
     def _measured(self, checks: Sequence[Check], base: int, head: int) -> tuple[Finding, ...]:
         if not checks:

@@ -9,10 +9,12 @@ their case, as they do in Spark unless a session says otherwise: no table has tw
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from keylake.errors import BadRows, SchemaMismatch, VersionMissing
+from keylake.business_time import BusinessTime, micros_of, utc_of
+from keylake.errors import BadRows, DefinitionError, SchemaMismatch, VersionMissing
 from keylake.spec import TableSpec
 from keylake.statements import WHOLE_ROWS, TablePath, Verb, Write
 
@@ -34,6 +36,8 @@ class Intention:
     stream: str | None = None
     writer: str | None = None
     idempotency_key: str | None = None
+    watermark: datetime.datetime | None = None
+    business_time: BusinessTime | None = None
 
 
 def write(spec: TableSpec, path: TablePath, intention: Intention, columns: Sequence[str], write_id: str) -> Write:
@@ -58,8 +62,24 @@ def write(spec: TableSpec, path: TablePath, intention: Intention, columns: Seque
         "writer": intention.writer,
         "idempotency_key": intention.idempotency_key,
         "write_id": write_id,
+        "watermark": _micros("watermark", intention.watermark),
+        "business_time": _business_time(intention, path),
     }
     return Write(path, tuple((name, value) for name, value in said.items() if value is not None))
+
+
+def _micros(name: str, moment: datetime.datetime | None) -> str | None:
+    return None if moment is None else str(micros_of(name, moment))
+
+
+def _business_time(intention: Intention, path: TablePath) -> str | None:
+    if intention.business_time is None:
+        return None
+    if intention.verb == "overwrite" or path.branch is not None:
+        raise DefinitionError(
+            "business_time= goes with writes that add to main, not with overwrite or on a branch. Leave it out."
+        )
+    return _micros("business_time", utc_of(intention.business_time))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
+from keylake.archive import HistoryBranch
 from keylake.embedded import EmbeddedServer, checked_warehouse
 from keylake.errors import DefinitionError, SchemaMismatch, TableExists
 from keylake.html_table import html_table
@@ -160,6 +161,13 @@ class Lake:
         """All keyed tables of the catalog, by name."""
         rows = self._session.call(Call("tables")).to_pylist()
         return tuple(ListedTable(row["table"], row["versions"]) for row in sorted(rows, key=lambda row: row["table"]))
+
+    def history_branches(self) -> tuple[HistoryBranch, ...]:
+        """The archived states of all tables, by table, the oldest first.
+
+        lake.history_branches()[0].business_time
+        """
+        return HistoryBranch.all_of(self._session, Call("history_branches"))
 
     def drop(self, name: str) -> TableSpec:
         """Take a keyed table out of the catalog, and return what it was. Its files stay, as with DROP TABLE."""

@@ -15,10 +15,12 @@ class RetentionPolicy(Policy):
 
     Snapshots younger than `days` are kept, all of them where it is None, and the newest `snapshots` of each branch
     however old they are. Files that no snapshot knows, left by writes that never came to a commit, are deleted when
-    they are older than `orphan_days`; younger ones may belong to a write that is still at work.
+    they are older than `orphan_days`; younger ones may belong to a write that is still at work. Archived states whose
+    business time is at most `history_days` ago are kept, all of them where it is None; of the older ones the last of
+    each month, for `history_months` months. What a consumer of the change feed has not read is kept, too.
 
     >>> RetentionPolicy(days=7, snapshots=100).to_json()
-    '{"days": 7, "snapshots": 100, "orphan_days": 3}'
+    '{"days": 7, "snapshots": 100, "orphan_days": 3, "history_days": null, "history_months": 0}'
     >>> RetentionPolicy.from_json('{"days": 7}').snapshots
     1
     """
@@ -28,6 +30,8 @@ class RetentionPolicy(Policy):
     days: float | None = None
     snapshots: int = 1
     orphan_days: float = 3
+    history_days: float | None = None
+    history_months: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,11 @@ class Cleaned:
     files_deleted: int  # data files, manifests and their lists, of expired snapshots
     orphans_deleted: int
     manifests_rewritten: bool
+    states_dropped: int = 0  # archived ones
 
     def __str__(self) -> str:
         return (
             f"{self.snapshots_expired} snapshots expired, {self.files_deleted} files and {self.orphans_deleted} "
             f"orphans deleted{', manifests rewritten' if self.manifests_rewritten else ''}"
+            f"{f', {self.states_dropped} archived states dropped' if self.states_dropped else ''}"
         )

@@ -23,6 +23,24 @@ from pyiceberg.types import DecimalType, IcebergType
 from keylake.errors import DefinitionError, TableNotFound
 from keylake.table_names import name_parts
 
+
+@dataclass(frozen=True)
+class Watermark:
+    """The first commit with which a stream, or all of them, had come to an event time; `kl.watermark` makes one."""
+
+    time: datetime.datetime
+    stream: str | None = None
+
+
+def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermark:
+    """For `at=`: the first commit with which all streams that say watermarks, or one of them, had come to a time.
+
+    >>> watermark(datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)).stream is None
+    True
+    """
+    return Watermark(time, stream)
+
+
 Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]
 Moment = int | str | datetime.datetime
 

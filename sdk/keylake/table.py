@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Generic, Unpack
 import pyarrow as pa
 from typing_extensions import TypedDict, TypeVar
 
-from keylake.branch import TEMPORARY, TableBranch
+from keylake.archive import TableArchive
+from keylake.branch import TEMPORARY
+from keylake.business_time import BusinessTime
 from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, PolicyWord
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch
 from keylake.intention import Intention, Version, write
@@ -28,7 +30,7 @@ from keylake.rows import Helper, LocalRows
 from keylake.schema import Table
 from keylake.session import Session
 from keylake.spec import Names, TableSpec, names_of
-from keylake.statements import Call, Moment, Select, TablePath, Write
+from keylake.statements import Call, Moment, Select, TablePath, Watermark, Write
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -42,9 +44,11 @@ class Labels(TypedDict, total=False):
 
     stream: str | None  # where the rows come from
     idempotency_key: str | None  # a second commit with the same key does nothing and returns the first
+    watermark: datetime | None  # event time up to which the stream is complete, for at=kl.watermark(...)
+    business_time: BusinessTime | None  # archived states of that time or later get the rows, too
 
 
-class KeyedTable(TableBranch, Generic[Row]):
+class KeyedTable(TableArchive, Generic[Row]):
     """A table in which every key stands once. `lake.create()` and `lake.table()` give one.
 
     Rows may be a Spark frame of `lake.spark`, a pandas frame, an Arrow table, or a list of dicts or of rows of the
@@ -187,16 +191,20 @@ class KeyedTable(TableBranch, Generic[Row]):
         *,
         columns: Names | None = None,
         where: str | Column | None = None,
-        at: Commit | CommitInfo | Moment | None = None,
+        at: Commit | CommitInfo | Moment | Watermark | None = None,
+        as_of: BusinessTime | None = None,
     ) -> DataFrame:
         """The merged rows as a plain Spark frame: some columns, some rows, now or at a moment.
 
-        `where` is Spark SQL or a column. `at` is a commit, a snapshot id, a time with a zone, or the name of a tag or
-        branch.
+        `where` is Spark SQL or a column. `at` is a commit, a snapshot id, a time with a zone, the name of a tag or
+        branch, or `kl.watermark(...)`. `as_of` is the business time of an archived state.
 
             profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).show()
         """
+        if as_of is not None and at is not None:
+            raise DefinitionError(f"at={at!r} and as_of={as_of!r} name two states. Leave one of them out.")
         moment = at.snapshot_id if isinstance(at, Commit | CommitInfo) else at
+        moment = self._at_watermark(moment) if isinstance(moment, Watermark) else moment
         if not _is_moment(moment):
             raise DefinitionError(
                 f"at={at!r} is no moment. Give a commit, a snapshot id, a time, or the name of a tag."
@@ -204,10 +212,10 @@ class KeyedTable(TableBranch, Generic[Row]):
         names = None if columns is None else names_of(columns)
         if names is not None and moment is None:  # at another moment the table may have had other columns
             self._check_columns(names)
-        return self._session.frame_of(Select(self._path, names, moment), where)
+        return self._session.frame_of(Select(self._at(as_of), names, moment), where)
 
-    def get(self, **key: object) -> Row | None:
-        """The row of a key, or None; opens one bucket.
+    def get(self, *, as_of: BusinessTime | None = None, **key: object) -> Row | None:
+        """The row of a key, or None; opens one bucket. `as_of` is the business time of an archived state.
 
         profiles.get(user_id=7, day=today)
         """
@@ -218,7 +226,7 @@ class KeyedTable(TableBranch, Generic[Row]):
             raise SchemaMismatch(f"The key of {self._path} is {wanted}, and get() has {', '.join(map(repr, given))}.")
         fitted = LocalRows.of([given], self.spec, "delete").to_arrow(self.spec).to_pylist()[0]
         parts = tuple((name, self.spec.column(name).type, fitted[name]) for name in self.spec.key)
-        rows = self._session.fetch(Select(self._path, self.spec.column_names, key=parts)).to_pylist()
+        rows = self._session.fetch(Select(self._at(as_of), self.spec.column_names, key=parts)).to_pylist()
         return self._model.from_row(rows[0]) if rows else None
 
     # -------------------------------------------------------------------------------------------------- compaction

@@ -6,7 +6,6 @@ import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -17,13 +16,13 @@ import org.apache.iceberg.OverwriteFiles;
 import org.apache.iceberg.RewriteFiles;
 import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Snapshot;
-import org.apache.iceberg.SnapshotAncestryValidator;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.ExpressionParser;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /** The commits of one branch: reads them, newest first, and adds to them. */
@@ -124,14 +123,14 @@ public final class CommitLog {
    * @return false, and nothing is added, when the branch has a commit with the idempotency key
    */
   public boolean append(List<DataFile> files, WriteSummary summary) {
-    Ancestry ancestry = new Ancestry(summary.idempotencyKey(), head(), head() == null);
+    Ancestry ancestry = new Ancestry(summary.labels().idempotencyKey(), head(), head() == null);
     AppendFiles append = table.newAppend();
     files.forEach(append::appendFile);
-    if (commit(append, summary, ancestry.wantsNone, ancestry)) {
+    if (commit(append, summary, ancestry.wantsNone(), ancestry)) {
       return true;
     }
     table.refresh();
-    return !ancestry.isRepeated && append(files, summary);
+    return !ancestry.isRepeated() && append(files, summary);
   }
 
   /**
@@ -140,15 +139,16 @@ public final class CommitLog {
    * @return false, and nothing is changed, when the branch has a commit with the idempotency key
    */
   public boolean overwrite(Expression filter, List<DataFile> files, WriteSummary summary) {
-    Ancestry ancestry = new Ancestry(summary.idempotencyKey(), head(), false);
+    Ancestry ancestry = new Ancestry(summary.labels().idempotencyKey(), head(), false);
     OverwriteFiles overwrite = table.newOverwrite().overwriteByRowFilter(filter);
     files.forEach(overwrite::addFile);
+    overwrite.set(WriteSummary.REPLACES, ExpressionParser.toJson(filter));
     boolean replacesAll = filter.op() == Expression.Operation.TRUE;
     if (commit(overwrite, summary, replacesAll, ancestry)) {
       return true;
     }
     table.refresh();
-    return !ancestry.isRepeated && overwrite(filter, files, summary);
+    return !ancestry.isRepeated() && overwrite(filter, files, summary);
   }
 
   /**
@@ -177,7 +177,7 @@ public final class CommitLog {
       return true;
     }
     table.refresh();
-    return ancestry.isBroken && replace(compaction, files);
+    return ancestry.isBroken() && replace(compaction, files);
   }
 
   /**
@@ -270,67 +270,47 @@ public final class CommitLog {
     return head == null ? null : head.snapshotId();
   }
 
-  /**
-   * What a commit relies on, checked against the commits that are there when it is made: others may
-   * have come since it was prepared.
-   */
-  private static final class Ancestry implements SnapshotAncestryValidator {
-    private final String idempotencyKey;
-    private final Settled settled;
-    private final boolean wantsNone;
-    private boolean isRepeated;
-    private boolean isBroken;
-
-    /**
-     * @param head how far it is settled is carried on
-     * @param wantsNone the commit has to be the first
-     */
-    Ancestry(String idempotencyKey, Snapshot head, boolean wantsNone) {
-      this.idempotencyKey = idempotencyKey;
-      this.settled = Settled.of(head);
-      this.wantsNone = wantsNone;
-    }
-
-    @Override
-    public boolean validate(Iterable<Snapshot> ancestors) {
-      Iterator<Snapshot> newestFirst = ancestors.iterator();
-      Snapshot parent = newestFirst.hasNext() ? newestFirst.next() : null;
-      isBroken |= !Settled.of(parent).equals(settled); // it was settled, or rolled back
-      for (Snapshot ancestor : ancestors) {
-        isBroken |= wantsNone;
-        String key = ancestor.summary().get(WriteSummary.IDEMPOTENCY_KEY);
-        isRepeated |= idempotencyKey != null && idempotencyKey.equals(key);
-      }
-      isBroken |= isRepeated;
-      return !isBroken;
-    }
-  }
-
   private boolean commit(
       SnapshotUpdate<?> update, WriteSummary summary, boolean plainReads, Ancestry ancestry) {
-    boolean onlyVisible =
-        plainReads && !summary.verb().equals("delete") && !summary.verb().equals("apply_changes");
-    summary.properties(onlyVisible).forEach(update::set);
-    Settled.of(head()).properties().forEach(update::set);
-    update.toBranch(branch);
-    update.validateWith(ancestry);
+    prepare(update, summary, plainReads, ancestry);
     try {
       update.commit();
       return true;
     } catch (CommitFailedException e) {
-      throw new KeylakeException(
-          COMMIT_CONFLICT,
-          "the commit to branch '%s' of %s lost against other commits too often (%s); write again"
-              .formatted(branch, table.name(), e.getMessage()));
+      throw lost(e);
     } catch (ValidationException e) {
-      if (ancestry.isBroken) {
+      if (ancestry.isBroken()) {
         return false;
       }
       throw e;
     }
   }
 
-  private Snapshot head() {
+  /** Says in the update what the commit has to say, and on what it relies. */
+  void prepare(
+      SnapshotUpdate<?> update, WriteSummary summary, boolean plainReads, Ancestry ancestry) {
+    boolean onlyVisible =
+        plainReads && !summary.verb().equals("delete") && !summary.verb().equals("apply_changes");
+    summary.properties(onlyVisible).forEach(update::set);
+    WriteLabels labels = summary.labels();
+    if (labels.watermark() != null) {
+      Watermarks known = Watermarks.of(table, headId());
+      update.set(Watermarks.PROPERTY, known.with(labels.stream(), labels.watermark()).toJson());
+    }
+    ancestry.settled().properties().forEach(update::set);
+    update.toBranch(branch);
+    update.validateWith(ancestry);
+  }
+
+  KeylakeException lost(CommitFailedException e) {
+    return new KeylakeException(
+        COMMIT_CONFLICT,
+        "the commit to branch '%s' of %s lost against other commits too often (%s); write again"
+            .formatted(branch, table.name(), e.getMessage()));
+  }
+
+  /** Null where nothing was ever written. */
+  Snapshot head() {
     SnapshotRef ref = table.refs().get(branch);
     if (ref == null) {
       if (!branch.equals(SnapshotRef.MAIN_BRANCH)) {

@@ -2,7 +2,6 @@ package io.keylake.tables;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
-import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import java.util.Comparator;
 import java.util.HashSet;
@@ -10,14 +9,12 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.iceberg.AppendFiles;
-import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.Transaction;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ValidationException;
-import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
@@ -34,8 +31,12 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param head where the branch stands
  */
 public record Publication(Table table, String branch, Long base, long head) {
-  /** What came of it. */
-  public record Done(long snapshotId, int commits, boolean isFastForward) {}
+  /**
+   * What came of it.
+   *
+   * @param overlap what both sides have written since the base
+   */
+  public record Done(long snapshotId, int commits, boolean isFastForward, Overlap overlap) {}
 
   public static Publication of(Table table, String branch) {
     Long head = new CommitLog(table, branch).headId();
@@ -75,19 +76,24 @@ public record Publication(Table table, String branch, Long base, long head) {
    * @param report of the checks, as JSON
    */
   public Done publish(String report) {
-    List<Snapshot> writes =
-        commits().commits().stream().filter(each -> !WriteSummary.isTidying(each)).toList();
+    List<Snapshot> writes = writes(commits());
     if (writes.isEmpty()) {
       throw new KeylakeException(
           NOT_FOUND,
           "branch '%s' of %s has no commit that main has not; there is nothing to publish"
               .formatted(branch, table.name()));
     }
-    Long main = new CommitLog(table, null).headId();
-    boolean isFastForward = base == null ? main == null : base.equals(main);
+    Snapshot main = new CommitLog(table, null).head();
+    boolean isFastForward = base == null ? main == null : base.equals(mainId(main));
+    Overlap overlap =
+        isFastForward
+            ? Overlap.NONE
+            : Overlap.of(
+                table, writes, writes(CommitRange.of(table, baseOnMain(), main.snapshotId())));
     Transaction all = table.newTransaction();
     if (!isFastForward) {
-      addFiles(all);
+      CopiedCommits.of(table, commits(), CopiedCommits.on(table, mainId(main)))
+          .addTo(all, SnapshotRef.MAIN_BRANCH, main);
     }
     AppendFiles mark = all.newFastAppend();
     WriteSummary.published(head, report, highestVersion()).forEach(mark::set);
@@ -107,7 +113,7 @@ public record Publication(Table table, String branch, Long base, long head) {
               .formatted(branch, table.name(), e.getMessage()));
     }
     table.refresh();
-    return new Done(table.currentSnapshot().snapshotId(), writes.size(), isFastForward);
+    return new Done(table.currentSnapshot().snapshotId(), writes.size(), isFastForward, overlap);
   }
 
   /** Of both lines: where versions are commit times, none may come that is lower. */
@@ -118,25 +124,27 @@ public record Publication(Table table, String branch, Long base, long head) {
         .orElse(null);
   }
 
-  private void addFiles(Transaction all) {
-    FileListing listing = new FileListing(table, Expressions.alwaysTrue(), null);
-    Long before = base;
-    for (Snapshot commit : commits().commits()) {
-      if (!WriteSummary.isTidying(commit)) {
-        if (!commit.operation().equals(DataOperations.APPEND)) {
-          throw new KeylakeException(
-              UNSUPPORTED,
-              "commit %d of branch '%s' overwrites, and main has moved since the branch was made; overwrite on main instead"
-                  .formatted(commit.snapshotId(), branch));
-        }
-        AppendFiles append = all.newAppend();
-        listing
-            .writtenIn(new CommitRange(before, List.of(commit)))
-            .forEach(task -> append.appendFile(task.file()));
-        WriteSummary.copied(commit).forEach(append::set);
-        append.commit();
-      }
-      before = commit.snapshotId();
+  private static Long mainId(Snapshot main) {
+    return main == null ? null : main.snapshotId();
+  }
+
+  private static List<Snapshot> writes(CommitRange range) {
+    return range.commits().stream().filter(each -> !WriteSummary.isTidying(each)).toList();
+  }
+
+  /**
+   * The commit of main with which it had all of the base, which lies on the branch if published.
+   */
+  public long baseOnMain() {
+    Snapshot main = new CommitLog(table, null).head();
+    if (base == null || main == null) {
+      return CommitRange.BEGINNING;
     }
+    for (Snapshot each : SnapshotUtil.ancestorsOf(main.snapshotId(), table::snapshot)) {
+      if (String.valueOf(base).equals(each.summary().get(WriteSummary.PUBLISHED_OF))) {
+        return each.snapshotId();
+      }
+    }
+    return base;
   }
 }

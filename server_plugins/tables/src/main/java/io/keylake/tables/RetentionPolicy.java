@@ -3,6 +3,9 @@ package io.keylake.tables;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import java.time.Duration;
+import java.time.Instant;
+import java.time.YearMonth;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,20 +21,31 @@ import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
  * @param snapshots so many are kept on each branch, however old they are
  * @param orphanDays files that no snapshot knows are deleted when they are older than that: younger
  *     ones may belong to a write that is not committed yet
+ * @param historyDays archived states of a younger business time are kept; null for all
+ * @param historyMonths of the older ones, the last of each month is kept for so many months
  */
-public record RetentionPolicy(Double days, int snapshots, double orphanDays) {
+public record RetentionPolicy(
+    Double days, int snapshots, double orphanDays, Double historyDays, int historyMonths) {
   public static final String PROPERTY = "keylake.retention";
 
   /** Everything is kept, but files of writes that never came to a commit. */
-  public static final RetentionPolicy DEFAULT = new RetentionPolicy(null, 1, 3);
+  public static final RetentionPolicy DEFAULT = new RetentionPolicy(null, 1, 3, null, 0);
 
-  private static final List<String> MEMBERS = List.of("days", "snapshots", "orphan_days");
+  private static final List<String> MEMBERS =
+      List.of("days", "snapshots", "orphan_days", "history_days", "history_months");
+  private static final List<String> NULLABLE = List.of("days", "history_days");
   private static final double SECONDS_A_DAY = 86_400;
 
   public RetentionPolicy {
     require(days == null || days >= 0, "days", days, "0 or more, or null to keep all snapshots");
     require(snapshots >= 1, "snapshots", snapshots, "at least 1: the newest is what is read");
     require(orphanDays >= 0, "orphan_days", orphanDays, "0 or more");
+    require(
+        historyDays == null || historyDays >= 0,
+        "history_days",
+        historyDays,
+        "0 or more, or null to keep all archived states");
+    require(historyMonths >= 0, "history_months", historyMonths, "0 or more");
   }
 
   private static void require(boolean holds, String name, Object value, String limit) {
@@ -62,12 +76,14 @@ public record RetentionPolicy(Double days, int snapshots, double orphanDays) {
     return new RetentionPolicy(
         number(node, "days", DEFAULT.days),
         number(node, "snapshots", (double) DEFAULT.snapshots).intValue(),
-        number(node, "orphan_days", DEFAULT.orphanDays));
+        number(node, "orphan_days", DEFAULT.orphanDays),
+        number(node, "history_days", DEFAULT.historyDays),
+        number(node, "history_months", (double) DEFAULT.historyMonths).intValue());
   }
 
   private static Double number(JsonNode node, String name, Double otherwise) {
     JsonNode value = node.get(name);
-    if (value == null || (value.isNull() && name.equals("days"))) {
+    if (value == null || (value.isNull() && NULLABLE.contains(name))) {
       return otherwise;
     }
     require(value.isNumber(), name, value, "a number");
@@ -79,12 +95,37 @@ public record RetentionPolicy(Double days, int snapshots, double orphanDays) {
     members.put("days", days);
     members.put("snapshots", snapshots);
     members.put("orphan_days", orphanDays);
+    members.put("history_days", historyDays);
+    members.put("history_months", historyMonths);
     return SpecJson.write(members);
   }
 
   /** Null where all snapshots are kept. */
   public Duration kept() {
     return days == null ? null : Duration.ofSeconds((long) (days * SECONDS_A_DAY));
+  }
+
+  /** The archived states that need not be kept; the newest always is. */
+  List<HistoryBranches.State> expired(List<HistoryBranches.State> oldestFirst, Instant now) {
+    if (historyDays == null) {
+      return List.of();
+    }
+    Instant young = now.minusSeconds((long) (historyDays * SECONDS_A_DAY));
+    YearMonth firstMonth = YearMonth.from(now.atOffset(ZoneOffset.UTC)).minusMonths(historyMonths);
+    List<HistoryBranches.State> expired = new ArrayList<>();
+    for (int i = 0; i < oldestFirst.size() - 1; i++) {
+      YearMonth month = month(oldestFirst.get(i));
+      boolean isLastOfMonth = !month.equals(month(oldestFirst.get(i + 1)));
+      boolean isKeptMonth = historyMonths > 0 && isLastOfMonth && !month.isBefore(firstMonth);
+      if (oldestFirst.get(i).time().isBefore(young) && !isKeptMonth) {
+        expired.add(oldestFirst.get(i));
+      }
+    }
+    return expired;
+  }
+
+  private static YearMonth month(HistoryBranches.State state) {
+    return YearMonth.from(state.time().atOffset(ZoneOffset.UTC));
   }
 
   public Duration orphansKept() {

@@ -14,10 +14,6 @@ import org.apache.iceberg.Snapshot;
  * @param rows rows stored, after the rows of a key were reduced
  * @param minVersion null when no row was written
  * @param columns value columns written
- * @param stream the label of who feeds; null if unknown
- * @param writer the label of who ran it; null if unknown
- * @param writeId by which a client finds the commit again; null if it does not wish to
- * @param idempotencyKey at most one commit of a branch has it; null for none
  */
 public record WriteSummary(
     String verb,
@@ -25,10 +21,7 @@ public record WriteSummary(
     Long minVersion,
     Long maxVersion,
     List<String> columns,
-    String stream,
-    String writer,
-    String writeId,
-    String idempotencyKey) {
+    WriteLabels labels) {
   static final String VERB = "keylake.verb";
   static final String ROWS = "keylake.rows";
   static final String MIN_VERSION = "keylake.min_version";
@@ -52,6 +45,17 @@ public record WriteSummary(
 
   static final String GATE = "keylake.gate";
 
+  /** The partitions in the place of which an overwrite was put, as Iceberg's expression in JSON. */
+  static final String REPLACES = "keylake.replaces";
+
+  /** The commit of another branch that was made again, and the condition if only a part of it. */
+  static final String COPIED_FROM = "keylake.copied_from";
+
+  static final String COPIED_WHERE = "keylake.copied_where";
+
+  /** The same for the commits to several branches that one write has made. */
+  static final String LATE = "keylake.late_write";
+
   static final String ROWS_MERGED = "keylake.rows_merged";
   static final String ROWS_SUPERSEDED = "keylake.rows_superseded";
   static final String REASON = "keylake.reason";
@@ -70,10 +74,10 @@ public record WriteSummary(
     put(properties, MIN_VERSION, minVersion);
     put(properties, MAX_VERSION, maxVersion);
     properties.put(COLUMNS, SpecJson.write(new TreeSet<>(columns)));
-    put(properties, STREAM, stream);
-    put(properties, WRITER, writer);
-    put(properties, WRITE_ID, writeId);
-    put(properties, IDEMPOTENCY_KEY, idempotencyKey);
+    put(properties, STREAM, labels.stream());
+    put(properties, WRITER, labels.writer());
+    put(properties, WRITE_ID, labels.writeId());
+    put(properties, IDEMPOTENCY_KEY, labels.idempotencyKey());
     properties.put(PLAIN_READS, plainReads ? "safe" : "unmerged");
     return properties;
   }
@@ -150,12 +154,19 @@ public record WriteSummary(
     return properties;
   }
 
-  /** What a commit of another branch says of itself when it is made again. */
-  static Map<String, String> copied(Snapshot commit) {
+  /**
+   * What a commit of another branch says of itself when it is made again.
+   *
+   * @param where the part of it; null for all
+   */
+  static Map<String, String> copied(Snapshot commit, String where) {
     Map<String, String> properties = new LinkedHashMap<>(commit.summary());
     properties.keySet().removeIf(name -> !name.startsWith("keylake."));
     properties.remove(Settled.THROUGH);
     properties.remove(Settled.EXCEPT);
+    properties.remove(COPIED_WHERE);
+    properties.put(COPIED_FROM, String.valueOf(commit.snapshotId()));
+    put(properties, COPIED_WHERE, where);
     properties.put(PLAIN_READS, "unmerged");
     return properties;
   }

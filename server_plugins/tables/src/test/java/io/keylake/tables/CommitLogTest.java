@@ -53,7 +53,8 @@ class CommitLogTest {
   }
 
   private static WriteSummary keyed(String verb, String idempotencyKey) {
-    return new WriteSummary(verb, 1, 7L, 9L, List.of("spend"), null, null, null, idempotencyKey);
+    return new WriteSummary(
+        verb, 1, 7L, 9L, List.of("spend"), new WriteLabels(null, null, null, idempotencyKey, null));
   }
 
   private List<String> files(Table of) {
@@ -79,7 +80,12 @@ class CommitLogTest {
         .append(
             List.of(file("1"), file("2")),
             new WriteSummary(
-                "update", 3, -5L, 8L, List.of("spend", "Zeit", "a"), "clicks", "ann", "w1", "i1"));
+                "update",
+                3,
+                -5L,
+                8L,
+                List.of("spend", "Zeit", "a"),
+                new WriteLabels("clicks", "ann", "w1", "i1", null)));
     main().append(List.of(), WriteSummaries.of("delete"));
     List<Entry> entries = main().entries(entry -> true, 10);
     Entry first = entries.get(1);
@@ -221,8 +227,7 @@ class CommitLogTest {
     long future = before + 3_600_000_000L;
     main()
         .append(
-            List.of(),
-            new WriteSummary("update", 1, future, future, List.of(), null, null, null, null));
+            List.of(), new WriteSummary("update", 1, future, future, List.of(), WriteLabels.NONE));
     main().append(List.of(), WriteSummaries.of("update"));
     assertEquals(future, main().nextVersion());
   }

@@ -7,6 +7,6 @@ final class WriteSummaries {
   private WriteSummaries() {}
 
   static WriteSummary of(String verb) {
-    return new WriteSummary(verb, 0, null, null, List.of(), null, null, null, null);
+    return new WriteSummary(verb, 0, null, null, List.of(), WriteLabels.NONE);
   }
 }

@@ -1,5 +1,7 @@
 package io.keylake.spark.compaction;
 
+import io.keylake.tables.HistoryBranches;
+import io.keylake.tables.Positions;
 import io.keylake.tables.RetentionPolicy;
 import java.time.Duration;
 import java.time.Instant;
@@ -27,15 +29,22 @@ public final class Housekeeping {
    * @param snapshots that expired
    * @param files of expired snapshots that were deleted: data, manifests and lists of them
    * @param orphans files that no snapshot knew
+   * @param states archived states that were dropped
    */
-  public record Done(long snapshots, long files, long orphans, boolean hasNewManifests) {}
+  public record Done(
+      long snapshots, long files, long orphans, boolean hasNewManifests, int states) {}
 
   public static Done run(Table table, RetentionPolicy policy, Instant now) {
     long snapshots = count(table);
+    int states = new HistoryBranches(table).dropExpired(policy, now);
     long files = policy.kept() == null ? 0 : expire(table, policy, now);
     boolean hasNewManifests = rewriteManifests(table);
     return new Done(
-        snapshots - count(table), files, removeOrphans(table, policy, now), hasNewManifests);
+        snapshots - count(table),
+        files,
+        removeOrphans(table, policy, now),
+        hasNewManifests,
+        states);
   }
 
   private static long count(Table table) {
@@ -47,11 +56,13 @@ public final class Housekeeping {
     return count;
   }
 
+  /** What a consumer of the change feed has still to read is kept, however old it is. */
   private static long expire(Table table, RetentionPolicy policy, Instant now) {
+    long old = now.minus(policy.kept()).toEpochMilli();
     ExpireSnapshots.Result result =
         SparkActions.get()
             .expireSnapshots(table)
-            .expireOlderThan(now.minus(policy.kept()).toEpochMilli())
+            .expireOlderThan(Math.min(old, Positions.fenceMillis(table)))
             .retainLast(policy.snapshots())
             .execute();
     return result.deletedDataFilesCount()

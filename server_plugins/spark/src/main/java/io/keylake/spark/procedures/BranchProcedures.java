@@ -3,6 +3,7 @@ package io.keylake.spark.procedures;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
 import io.keylake.spark.compaction.UndoRunner;
+import io.keylake.tables.CherryPick;
 import io.keylake.tables.CommitLog;
 import io.keylake.tables.CommitRange;
 import io.keylake.tables.KeylakeException;
@@ -10,6 +11,7 @@ import io.keylake.tables.Publication;
 import io.keylake.tables.Undo;
 import java.util.List;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Expressions;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
@@ -21,13 +23,26 @@ final class BranchProcedures {
       new StructType()
           .add("base", DataTypes.LongType)
           .add("head", DataTypes.LongType)
-          .add("commits", DataTypes.LongType);
+          .add("commits", DataTypes.LongType)
+          .add("base_on_main", DataTypes.LongType);
 
   private static final StructType DONE =
       new StructType()
           .add("snapshot_id", DataTypes.LongType)
           .add("commits", DataTypes.LongType)
-          .add("fast_forward", DataTypes.BooleanType);
+          .add("fast_forward", DataTypes.BooleanType)
+          .add("columns_of_both", DataTypes.createArrayType(DataTypes.StringType))
+          .add("buckets_of_both", DataTypes.LongType)
+          .add("rows_of_both_at_most", DataTypes.LongType);
+
+  private static final StructType PICKED =
+      new StructType()
+          .add("snapshot_id", DataTypes.LongType)
+          .add("commits", DataTypes.LongType)
+          .add("files", DataTypes.LongType)
+          .add("rows", DataTypes.LongType)
+          .add("files_cut", DataTypes.LongType)
+          .add("rows_cut", DataTypes.LongType);
 
   private static final StructType UNDONE =
       new StructType()
@@ -67,7 +82,7 @@ final class BranchProcedures {
               Publication of = Publication.of(tables.load(arguments), arguments.text("branch"));
               long base = of.base() == null ? CommitRange.BEGINNING : of.base();
               long commits = of.commits().commits().size();
-              return List.of(LocalProcedure.row(base, of.head(), commits));
+              return List.of(LocalProcedure.row(base, of.head(), commits, of.baseOnMain()));
             }),
         new LocalProcedure(
             "publish",
@@ -78,6 +93,8 @@ final class BranchProcedures {
                 LocalProcedure.optional("report")),
             DONE,
             arguments -> List.of(publish(arguments))),
+        pick("cherry_pick", true),
+        pick("cherry_pick_plan", false),
         undo("undo", true),
         undo("undo_plan", false));
   }
@@ -116,6 +133,42 @@ final class BranchProcedures {
         });
   }
 
+  /**
+   * @param isRun or only planned
+   */
+  private LocalProcedure pick(String name, boolean isRun) {
+    return new LocalProcedure(
+        name,
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.optional("branch"),
+            LocalProcedure.requiredNumber("after"),
+            LocalProcedure.requiredNumber("until"),
+            LocalProcedure.optional("where")),
+        PICKED,
+        arguments -> {
+          Table table = tables.load(arguments);
+          String where = arguments.text("where");
+          CommitRange range =
+              CommitRange.of(table, arguments.number("after"), arguments.number("until"));
+          CherryPick pick =
+              CherryPick.of(
+                  table,
+                  arguments.text("branch"),
+                  range,
+                  where == null ? Expressions.alwaysTrue() : tables.condition(arguments, where),
+                  where);
+          return List.of(
+              LocalProcedure.row(
+                  isRun ? pick.run() : null,
+                  (long) pick.writes(),
+                  pick.files(),
+                  pick.rows(),
+                  pick.cutFiles(),
+                  pick.cutRows()));
+        });
+  }
+
   /** What was checked is published, and nothing that came to the branch since. */
   private InternalRow publish(LocalProcedure.Arguments arguments) {
     Publication of = Publication.of(tables.load(arguments), arguments.text("branch"));
@@ -126,6 +179,12 @@ final class BranchProcedures {
               .formatted(of.branch(), of.head()));
     }
     Publication.Done done = of.publish(arguments.text("report"));
-    return LocalProcedure.row(done.snapshotId(), (long) done.commits(), done.isFastForward());
+    return LocalProcedure.row(
+        done.snapshotId(),
+        (long) done.commits(),
+        done.isFastForward(),
+        done.overlap().columns(),
+        (long) done.overlap().buckets(),
+        done.overlap().rowsAtMost());
   }
 }

@@ -18,7 +18,8 @@ final class HousekeepingProcedures {
           .add("snapshots_expired", DataTypes.LongType)
           .add("files_deleted", DataTypes.LongType)
           .add("orphans_deleted", DataTypes.LongType)
-          .add("manifests_rewritten", DataTypes.BooleanType);
+          .add("manifests_rewritten", DataTypes.BooleanType)
+          .add("states_dropped", DataTypes.LongType);
 
   private final TableArgument tables;
 
@@ -52,7 +53,12 @@ final class HousekeepingProcedures {
     Table table = tables.load(arguments);
     Housekeeping.Done done = Housekeeping.run(table, policy(arguments, table), Instant.now());
     return List.of(
-        LocalProcedure.row(done.snapshots(), done.files(), done.orphans(), done.hasNewManifests()));
+        LocalProcedure.row(
+            done.snapshots(),
+            done.files(),
+            done.orphans(),
+            done.hasNewManifests(),
+            (long) done.states()));
   }
 
   private static RetentionPolicy policy(Arguments arguments, Table table) {

@@ -63,6 +63,8 @@ public final class KeylakeProcedures {
                     commitRange(),
                     rollback()),
                 new BranchProcedures(tables).all(),
+                new HistoryProcedures(tables).all(),
+                new PositionProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 MaintenanceProcedures.all())

@@ -1,5 +1,6 @@
 package io.keylake.spark.procedures;
 
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.spark.KeylakeCatalog;
@@ -13,6 +14,9 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchNamespaceException;
 import org.apache.iceberg.exceptions.NoSuchTableException;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 
 /** The argument {@code table} of a call: a name, and what it names in a catalog. */
 record TableArgument(KeylakeCatalog catalog) {
@@ -27,6 +31,21 @@ record TableArgument(KeylakeCatalog catalog) {
     }
   }
 
+  /** A condition in Spark's SQL on the columns of the table, as Iceberg has it. */
+  Expression condition(Arguments arguments, String where) {
+    String table = quotedPart(catalog.name()) + "." + quoted(identifier(arguments));
+    try {
+      return SparkExpressionConverter.convertToIcebergExpression(
+          SparkExpressionConverter.collectResolvedSparkExpression(
+              (org.apache.spark.sql.classic.SparkSession) SparkSession.active(), table, where));
+    } catch (Exception e) { // Scala declares none of those it throws
+      throw new KeylakeException(
+          DEFINITION,
+          "the condition %s cannot be asked of files (%s); compare columns of the table with values"
+              .formatted(where, String.valueOf(e.getMessage()).lines().findFirst().orElse("")));
+    }
+  }
+
   TableIdentifier identifier(Arguments arguments) {
     List<String> parts = arguments.identifier("table");
     boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
@@ -36,9 +55,11 @@ record TableArgument(KeylakeCatalog catalog) {
 
   static String quoted(TableIdentifier ident) {
     return Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
-        .map(
-            part ->
-                part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : "`" + part.replace("`", "``") + "`")
+        .map(TableArgument::quotedPart)
         .collect(Collectors.joining("."));
+  }
+
+  private static String quotedPart(String part) {
+    return part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : "`" + part.replace("`", "``") + "`";
   }
 }

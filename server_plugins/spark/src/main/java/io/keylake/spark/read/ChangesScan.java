@@ -56,8 +56,9 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
    * @param isEveryCommit whether the changes of each commit are told, or the net changes of all, or
    *     of a batch of the stream
    * @param mostCommits in one batch of a stream
+   * @param consumer whose position a stream moves; null for nobody's
    */
-  private record Wanted(ReadRange range, boolean isEveryCommit, int mostCommits) {
+  private record Wanted(ReadRange range, boolean isEveryCommit, int mostCommits, String consumer) {
     private static final String EVERY_COMMIT = "every-commit";
     private static final String MOST_COMMITS = "max-commits-per-batch";
 
@@ -75,7 +76,11 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
             "the read option '%s' is '%s'; it must be a whole number of at least 1"
                 .formatted(MOST_COMMITS, said));
       }
-      return new Wanted(ReadRange.of(options, head), options.getBoolean(EVERY_COMMIT, false), most);
+      return new Wanted(
+          ReadRange.of(options, head),
+          options.getBoolean(EVERY_COMMIT, false),
+          most,
+          options.get("consumer"));
     }
   }
 
@@ -145,8 +150,16 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
   @Override
   public MicroBatchStream toMicroBatchStream(String checkpoint) {
     long after = wanted.range() == null ? CommitRange.BEGINNING : wanted.range().after();
+    ConsumerPosition position =
+        wanted.consumer() == null ? null : ConsumerPosition.of(table, wanted.consumer(), after);
     return new ChangesStream(
-        table, branch, after, wanted.mostCommits(), this::plan, createReaderFactory());
+        table,
+        branch,
+        position == null ? after : position.at(),
+        wanted.mostCommits(),
+        position,
+        this::plan,
+        createReaderFactory());
   }
 
   private synchronized ChangePlan plan() {

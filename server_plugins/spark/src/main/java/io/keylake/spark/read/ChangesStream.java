@@ -21,6 +21,7 @@ final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableN
   private final String branch;
   private final long after;
   private final int mostCommits;
+  private final ConsumerPosition position;
   private final Function<CommitRange, ChangePlan> plans;
   private final PartitionReaderFactory readers;
   private Long lastOfAll;
@@ -28,6 +29,7 @@ final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableN
   /**
    * @param after the commit at which a new query begins
    * @param mostCommits in one batch
+   * @param position moved behind each batch; null for none
    * @param plans plans the changes of a range
    */
   ChangesStream(
@@ -35,12 +37,14 @@ final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableN
       String branch,
       long after,
       int mostCommits,
+      ConsumerPosition position,
       Function<CommitRange, ChangePlan> plans,
       PartitionReaderFactory readers) {
     this.table = table;
     this.branch = branch;
     this.after = after;
     this.mostCommits = mostCommits;
+    this.position = position;
     this.plans = plans;
     this.readers = readers;
   }
@@ -116,7 +120,11 @@ final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableN
   }
 
   @Override
-  public void commit(Offset end) {}
+  public void commit(Offset end) {
+    if (position != null) {
+      position.moveTo(At.of(end));
+    }
+  }
 
   @Override
   public void stop() {}

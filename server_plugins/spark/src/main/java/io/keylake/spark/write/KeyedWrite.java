@@ -3,6 +3,7 @@ package io.keylake.spark.write;
 import io.keylake.spark.compaction.Maintenance;
 import io.keylake.spark.write.KeyedDataWriter.Written;
 import io.keylake.tables.CommitLog;
+import io.keylake.tables.HistoryBranches;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.TableSpec.Versions;
 import io.keylake.tables.WriteSummary;
@@ -43,6 +44,9 @@ import scala.jdk.javaapi.CollectionConverters;
  * appended.
  */
 final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
+  /** The idempotency key of writes that name none, of a session: statements in SQL cannot. */
+  private static final String IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key";
+
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
@@ -183,13 +187,12 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
             rows == 0 ? null : minVersion,
             rows == 0 ? null : maxVersion,
             layout.values().stream().map(column -> column.field().name()).toList(),
-            options.stream(),
-            options.writer() == null ? spark.sparkContext().sparkUser() : options.writer(),
-            options.writeId(),
-            options.idempotencyKey());
+            options
+                .labels()
+                .by(spark.sparkContext().sparkUser())
+                .once(spark.conf().get(IDEMPOTENCY_KEY, null)));
     try {
-      boolean isNew =
-          replaces == null ? log.append(files, summary) : log.overwrite(replaces, files, summary);
+      boolean isNew = isNew(files, summary);
       if (!isNew) {
         delete(files);
       }
@@ -201,6 +204,16 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       stateUnknown = true; // the files may be part of the table
       throw e;
     }
+  }
+
+  /** Whether there was no commit with the same idempotency key, so that there is one now. */
+  private boolean isNew(List<DataFile> files, WriteSummary summary) {
+    if (replaces != null) {
+      return log.overwrite(replaces, files, summary);
+    }
+    return options.businessTime() == null
+        ? log.append(files, summary)
+        : new HistoryBranches(table).append(files, summary, options.businessTime());
   }
 
   @Override

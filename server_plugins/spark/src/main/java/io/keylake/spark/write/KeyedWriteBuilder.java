@@ -72,6 +72,11 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
     WriteOptions options =
         WriteOptions.of(info.options().asCaseSensitiveMap(), unlessSaid)
             .versionedBy(schema.spec().ordering());
+    if (options.businessTime() != null && (replaces != null || branch != null)) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "business_time goes with writes that add to main, not with an overwrite or a write to a branch; leave it out");
+    }
     return new KeyedWrite(spark, table, branch, schema, info, options, replaces);
   }
 }

@@ -4,7 +4,10 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.WriteLabels;
 import java.io.Serializable;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -20,6 +23,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param columnsFrom the column that lists, per row, the columns it carries, or null
  * @param op the column that says, per row, whether it writes or deletes, or null
  * @param rowOrder the column by which, at equal key and version, the larger wins, or null
+ * @param businessTime where archived states of that time or later are there, they get the rows,
+ *     too; null for a write to one branch
  */
 record WriteOptions(
     Verb verb,
@@ -29,10 +34,8 @@ record WriteOptions(
     String columnsFrom,
     String op,
     String rowOrder,
-    String stream,
-    String writer,
-    String writeId,
-    String idempotencyKey,
+    WriteLabels labels,
+    Instant businessTime,
     Long targetFileSize)
     implements Serializable {
   private static final String VERSION_OF = "version_of.";
@@ -66,10 +69,13 @@ record WriteOptions(
         options.get("columns_from"),
         options.get("op"),
         options.get("row_order"),
-        options.get("stream"),
-        options.get("writer"),
-        options.get("write_id"),
-        options.get("idempotency_key"),
+        new WriteLabels(
+            options.get("stream"),
+            options.get("writer"),
+            options.get("write_id"),
+            options.get("idempotency_key"),
+            number(options, "watermark")),
+        time(options, "business_time"),
         number(options, "target-file-size-bytes"));
   }
 
@@ -89,11 +95,14 @@ record WriteOptions(
         columnsFrom,
         op,
         rowOrder,
-        stream,
-        writer,
-        writeId,
-        idempotencyKey,
+        labels,
+        businessTime,
         targetFileSize);
+  }
+
+  private static Instant time(CaseInsensitiveStringMap options, String name) {
+    Long micros = number(options, name);
+    return micros == null ? null : Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
   }
 
   private static Verb verb(String word, Verb unlessSaid) {
