@@ -1,6 +1,6 @@
 """Business times: the moments whose states a table archives, always told in UTC.
 
-A date is its midnight in UTC; a time needs a zone. Each archived state is a branch named by its time.
+A date is its midnight in UTC; a time needs a zone.
 """
 
 from __future__ import annotations
@@ -30,15 +30,6 @@ def utc_of(business_time: BusinessTime) -> datetime.datetime:
     if moment.microsecond:
         raise DefinitionError(f"The business time {moment.isoformat()} has a part of a second. Give whole seconds.")
     return moment
-
-
-def history_branch(business_time: BusinessTime) -> str:
-    """The branch that holds the state of a time.
-
-    >>> history_branch(datetime.date(2026, 11, 1))
-    'history_20261101T000000Z'
-    """
-    return f"history_{utc_of(business_time):%Y%m%dT%H%M%SZ}"
 
 
 def step_of(business_time: BusinessTime, every: datetime.timedelta | None) -> int | None:

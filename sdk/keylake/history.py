@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from keylake.business_time import BusinessTime, history_branch, micros_of
+from keylake.business_time import BusinessTime, micros_of, utc_of
 from keylake.errors import DefinitionError, SchemaMismatch
 from keylake.positions import Consumer, Positions
 from keylake.results import Commit, CommitInfo, History, Undone
@@ -230,7 +230,11 @@ class TableHistory:
 
     def _at(self, as_of: BusinessTime | None) -> TablePath:
         """Where the state of a business time is; here where none is asked for."""
-        return self._path if as_of is None else TablePath(self._path.name, history_branch(as_of))
+        if as_of is None:
+            return self._path
+        at = micros_of("as_of", utc_of(as_of))
+        found = self._session.call(Call.of("history_branch", TablePath(self._path.name), business_time=at))
+        return TablePath(self._path.name, str(found.column(0)[0]))
 
     def watermarks(self) -> dict[str, datetime.datetime]:
         """How far each stream is complete in event time, as its writes have said; "" is the stream without a name.

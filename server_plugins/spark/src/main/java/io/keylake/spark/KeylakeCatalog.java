@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.compaction.Maintenance;
 import io.keylake.spark.procedures.KeylakeProcedures;
+import io.keylake.spark.read.ReadOptionsRule;
 import io.keylake.tables.CompactionPolicy;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
@@ -70,16 +71,24 @@ public final class KeylakeCatalog extends SparkCatalog {
   @Override
   public Table loadTable(Identifier ident) throws NoSuchTableException {
     lookOnce();
+    if (ReadOptionsRule.isMention(ident.name())) {
+      return loadTable(parent(ident));
+    }
     Table loaded = super.loadTable(ident);
     return loaded instanceof SparkChangelogTable ? changes(ident, loaded) : keyedIfSo(loaded);
   }
 
   /** Iceberg has a table of this name beside each table; keyed tables have their own. */
   private Table changes(Identifier ident, Table ofIceberg) throws NoSuchTableException {
+    return loadTable(parent(ident)) instanceof KeyedTable keyed
+        ? new ChangesTable(keyed)
+        : ofIceberg;
+  }
+
+  /** The table that a part of it, or a mention of it, belongs to. */
+  private static Identifier parent(Identifier ident) {
     String[] path = ident.namespace();
-    String[] namespace = Arrays.copyOf(path, path.length - 1);
-    Table of = loadTable(Identifier.of(namespace, path[path.length - 1]));
-    return of instanceof KeyedTable keyed ? new ChangesTable(keyed) : ofIceberg;
+    return Identifier.of(Arrays.copyOf(path, path.length - 1), path[path.length - 1]);
   }
 
   @Override

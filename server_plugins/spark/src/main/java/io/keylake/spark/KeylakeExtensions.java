@@ -1,6 +1,7 @@
 package io.keylake.spark;
 
 import io.keylake.spark.read.PlainScanRule;
+import io.keylake.spark.read.ReadOptionsRule;
 import io.keylake.spark.write.KeyedWriteRule;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -10,12 +11,19 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * What a session needs beside the catalog: the rule that prepares writes, and the one that finds
- * plain scans. Named in {@code spark.sql.extensions}.
+ * What a session needs beside the catalog: the rules that keep reads apart, prepare writes, and
+ * find plain scans. Named in {@code spark.sql.extensions}.
  */
 public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
+    extensions.injectHintResolutionRule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new ReadOptionsRule(session); // before Spark resolves tables
+          }
+        });
     extensions.injectResolutionRule(
         new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
           @Override

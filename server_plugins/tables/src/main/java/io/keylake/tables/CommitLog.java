@@ -21,6 +21,7 @@ import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ValidationException;
+import org.apache.iceberg.expressions.Binder;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.ExpressionParser;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -142,7 +143,8 @@ public final class CommitLog {
     Ancestry ancestry = new Ancestry(summary.labels().idempotencyKey(), head(), false);
     OverwriteFiles overwrite = table.newOverwrite().overwriteByRowFilter(filter);
     files.forEach(overwrite::addFile);
-    overwrite.set(WriteSummary.REPLACES, ExpressionParser.toJson(filter));
+    Expression typed = Binder.bind(table.schema().asStruct(), filter, true); // dates as such
+    overwrite.set(WriteSummary.REPLACES, ExpressionParser.toJson(typed));
     boolean replacesAll = filter.op() == Expression.Operation.TRUE;
     if (commit(overwrite, summary, replacesAll, ancestry)) {
       return true;
@@ -170,6 +172,7 @@ public final class CommitLog {
     long rows = files.stream().mapToLong(DataFile::recordCount).sum();
     WriteSummary.compaction(compaction, rows, highestVersion().orElse(null)).forEach(rewrite::set);
     Settled.of(head).properties().forEach(rewrite::set);
+    carry(rewrite, Watermarks.of(table, headId()));
     Ancestry ancestry = new Ancestry(null, head, false);
     rewrite.toBranch(branch);
     rewrite.validateWith(ancestry);
@@ -204,6 +207,7 @@ public final class CommitLog {
     WriteSummary.settled(
             settled, highestVersion().orElse(null), isStill && settled.isSafeForPlainReads())
         .forEach(delta::set);
+    carry(delta, Watermarks.of(table, headId()));
     delta.toBranch(branch);
     delta.validateWith(
         ancestors -> !isStill || ancestors.iterator().next().snapshotId() == settled.plannedAt());
@@ -240,6 +244,7 @@ public final class CommitLog {
     }
     files.forEach(delta::addRows);
     WriteSummary.undo(undo, highestVersion().orElse(null)).forEach(delta::set);
+    carry(delta, Watermarks.of(table, headId()));
     delta.toBranch(branch);
     delta.validateWith(ancestors -> ancestors.iterator().next().snapshotId() == undo.plannedAt());
     return isCommitted(delta);
@@ -293,13 +298,22 @@ public final class CommitLog {
         plainReads && !summary.verb().equals("delete") && !summary.verb().equals("apply_changes");
     summary.properties(onlyVisible).forEach(update::set);
     WriteLabels labels = summary.labels();
-    if (labels.watermark() != null) {
-      Watermarks known = Watermarks.of(table, headId());
-      update.set(Watermarks.PROPERTY, known.with(labels.stream(), labels.watermark()).toJson());
-    }
+    Watermarks known = Watermarks.of(table, headId());
+    carry(
+        update,
+        labels.watermark() == null ? known : known.with(labels.stream(), labels.watermark()));
     ancestry.settled().properties().forEach(update::set);
     update.toBranch(branch);
     update.validateWith(ancestry);
+  }
+
+  /**
+   * What is known of watermarks is said again by each commit: those that said it first may expire.
+   */
+  private static void carry(SnapshotUpdate<?> update, Watermarks known) {
+    if (!known.byStream().isEmpty()) {
+      update.set(Watermarks.PROPERTY, known.toJson());
+    }
   }
 
   KeylakeException lost(CommitFailedException e) {

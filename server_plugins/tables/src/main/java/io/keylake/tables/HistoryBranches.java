@@ -71,6 +71,27 @@ public final class HistoryBranches {
     return states;
   }
 
+  /** The state of a business time. */
+  public State at(Instant time) {
+    List<State> states = all();
+    return states.stream()
+        .filter(state -> state.time().equals(time))
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new KeylakeException(
+                    NOT_FOUND,
+                    "table %s has no archived state of %s; %s"
+                        .formatted(table.name(), time, shown(states))));
+  }
+
+  private static String shown(List<State> states) {
+    return states.isEmpty()
+        ? "none was archived yet"
+        : "it has %d from %s to %s"
+            .formatted(states.size(), states.get(0).time(), states.get(states.size() - 1).time());
+  }
+
   private static Optional<Instant> time(String branch) {
     try {
       return Optional.of(Instant.from(NAME.parse(branch)));

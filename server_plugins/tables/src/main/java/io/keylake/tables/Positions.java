@@ -79,7 +79,7 @@ public final class Positions {
       TableMetadata base = operations.refresh();
       String stored = base.properties().get(kind.prefix + name);
       Long now = stored == null ? null : Long.valueOf(stored);
-      if (!Objects.equals(now, from)) {
+      if (!Objects.equals(now, from) || (now == null && to == null)) {
         throw moved(name, from, now);
       }
       Map<String, String> properties = new LinkedHashMap<>(base.properties());

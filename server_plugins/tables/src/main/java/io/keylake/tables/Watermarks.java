@@ -15,9 +15,9 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
- * How far the streams of a branch are complete, in event time. A write that carries a watermark
- * says in its summary what is known of all streams, so that old commits may expire; what is known
- * is the largest that any commit says, so that it never goes back.
+ * How far the streams of a branch are complete, in event time. Once a write has carried a
+ * watermark, commits say in their summaries what is known of all streams, so that old ones may
+ * expire; what is known is the largest that any commit says, so that it never goes back.
  *
  * @param byStream microseconds; a write without a stream stands under the empty name
  */

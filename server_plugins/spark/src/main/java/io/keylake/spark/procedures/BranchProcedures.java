@@ -141,9 +141,9 @@ final class BranchProcedures {
         name,
         List.of(
             LocalProcedure.required("table"),
-            LocalProcedure.optional("branch"),
             LocalProcedure.requiredNumber("after"),
             LocalProcedure.requiredNumber("until"),
+            LocalProcedure.optional("branch"),
             LocalProcedure.optional("where")),
         PICKED,
         arguments -> {

@@ -64,6 +64,17 @@ final class HistoryProcedures {
         new LocalProcedure(
             "history_branches", List.of(LocalProcedure.optional("table")), STATE, this::states),
         new LocalProcedure(
+            "history_branch",
+            List.of(
+                LocalProcedure.required("table"), LocalProcedure.requiredNumber("business_time")),
+            new StructType().add("branch", DataTypes.StringType),
+            arguments ->
+                List.of(
+                    LocalProcedure.row(
+                        new HistoryBranches(tables.load(arguments))
+                            .at(instant(arguments.number("business_time")))
+                            .branch()))),
+        new LocalProcedure(
             "watermarks",
             List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
             WATERMARK,
