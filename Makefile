@@ -33,6 +33,11 @@ test: environment build
 	$(MAVEN) $(COUNT_TESTS) test
 	$(BIN)/python -m pytest
 
+## make nightly    five hundred random sequences of branches and repairs against the model
+.PHONY: nightly
+nightly: environment build
+	KEYLAKE_SEQUENCES=500 $(BIN)/python -m pytest tests/integration/test_sequences.py
+
 ## make lint       formatting, style and types, Python and Java
 .PHONY: lint
 lint: environment

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keylake.branch import TableBranch
-from keylake.business_time import BusinessTime, micros_of, step_of, utc_of
+from keylake.business_time import BusinessTime, step_of, utc_of
 from keylake.errors import DefinitionError
 from keylake.session import Session
 from keylake.statements import Call, TablePath
@@ -53,7 +53,7 @@ class TableArchive(TableBranch):
         """
         if self._path.branch is not None:
             raise DefinitionError(f"{self._path} is a branch. What is archived is main: lake.table(...).archive(...).")
-        at = micros_of("the business time", utc_of(business_time))
+        at = utc_of(business_time).isoformat()
         step = step_of(business_time, every)
         return HistoryBranch.all_of(self._session, Call.of("archive", self._path, business_time=at, every_seconds=step))
 

@@ -57,16 +57,6 @@ def zoned(name: str, moment: datetime.datetime) -> datetime.datetime:
     return moment.astimezone(datetime.UTC)
 
 
-def micros_of(name: str, moment: datetime.datetime) -> int:
-    """Microseconds since 1970, as watermarks are stored.
-
-    >>> micros_of("watermark", datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC))
-    1000000
-    """
-    since = zoned(name, moment) - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return since // datetime.timedelta(microseconds=1)
-
-
 def _parsed(text: str) -> datetime.date | datetime.datetime:
     try:
         return datetime.date.fromisoformat(text.strip())

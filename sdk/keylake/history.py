@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from keylake.business_time import BusinessTime, micros_of, utc_of
+from keylake.business_time import BusinessTime, utc_of, zoned
 from keylake.errors import DefinitionError, SchemaMismatch
 from keylake.positions import Consumer, Positions
 from keylake.results import Commit, CommitInfo, History, Undone
@@ -197,8 +197,8 @@ class TableHistory:
         metadata changes; buckets that were compacted meanwhile are merged anew, without these writes. Versions that
         were taken back hold nothing back. Without `until` the range ends with the newest commit.
 
-        `undo_plan` says what would be done, and `changes()` over the same range which keys and columns are concerned;
-        `changes()` over the commit that took them back is the inverse feed.
+        `undo_plan` says what would be done, and which columns are concerned; `undo_feed` over the same range lists the
+        keys, with their rows from before it. `changes()` over the commit that took them back says what it has changed.
 
             profiles.undo(after=good, until=bad)
         """
@@ -215,7 +215,8 @@ class TableHistory:
 
     def _undo(self, procedure: str, after: object, until: object) -> Undone:
         begin, end = self._range(self._path, after, until)
-        return Undone(**self._session.call(Call.of(procedure, self._path, after=begin, until=end)).to_pylist()[0])
+        done = self._session.call(Call.of(procedure, self._path, after=begin, until=end)).to_pylist()[0]
+        return Undone(**done | {"columns": tuple(done["columns"])})
 
     def _over(
         self,
@@ -232,7 +233,7 @@ class TableHistory:
         """Where the state of a business time is; here where none is asked for."""
         if as_of is None:
             return self._path
-        at = micros_of("as_of", utc_of(as_of))
+        at = utc_of(as_of).isoformat()
         found = self._session.call(Call.of("history_branch", TablePath(self._path.name), business_time=at))
         return TablePath(self._path.name, str(found.column(0)[0]))
 
@@ -245,7 +246,7 @@ class TableHistory:
         return {row["stream"]: row["watermark"] for row in rows}
 
     def _at_watermark(self, watermark: Watermark) -> int:
-        at = micros_of("the watermark", watermark.time)
+        at = zoned("the watermark", watermark.time).isoformat()
         call = Call.of("commit_at_watermark", self._path, watermark=at, stream=watermark.stream)
         return int(self._session.call(call).column(0)[0].as_py())
 

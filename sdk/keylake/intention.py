@@ -13,7 +13,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from keylake.business_time import BusinessTime, micros_of, utc_of
+from keylake.business_time import BusinessTime, utc_of, zoned
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, VersionMissing
 from keylake.spec import TableSpec
 from keylake.statements import WHOLE_ROWS, TablePath, Verb, Write
@@ -62,14 +62,10 @@ def write(spec: TableSpec, path: TablePath, intention: Intention, columns: Seque
         "writer": intention.writer,
         "idempotency_key": intention.idempotency_key,
         "write_id": write_id,
-        "watermark": _micros("watermark", intention.watermark),
+        "watermark": None if intention.watermark is None else zoned("watermark", intention.watermark).isoformat(),
         "business_time": _business_time(intention, path),
     }
     return Write(path, tuple((name, value) for name, value in said.items() if value is not None))
-
-
-def _micros(name: str, moment: datetime.datetime | None) -> str | None:
-    return None if moment is None else str(micros_of(name, moment))
 
 
 def _business_time(intention: Intention, path: TablePath) -> str | None:
@@ -79,7 +75,7 @@ def _business_time(intention: Intention, path: TablePath) -> str | None:
         raise DefinitionError(
             "business_time= goes with writes that add to main, not with overwrite or on a branch. Leave it out."
         )
-    return _micros("business_time", utc_of(intention.business_time))
+    return utc_of(intention.business_time).isoformat()
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ class Undone:
 
     snapshot_id: int | None  # of the commit that took them back; None where that was only planned
     commits: int  # that were taken back
+    rows: int  # that these had written: no more keys than that are concerned
+    columns: tuple[str, ...]  # that these had written
     buckets: int
     files_removed: int
     files_written: int

@@ -4,6 +4,7 @@
     reads       merged reads beside other systems and two limits; --workload, --question and --system choose a part
     compaction  what compaction keeps, writes and costs, day by day; leaves a picture, too
     settling    what it costs to settle a table instead of merging it, and what reads make of it
+    repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--markdown` runs nothing: it prints
@@ -21,10 +22,10 @@ from rich.console import Console
 
 sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are imported by their names, as pytest does it
 
-from benchmarks import compaction, figures, first, reads, settling, soak  # noqa: E402
+from benchmarks import compaction, figures, first, reads, repair, settling, soak  # noqa: E402
 from benchmarks.arena import Choice  # noqa: E402
 
-BENCHES = ("first", "reads", "compaction", "settling", "soak")
+BENCHES = ("first", "reads", "compaction", "settling", "repair", "soak")
 
 
 def main() -> None:
@@ -61,6 +62,7 @@ def main() -> None:
                 "reads": partial(reads.run, choice=choice),
                 "compaction": compaction.run,
                 "settling": settling.run,
+                "repair": repair.run,
                 "soak": soak.run,
             }
             found = runs[name](asked.scale, console)

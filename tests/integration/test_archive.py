@@ -6,7 +6,7 @@ import pytest
 
 import keylake as kl
 from integration.histories import Shape
-from integration.refusals import refused
+from integration.refusals import refused, refused_in_sql
 from integration.twin import Twin, fresh_name
 
 EXPLICIT = Shape("explicit", buckets=2)
@@ -90,6 +90,19 @@ def test_a_gap_has_the_late_writes_of_the_state_before(lake: kl.Lake) -> None:
     assert values(table, between) == {1: 49, 2: 100, 7: 1}, "what main is by then"
     assert len(table.archive("2026-11-02")) == 1
     assert values(table, "2026-11-02") == {1: 99, 7: 1}, "the state before, as it is now"
+
+
+def test_the_same_in_sql(lake: kl.Lake) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("archive"))
+    twin.upsert(rows(0, 100, 1), version=1)
+    call = f"CALL {lake.catalog}.system.archive(table => '{twin.table.name}', business_time => '2026-11-01')"
+    assert [row["branch"] for row in lake.spark.sql(call).collect()] == ["history_20261101T000000Z"]
+    options = "'business_time' = '2026-11-01', 'version_value' = '7', 'watermark' = '2026-11-01T08:00:00+02:00'"
+    lake.spark.sql(f"INSERT INTO {twin.sql_name} WITH ({options}) (id, a) SELECT 5L, 7L").collect()
+    assert values(twin.table, "2026-11-01") == {1: 99, 7: 1}
+    assert twin.table.watermarks() == {"": datetime(2026, 11, 1, 6, tzinfo=UTC)}
+    with refused_in_sql(lake, twin.table.name, "DEFINITION", "'2026-11-01 08:00' is no point in time"):
+        lake.spark.sql(call.replace("2026-11-01", "2026-11-01 08:00")).collect()
 
 
 @pytest.mark.parametrize("versions", ["commit", "ordering"])

@@ -69,6 +69,7 @@ def test_the_middle_of_a_history(lake: kl.Lake, compacted: str | None) -> None:
     done = undone(twin, 1, 2)
     assert done.metadata_only == (compacted != "full")
     assert (done.commits, done.files_written > 0) == (1, compacted == "full")
+    assert (done.rows, done.columns) == (100, ("a", "b", "c", "d", "e"))
     assert twin.table.history()[0].verb == "undo"
     twin.check()
     feed = twin.table.changes(after=before.snapshot_id).groupBy("_change").count().collect()

@@ -1,5 +1,6 @@
 package io.keylake.tables;
 
+import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.Serializable;
 import java.util.List;
 
@@ -22,9 +23,17 @@ public record ChangePlan(List<Bucket> buckets) {
     }
   }
 
-  /** The sections of one range of keys, as they were before the range and as they are after it. */
-  public record Stretch(List<SectionPlan> before, List<SectionPlan> after) implements Serializable {
+  /**
+   * The sections of one range of keys, as they were before the range and as they are after it.
+   *
+   * @param touching files that writes of the range have left, or taken away: no other key has
+   *     changed
+   */
+  public record Stretch(
+      List<SectionPlan> before, List<SectionPlan> after, List<StoredFile> touching)
+      implements Serializable {
     public Stretch {
+      touching = List.copyOf(touching);
       before = List.copyOf(before);
       after = List.copyOf(after);
     }

@@ -3,6 +3,7 @@ package io.keylake.tables;
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.merge.Section;
 import io.keylake.merge.SortedRun;
+import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -10,6 +11,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
@@ -116,7 +118,8 @@ public final class ChangePlanner {
         stretches.add(
             new ChangePlan.Stretch(
                 plans(before.sections(partition, of(files, Role.BEFORE))),
-                plans(after.sections(partition, of(files, Role.AFTER)))));
+                plans(after.sections(partition, of(files, Role.AFTER))),
+                of(files, Role.TOUCHING).stream().map(ChangePlanner::stored).toList()));
       }
     }
     return stretches;
@@ -126,6 +129,11 @@ public final class ChangePlanner {
     Set<FileScanTask> tasks = new LinkedHashSet<>();
     files.stream().filter(file -> file.role() == role).forEach(file -> tasks.add(file.task()));
     return List.copyOf(tasks);
+  }
+
+  private static StoredFile stored(FileScanTask task) {
+    DataFile file = task.file();
+    return new StoredFile(file.location(), file.fileSizeInBytes(), file.recordCount(), List.of());
   }
 
   private static List<SectionPlan> plans(List<PlannedSection> sections) {

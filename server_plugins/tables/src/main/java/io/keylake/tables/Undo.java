@@ -61,9 +61,22 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
     return buckets.stream().allMatch(bucket -> bucket.merged().sections().isEmpty());
   }
 
-  /** How many writes are taken back. */
-  public int writes() {
-    return (int) undone.commits().stream().filter(each -> !WriteSummary.isTidying(each)).count();
+  /** The writes that are taken back. */
+  public List<CommitLog.Entry> writes() {
+    return undone.commits().stream()
+        .filter(each -> !WriteSummary.isTidying(each))
+        .map(CommitLog.Entry::of)
+        .toList();
+  }
+
+  /** How many rows these have written: no more keys than that are concerned. */
+  public long rows() {
+    return writes().stream().mapToLong(each -> each.rows() == null ? 0 : each.rows()).sum();
+  }
+
+  /** The value columns that these have written. */
+  public List<String> columns() {
+    return writes().stream().flatMap(each -> each.columns().stream()).distinct().sorted().toList();
   }
 
   /** Plans the undoing of a range of a branch. */

@@ -48,6 +48,8 @@ final class BranchProcedures {
       new StructType()
           .add("snapshot_id", DataTypes.LongType)
           .add("commits", DataTypes.LongType)
+          .add("rows", DataTypes.LongType)
+          .add("columns", DataTypes.createArrayType(DataTypes.StringType))
           .add("buckets", DataTypes.LongType)
           .add("files_removed", DataTypes.LongType)
           .add("files_written", DataTypes.LongType)
@@ -125,7 +127,9 @@ final class BranchProcedures {
           return List.of(
               LocalProcedure.row(
                   isRun ? new CommitLog(table, branch).headId() : null,
-                  (long) undo.writes(),
+                  (long) undo.writes().size(),
+                  undo.rows(),
+                  undo.columns(),
                   (long) undo.buckets().size(),
                   undo.buckets().stream().mapToLong(bucket -> bucket.removed().size()).sum(),
                   (long) done.files().size(),

@@ -4,10 +4,10 @@ import io.keylake.spark.KeylakeCatalog;
 import io.keylake.tables.CommitLog;
 import io.keylake.tables.HistoryBranches;
 import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.PointInTime;
 import io.keylake.tables.Watermarks;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.iceberg.Table;
@@ -46,7 +46,7 @@ final class HistoryProcedures {
             "archive",
             List.of(
                 LocalProcedure.required("table"),
-                LocalProcedure.requiredNumber("business_time"),
+                LocalProcedure.required("business_time"),
                 LocalProcedure.optionalNumber("every_seconds")),
             STATE,
             arguments -> {
@@ -55,7 +55,7 @@ final class HistoryProcedures {
               List<HistoryBranches.State> made =
                   new HistoryBranches(table)
                       .archive(
-                          instant(arguments.number("business_time")),
+                          time(arguments, "business_time"),
                           seconds == null ? null : Duration.ofSeconds(seconds));
               return made.stream()
                   .map(state -> row(tables.identifier(arguments), table, state))
@@ -65,14 +65,13 @@ final class HistoryProcedures {
             "history_branches", List.of(LocalProcedure.optional("table")), STATE, this::states),
         new LocalProcedure(
             "history_branch",
-            List.of(
-                LocalProcedure.required("table"), LocalProcedure.requiredNumber("business_time")),
+            List.of(LocalProcedure.required("table"), LocalProcedure.required("business_time")),
             new StructType().add("branch", DataTypes.StringType),
             arguments ->
                 List.of(
                     LocalProcedure.row(
                         new HistoryBranches(tables.load(arguments))
-                            .at(instant(arguments.number("business_time")))
+                            .at(time(arguments, "business_time"))
                             .branch()))),
         new LocalProcedure(
             "watermarks",
@@ -91,7 +90,7 @@ final class HistoryProcedures {
             "commit_at_watermark",
             List.of(
                 LocalProcedure.required("table"),
-                LocalProcedure.requiredNumber("watermark"),
+                LocalProcedure.required("watermark"),
                 LocalProcedure.optional("stream"),
                 LocalProcedure.optional("branch")),
             new StructType().add("snapshot_id", DataTypes.LongType),
@@ -101,13 +100,16 @@ final class HistoryProcedures {
               return List.of(
                   LocalProcedure.row(
                       Watermarks.first(
-                              table, head, arguments.number("watermark"), arguments.text("stream"))
+                              table,
+                              head,
+                              PointInTime.micros(time(arguments, "watermark")),
+                              arguments.text("stream"))
                           .snapshotId()));
             }));
   }
 
-  private static Instant instant(long micros) {
-    return Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
+  private static Instant time(LocalProcedure.Arguments arguments, String name) {
+    return PointInTime.of(name, arguments.text(name));
   }
 
   /** Of one table, or of all. */
@@ -133,7 +135,7 @@ final class HistoryProcedures {
   private static InternalRow row(TableIdentifier ident, Table table, HistoryBranches.State state) {
     return LocalProcedure.row(
         TableArgument.quoted(ident),
-        ChronoUnit.MICROS.between(Instant.EPOCH, state.time()),
+        PointInTime.micros(state.time()),
         state.branch(),
         state.snapshotId(),
         table.snapshot(state.snapshotId()).timestampMillis() * 1000,

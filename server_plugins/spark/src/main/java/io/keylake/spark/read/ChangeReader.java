@@ -33,9 +33,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The changes of one bucket: two merged reads of the touched stretches, before and after, walked
- * side by side in key order. Both hold a batch in memory; a key costs a comparison, and its rows
- * are compared as bytes, column by column only where they differ.
+ * The changes of one bucket: two merged reads of the touched stretches, before and after, of the
+ * touched keys where these are few, walked side by side in key order. Both hold a batch in memory;
+ * a key costs a comparison, and its rows are compared as bytes, column by column only where they
+ * differ.
  */
 final class ChangeReader implements PartitionReader<InternalRow> {
   private final DataFiles files;
@@ -102,8 +103,9 @@ final class ChangeReader implements PartitionReader<InternalRow> {
           return false;
         }
         Stretch stretch = stretches.next();
-        before = rows(stretch.before());
-        after = rows(stretch.after());
+        DataFiles touched = files.with(TouchedRows.find(task, stretch, files));
+        before = rows(stretch.before(), touched);
+        after = rows(stretch.after(), touched);
       }
       if (before.row() == null && after.row() == null) {
         close();
@@ -115,8 +117,8 @@ final class ChangeReader implements PartitionReader<InternalRow> {
     }
   }
 
-  private MergedRows rows(List<SectionPlan> sections) throws IOException {
-    return new MergedRows(new BucketRows(task, bucket.partition(), sections, files));
+  private MergedRows rows(List<SectionPlan> sections, DataFiles touched) throws IOException {
+    return new MergedRows(new BucketRows(task, bucket.partition(), sections, touched));
   }
 
   /** Looks at the smaller of both keys, moves on, and says whether it has changed. */

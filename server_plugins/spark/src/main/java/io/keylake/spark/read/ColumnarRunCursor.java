@@ -165,7 +165,7 @@ final class ColumnarRunCursor extends RunCursor {
         if (next.liveRows() == 0 || (rows != null && rows.isEmpty())) {
           continue;
         }
-        reader = new StoredFileReader(dataFiles, next, reading, dataFiles.superseded(next), rows);
+        reader = new StoredFileReader(dataFiles, next, reading, dataFiles.leftOut(next), rows);
         nextNumber = 0;
       }
       ColumnarBatch next = reader.next();

@@ -31,11 +31,26 @@ final class DataFiles {
 
   private final FileIO io;
   private final ReadCounters counters;
+  private final Map<String, RoaringBitmap> wanted;
   private final Map<String, ParquetMetadata> footers = new HashMap<>();
 
   DataFiles(FileIO io, ReadCounters counters) {
+    this(io, counters, Map.of());
+  }
+
+  private DataFiles(FileIO io, ReadCounters counters, Map<String, RoaringBitmap> wanted) {
     this.io = io;
     this.counters = counters;
+    this.wanted = wanted;
+  }
+
+  /**
+   * The same files with some of their rows.
+   *
+   * @param rows their positions, by the location of the file; all of files that are not in it
+   */
+  DataFiles with(Map<String, RoaringBitmap> rows) {
+    return new DataFiles(io, counters, rows);
   }
 
   ReadCounters counters() {
@@ -92,8 +107,17 @@ final class DataFiles {
   }
 
   /** Which rows of a file have to be left out, by their position; null for none. */
-  RoaringBitmap superseded(StoredFile file) throws IOException {
-    return Superseded.of(this, io, file);
+  RoaringBitmap leftOut(StoredFile file) throws IOException {
+    RoaringBitmap superseded = Superseded.of(this, io, file);
+    RoaringBitmap rows = wanted.get(file.location());
+    if (rows == null) {
+      return superseded;
+    }
+    RoaringBitmap others = RoaringBitmap.flip(rows, 0L, file.rows());
+    if (superseded != null) {
+      others.or(superseded);
+    }
+    return others;
   }
 
   /** To be called when the files of a section have been read. */

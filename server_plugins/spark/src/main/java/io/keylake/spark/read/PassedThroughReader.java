@@ -13,9 +13,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.roaringbitmap.PeekableIntIterator;
 import org.roaringbitmap.RoaringBitmap;
 
-/**
- * One run whose rows are the answer as they stand, but for those that are known to be superseded.
- */
+/** One run whose rows are the answer as they stand, but for those that have to be left out. */
 final class PassedThroughReader extends SectionReader {
   /**
    * Where fewer rows of a file are left, the others are not unpacked; of more, skipping among them
@@ -34,7 +32,7 @@ final class PassedThroughReader extends SectionReader {
   private final int[] places;
   private final GatheredVector[] gathered;
   private StoredFileReader reader;
-  private PeekableIntIterator superseded;
+  private PeekableIntIterator leftOut;
   private long unread;
 
   PassedThroughReader(
@@ -104,10 +102,11 @@ final class PassedThroughReader extends SectionReader {
 
   private void open(StoredFile file) throws IOException {
     if (file.liveRows() > 0) {
-      RoaringBitmap all = dataFiles.superseded(file);
-      boolean hasFewLeft = file.liveRows() < FEW_LEFT * file.rows();
+      RoaringBitmap all = dataFiles.leftOut(file);
+      long left = file.rows() - (all == null ? 0 : all.getLongCardinality());
+      boolean hasFewLeft = left < FEW_LEFT * file.rows();
       reader = new StoredFileReader(dataFiles, file, reading, hasFewLeft ? all : null, null);
-      superseded = hasFewLeft || all == null ? null : all.getIntIterator();
+      leftOut = hasFewLeft || all == null ? null : all.getIntIterator();
     }
   }
 
@@ -120,7 +119,7 @@ final class PassedThroughReader extends SectionReader {
       from = bounds.first(prefixes, size);
       to = bounds.end(prefixes, size);
     }
-    if (superseded == null) {
+    if (leftOut == null) {
       for (int row = from; row < to; row++) {
         places[row - from] = row;
       }
@@ -130,9 +129,9 @@ final class PassedThroughReader extends SectionReader {
     int count = 0;
     for (int row = from; row < to; row++) {
       int position = (int) positions[row];
-      superseded.advanceIfNeeded(position);
+      leftOut.advanceIfNeeded(position);
       places[count] = row;
-      count += superseded.hasNext() && superseded.peekNext() == position ? 0 : 1;
+      count += leftOut.hasNext() && leftOut.peekNext() == position ? 0 : 1;
     }
     return count;
   }

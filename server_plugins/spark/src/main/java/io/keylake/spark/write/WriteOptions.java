@@ -4,10 +4,10 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.PointInTime;
 import io.keylake.tables.WriteLabels;
 import java.io.Serializable;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -61,6 +61,7 @@ record WriteOptions(
             versionOf.put(name.substring(VERSION_OF.length()), value);
           }
         });
+    Instant watermark = time(options, "watermark");
     return new WriteOptions(
         verb(options.get("verb"), unlessSaid),
         options.get("version"),
@@ -74,7 +75,7 @@ record WriteOptions(
             options.get("writer"),
             options.get("write_id"),
             options.get("idempotency_key"),
-            number(options, "watermark")),
+            watermark == null ? null : PointInTime.micros(watermark)),
         time(options, "business_time"),
         number(options, "target-file-size-bytes"));
   }
@@ -101,8 +102,8 @@ record WriteOptions(
   }
 
   private static Instant time(CaseInsensitiveStringMap options, String name) {
-    Long micros = number(options, name);
-    return micros == null ? null : Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
+    String text = options.get(name);
+    return text == null ? null : PointInTime.of("option " + name, text);
   }
 
   private static Verb verb(String word, Verb unlessSaid) {
