@@ -91,6 +91,22 @@ def test_random_ranges_of_a_history(lake: kl.Lake, shape: Shape) -> None:
         assert by_key(twin, of_commit) == expected_changes(twin, number, number + 1), number
 
 
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_few_keys_of_many(lake: kl.Lake, shape: Shape) -> None:
+    """Where a range has written few of the keys, only their rows are read of the other files."""
+    twin = shape.create(lake, fresh_name("changes"), buckets=1)
+    for operation in operations(shape, 511, count=2, rows=600):
+        operation.apply(twin)
+    for number, operation in enumerate(operations(shape, 512, count=5, rows=3)):
+        operation.apply(twin)
+        if number in {1, 3}:
+            twin.table.compact("full" if number == 1 else "settle")
+    count = len(twin.commits)
+    for after in range(2, count):
+        net = twin.table.changes(after=at(twin, after))
+        assert by_key(twin, net) == expected_changes(twin, after, count), after
+
+
 def rows(first: int, after: int, value: int) -> list[Mapping[str, object]]:
     return [{"id": key, "a": value, "b": "same", "c": None, "d": None, "e": None} for key in range(first, after)]
 

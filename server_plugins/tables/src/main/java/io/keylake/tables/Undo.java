@@ -12,11 +12,13 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.util.StructLikeMap;
 
 /**
  * Takes the writes of a range of commits back, as if they had never been made, while those after
@@ -100,7 +102,31 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
                 .formatted(commit.snapshotId(), commit.snapshotId()));
       }
     }
-    return new Undo(head, undone, new Planning(table, undone, later, head).buckets());
+    return new Undo(
+        head,
+        undone,
+        isAddedOnly(undone) && isAddedOnly(later)
+            ? addedBy(table, undone)
+            : new Planning(table, undone, later, head).buckets());
+  }
+
+  private static boolean isAddedOnly(CommitRange range) {
+    return range.commits().stream()
+        .allMatch(commit -> commit.operation().equals(DataOperations.APPEND));
+  }
+
+  /** Where nothing has been taken away since, what was added is still there, and nothing else. */
+  private static List<Bucket> addedBy(Table table, CommitRange undone) {
+    StructLikeMap<List<DataFile>> added = StructLikeMap.create(table.spec().partitionType());
+    for (Snapshot commit : undone.commits()) {
+      for (DataFile file : CopiedCommits.files(table, commit)) {
+        added.computeIfAbsent(file.partition(), bucket -> new ArrayList<>()).add(file);
+      }
+    }
+    BucketPlan nothing = new BucketPlan(List.of(), List.of());
+    return added.values().stream()
+        .map(files -> new Bucket(files.get(0).partition(), files, List.of(), nothing))
+        .toList();
   }
 
   /** The planning of one undo. */
