@@ -39,6 +39,15 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     return known;
   }
 
+  /** The first that each stream has said, as far as its commits are still there. */
+  public static SortedMap<String, Long> firstOfEach(Table table, Long head) {
+    SortedMap<String, Long> first = new TreeMap<>();
+    for (Snapshot commit : oldestFirst(table, head)) {
+      said(commit).byStream.forEach(first::putIfAbsent);
+    }
+    return first;
+  }
+
   private static List<Snapshot> oldestFirst(Table table, Long head) {
     List<Snapshot> commits = new ArrayList<>();
     if (head != null) {

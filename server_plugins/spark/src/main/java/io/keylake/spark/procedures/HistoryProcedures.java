@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -30,7 +31,8 @@ final class HistoryProcedures {
   private static final StructType WATERMARK =
       new StructType()
           .add("stream", DataTypes.StringType)
-          .add("watermark", DataTypes.TimestampType);
+          .add("watermark", DataTypes.TimestampType)
+          .add("first", DataTypes.TimestampType);
 
   private final TableArgument tables;
   private final KeylakeCatalog catalog;
@@ -80,10 +82,13 @@ final class HistoryProcedures {
             arguments -> {
               Table table = tables.load(arguments);
               Long head = new CommitLog(table, arguments.text("branch")).headId();
+              Map<String, Long> first = Watermarks.firstOfEach(table, head);
               List<InternalRow> rows = new ArrayList<>();
               Watermarks.of(table, head)
                   .byStream()
-                  .forEach((stream, micros) -> rows.add(LocalProcedure.row(stream, micros)));
+                  .forEach(
+                      (stream, micros) ->
+                          rows.add(LocalProcedure.row(stream, micros, first.get(stream))));
               return rows;
             }),
         new LocalProcedure(
