@@ -2,6 +2,7 @@
 
 from keylake.archive import HistoryBranch
 from keylake.branch import Picked, Published
+from keylake.commit_events import CommitEvent
 from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, RunPicture
 from keylake.definition import Column, ColumnGroup, Versions
 from keylake.errors import (
@@ -17,10 +18,12 @@ from keylake.errors import (
     SnapshotExpired,
     TableExists,
     TableNotFound,
+    TriggerFailed,
     Unsupported,
     VersionMissing,
 )
 from keylake.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
+from keylake.intervals import Interval
 from keylake.lake import Lake, ListedTable, connect
 from keylake.maintenance import Maintenance, MaintenanceEntry
 from keylake.positions import Consumer
@@ -46,6 +49,8 @@ from keylake.schema import Table, column, group, key, ordering
 from keylake.spec import TableSpec
 from keylake.statements import Watermark, watermark
 from keylake.table import KeyedTable
+from keylake.trigger import Fired, Trigger
+from keylake.triggers import Triggers
 from keylake.types import (
     UUID,
     Binary,
@@ -78,6 +83,8 @@ __all__ = [
     "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer",
     # event time, and states that are kept
     "watermark", "Watermark", "HistoryBranch",
+    # what is run for intervals of event time, and for commits
+    "Triggers", "Trigger", "Interval", "CommitEvent", "Fired",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
     "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned",
@@ -87,5 +94,5 @@ __all__ = [
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NotKeyed", "SnapshotExpired", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",
-    "GateFailed",
+    "GateFailed", "TriggerFailed",
 ]  # fmt: skip

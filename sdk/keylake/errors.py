@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from keylake.commit_events import CommitEvent
+    from keylake.intervals import Interval
 
 
 class KeylakeError(Exception):
@@ -97,6 +101,14 @@ class GateFailed(KeylakeError):
     def __init__(self, sentence: str, findings: Sequence[object] = ()) -> None:
         super().__init__(sentence)
         self.findings = tuple(findings)
+
+
+class TriggerFailed(KeylakeError):
+    """What a trigger ran has failed: `what` is the interval or commit event, and the error's cause what was raised."""
+
+    def __init__(self, sentence: str, what: Interval | CommitEvent | None = None) -> None:
+        super().__init__(sentence)
+        self.what = what
 
 
 _OF_KIND: dict[str, type[KeylakeError]] = {

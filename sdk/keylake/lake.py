@@ -19,6 +19,7 @@ from keylake.session import Session
 from keylake.spec import TableSpec, Versions
 from keylake.statements import Call, TablePath
 from keylake.table import KeyedTable, Row
+from keylake.triggers import Triggers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,6 +99,7 @@ class Lake:
     def __init__(self, session: Session, server: EmbeddedServer | None = None) -> None:
         self._session = session
         self._server = server
+        self._triggers = Triggers(session)
 
     @property
     def spark(self) -> SparkSession:
@@ -113,6 +115,11 @@ class Lake:
     def maintenance(self) -> Maintenance:
         """What the server does for its tables by itself: what it did and why, pause and resume."""
         return Maintenance(self._session)
+
+    @property
+    def triggers(self) -> Triggers:
+        """What this process runs for every closed interval of event time, and for every commit."""
+        return self._triggers
 
     # ------------------------------------------------------------------------------------------------------- tables
 
@@ -192,7 +199,8 @@ class Lake:
     # --------------------------------------------------------------------------------------------------- end, shown
 
     def close(self) -> None:
-        """End the session, and the embedded server when nobody else in this process uses it."""
+        """End the triggers and the session, and the embedded server when nobody else in this process uses it."""
+        self._triggers.stop()
         self._session.close()
         if self._server is not None:
             self._server.release()

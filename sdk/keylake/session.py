@@ -44,6 +44,8 @@ CONNECT_LIMIT_SECONDS = 3.0
 MOST_BYTES_WITH_A_PLAN = 16 * 2**20
 ROWS_IN_A_GROUP = 1 << 18
 
+_IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key"
+
 # How Spark and Iceberg begin a sentence that means one of our errors.
 _MEANINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
     ("[TABLE_OR_VIEW_NOT_FOUND", TableNotFound),
@@ -134,6 +136,24 @@ class Session:
         """Take a table out of the catalog."""
         with self._asking():
             self.spark.sql(f"DROP TABLE {path.in_sql(self.catalog)}").toArrow()
+
+    def run_once(self, text: str, parameters: Mapping[str, Any], idempotency_key: str) -> None:
+        """Run a statement of SQL to its end; what it inserts into a keyed table under this key counts once.
+
+        It has a copy of the session, with its views and settings: writes that others make meanwhile do not get the key.
+        """
+        with self._asking():
+            connected: Any = self.spark
+            copy = connected.cloneSession()
+            try:
+                copy.client.set_retry_policies([_few_tries()])
+                copy.conf.set(_IDEMPOTENCY_KEY, idempotency_key)
+                copy.sql(text, dict(parameters)).toArrow()
+            finally:
+                with contextlib.suppress(Exception):  # the server may be gone; what was run is told all the same
+                    copy.client.release_session()
+                copy.client.close()
+                vars(copy).clear()  # see _KEPT: nothing is left that it could close when it is collected
 
     def _fetched(self, text: str, parameters: Mapping[str, Any]) -> pa.Table:
         with self._asking():
