@@ -16,7 +16,7 @@ from integration.twin import Twin, by_key, comparable, fresh_name
 from model.model import Key, KeyedTable, Written
 
 SEQUENCES = int(os.environ.get("KEYLAKE_SEQUENCES", "30"))
-STEPS = 6
+STEPS = 5
 SHAPES = [
     Shape("explicit", buckets=2),
     Shape("ordering", buckets=1),

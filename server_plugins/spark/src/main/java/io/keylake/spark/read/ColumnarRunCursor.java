@@ -162,7 +162,7 @@ final class ColumnarRunCursor extends RunCursor {
         }
         StoredFile next = files.get(file);
         RoaringBitmap rows = needed == null ? null : needed.get(file);
-        if (next.liveRows() == 0 || (rows != null && rows.isEmpty())) {
+        if (!dataFiles.hasRows(next) || (rows != null && rows.isEmpty())) {
           continue;
         }
         reader = new StoredFileReader(dataFiles, next, reading, dataFiles.leftOut(next), rows);

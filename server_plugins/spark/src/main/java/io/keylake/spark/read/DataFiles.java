@@ -32,16 +32,21 @@ final class DataFiles {
   private final FileIO io;
   private final ReadCounters counters;
   private final Map<String, RoaringBitmap> wanted;
-  private final Map<String, ParquetMetadata> footers = new HashMap<>();
+  private final Map<String, ParquetMetadata> footers;
 
   DataFiles(FileIO io, ReadCounters counters) {
-    this(io, counters, Map.of());
+    this(io, counters, Map.of(), new HashMap<>());
   }
 
-  private DataFiles(FileIO io, ReadCounters counters, Map<String, RoaringBitmap> wanted) {
+  private DataFiles(
+      FileIO io,
+      ReadCounters counters,
+      Map<String, RoaringBitmap> wanted,
+      Map<String, ParquetMetadata> footers) {
     this.io = io;
     this.counters = counters;
     this.wanted = wanted;
+    this.footers = footers;
   }
 
   /**
@@ -50,7 +55,7 @@ final class DataFiles {
    * @param rows their positions, by the location of the file; all of files that are not in it
    */
   DataFiles with(Map<String, RoaringBitmap> rows) {
-    return new DataFiles(io, counters, rows);
+    return new DataFiles(io, counters, rows, footers);
   }
 
   ReadCounters counters() {
@@ -104,6 +109,12 @@ final class DataFiles {
       stream.close();
       throw e;
     }
+  }
+
+  /** Whether a file has a row that is not left out. */
+  boolean hasRows(StoredFile file) {
+    RoaringBitmap rows = wanted.get(file.location());
+    return file.liveRows() > 0 && (rows == null || !rows.isEmpty());
   }
 
   /** Which rows of a file have to be left out, by their position; null for none. */

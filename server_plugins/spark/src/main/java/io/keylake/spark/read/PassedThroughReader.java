@@ -101,7 +101,7 @@ final class PassedThroughReader extends SectionReader {
   }
 
   private void open(StoredFile file) throws IOException {
-    if (file.liveRows() > 0) {
+    if (dataFiles.hasRows(file)) {
       RoaringBitmap all = dataFiles.leftOut(file);
       long left = file.rows() - (all == null ? 0 : all.getLongCardinality());
       boolean hasFewLeft = left < FEW_LEFT * file.rows();
