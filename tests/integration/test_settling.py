@@ -167,6 +167,14 @@ def test_tombstones_are_kept_and_hidden(lake: kl.Lake) -> None:
     twin.check_stamps()
 
 
+def test_a_row_of_which_a_tombstone_elsewhere_has_removed_some_values_is_merged(lake: kl.Lake) -> None:
+    twin = created(lake, WHOLE, 2)
+    twin.update([{"id": 1, "a": 1, "b": "old", "v_a": 9, "v_b": 3}], {"a": "v_a", "b": "v_b"})
+    twin.delete([{"id": 1}], version=5)
+    settled(twin)
+    assert read_any_way(twin) == [twin.expected()] * 2
+
+
 def test_partial_updates_are_settled_when_all_their_columns_are_superseded(lake: kl.Lake) -> None:
     twin = after_upserts(lake)
     twin.update([{"id": key, "a": 7} for key in range(0, 100, 2)], version=7)

@@ -23,7 +23,8 @@ import org.roaringbitmap.RoaringBitmap;
  *   <li>A row is needed where it holds the newest of something; all others are superseded, for
  *       ever: what comes later only makes more rows lose.
  *   <li>A key that has several needed rows is not unique, unless all but one are mere tombstones,
- *       which reads leave out.
+ *       which reads leave out. Neither is one of which a tombstone elsewhere has removed some
+ *       values: alone, its row would give them.
  * </ol>
  */
 public final class SupersededRows {
@@ -71,6 +72,8 @@ public final class SupersededRows {
           if (place != Decisions.NOWHERE) {
             needed.need(place);
             isUnique &= place == row || isTombstone(place);
+          } else {
+            isUnique &= row == Decisions.NOWHERE || !carries(c, row);
           }
         }
       }
@@ -85,6 +88,14 @@ public final class SupersededRows {
       }
     }
     return new Found(superseded, isUnique);
+  }
+
+  private boolean carries(int columnClass, int place) {
+    int run = Decisions.run(place);
+    Presence presence = section.rules().classes().get(columnClass).byRun().get(run);
+    return presence == Presence.ALWAYS
+        || (presence == Presence.PER_ROW
+            && needed.cursors().get(run).columns(columnClass).isSet(Decisions.row(place)));
   }
 
   /** Whether no write of the row is left, even if it stands alone. */
