@@ -119,6 +119,13 @@ def three_commits(lake: kl.Lake) -> Twin:
     return twin
 
 
+def test_an_overwrite_of_nothing_is_a_write(lake: kl.Lake) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("changes"))
+    twin.overwrite(rows(0, 10, 1), version=1)
+    assert appended(twin, 0, 1) == expected_appended(twin, 0, 1)
+    assert by_key(twin, twin.table.changes()) == expected_changes(twin, 0, 1)
+
+
 def test_what_is_the_same_is_no_change_and_not_opened(lake: kl.Lake) -> None:
     twin = three_commits(lake)
     twin.upsert(rows(7, 8, 2), version=9)

@@ -184,8 +184,8 @@ public final class CommitLog {
   }
 
   /**
-   * Records which rows are superseded. Commits that came meanwhile are no hindrance; what they
-   * added is settled next time.
+   * Records which rows are superseded. Commits that came meanwhile are no hindrance, unless they
+   * took away what supersedes; what they added is settled next time.
    *
    * @return false, and nothing is changed, when a settled file is not there any more
    */
@@ -210,12 +210,27 @@ public final class CommitLog {
     carry(delta, Watermarks.of(table, headId()));
     delta.toBranch(branch);
     delta.validateWith(
-        ancestors -> !isStill || ancestors.iterator().next().snapshotId() == settled.plannedAt());
+        ancestors ->
+            (!isStill || ancestors.iterator().next().snapshotId() == settled.plannedAt())
+                && hasAllSince(settled.plannedAt(), ancestors));
     if (isCommitted(delta)) {
       return true;
     }
     table.refresh();
     return isStill && headId() != settled.plannedAt() && settle(settled);
+  }
+
+  /** Whether no commit since then has taken files out. */
+  private static boolean hasAllSince(long snapshotId, Iterable<Snapshot> newestFirst) {
+    for (Snapshot each : newestFirst) {
+      if (each.snapshotId() == snapshotId) {
+        break;
+      }
+      if (WriteSummary.isUndo(each) || WriteSummary.isFileChange(each)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Whether a commit that only tidies up was made: it gives way to all others. */
@@ -310,7 +325,7 @@ public final class CommitLog {
   /**
    * What is known of watermarks is said again by each commit: those that said it first may expire.
    */
-  private static void carry(SnapshotUpdate<?> update, Watermarks known) {
+  static void carry(SnapshotUpdate<?> update, Watermarks known) {
     if (!known.byStream().isEmpty()) {
       update.set(Watermarks.PROPERTY, known.toJson());
     }

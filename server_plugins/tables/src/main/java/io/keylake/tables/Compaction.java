@@ -29,6 +29,9 @@ public record Compaction(
     String reason,
     String because,
     boolean dropsTombstones) {
+  /** In the names of files that lack rows which others have superseded. */
+  private static final String PART_MARK = "-compact-part-";
+
   public Compaction {
     inputs = List.copyOf(inputs);
     superseded = List.copyOf(superseded);
@@ -38,6 +41,27 @@ public record Compaction(
   /** The partition as Iceberg writes it. */
   public StructLike tuple() {
     return inputs.get(0).partition();
+  }
+
+  /**
+   * The common part of the new files' names. It tells of those that lack rows which files that stay
+   * have superseded: without these, nobody knows any more what should be there.
+   */
+  public String operation(String id) {
+    boolean isPart =
+        inputs.stream().anyMatch(Compaction::isPart)
+            || stretches.stream()
+                .flatMap(stretch -> stretch.sections().stream())
+                .flatMap(section -> section.runs().stream())
+                .flatMap(List::stream)
+                .anyMatch(file -> !file.superseded().isEmpty());
+    return (isPart ? PART_MARK.substring(1) : "compact-") + id;
+  }
+
+  /** Whether a file lacks rows that others have superseded. */
+  static boolean isPart(DataFile file) {
+    String name = file.location().substring(file.location().lastIndexOf('/') + 1);
+    return name.contains(PART_MARK);
   }
 
   public long rows() {

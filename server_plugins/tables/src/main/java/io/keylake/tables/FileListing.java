@@ -1,11 +1,15 @@
 package io.keylake.tables;
 
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.IncrementalAppendScan;
 import org.apache.iceberg.Scan;
@@ -32,14 +36,36 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
 
   /**
    * The files that the writes of a range have left, as they were written: compactions do not count,
-   * and what an overwrite of the range has replaced is not there any more.
+   * and what an overwrite of the range has replaced, or a commit of it has taken out, is not there
+   * any more.
    */
   List<FileScanTask> writtenIn(CommitRange range) {
     if (range.commits().isEmpty()) {
       return List.of();
     }
-    List<FileScanTask> written = new ArrayList<>(appended(range));
     Set<Long> undone = undone(range);
+    List<FileScanTask> written = written(range, undone);
+    List<FileScanTask> takenOut = takenOut(range, undone);
+    if (!takenOut.isEmpty()) {
+      Set<Place> places = Place.of(takenOut);
+      checkWhole(takenOut, range);
+      written.removeIf(task -> places.contains(Place.of(task)));
+    }
+    return written;
+  }
+
+  /** The files that writes of a range have touched, and at least those. */
+  List<FileScanTask> touchedIn(CommitRange range) {
+    if (range.commits().isEmpty()) {
+      return List.of();
+    }
+    List<FileScanTask> touched = written(range, undone(range));
+    touched.addAll(replacedIn(range));
+    return touched;
+  }
+
+  private List<FileScanTask> written(CommitRange range, Set<Long> undone) {
+    List<FileScanTask> written = new ArrayList<>(appended(range));
     written.removeIf(task -> undone.contains(task.file().dataSequenceNumber()));
     for (Snapshot overwrite : overwrites(range, undone)) {
       StructLikeSet emptied = StructLikeSet.create(table.spec().partitionType());
@@ -51,6 +77,58 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
       written.addAll(addedBy(overwrite));
     }
     return written;
+  }
+
+  /** The files that the writes of a range have added, whatever became of them. */
+  List<FileScanTask> everWrittenIn(CommitRange range) {
+    if (range.commits().isEmpty()) {
+      return List.of();
+    }
+    List<FileScanTask> written = new ArrayList<>(appended(range));
+    overwrites(range, Set.of()).forEach(overwrite -> written.addAll(addedBy(overwrite)));
+    return written;
+  }
+
+  /** A file at its place in the order of commits: one that comes back has another place. */
+  record Place(String location, long order) {
+    static Place of(FileScanTask task) {
+      return new Place(task.file().location(), task.file().dataSequenceNumber());
+    }
+
+    static Set<Place> of(List<FileScanTask> tasks) {
+      return tasks.stream().map(Place::of).collect(Collectors.toSet());
+    }
+  }
+
+  /** What drops and moves have taken out one by one, if that still holds. */
+  List<FileScanTask> takenOutIn(CommitRange range) {
+    return takenOut(range, undone(range));
+  }
+
+  private List<FileScanTask> takenOut(CommitRange range, Set<Long> undone) {
+    return range.commits().stream()
+        .filter(commit -> takesAway(commit) && WriteSummary.isFileChange(commit))
+        .filter(commit -> !undone.contains(commit.sequenceNumber()))
+        .flatMap(commit -> replacedBy(commit).stream())
+        .toList();
+  }
+
+  /** Of a merged file it cannot be told which rows of which write went with it. */
+  private void checkWhole(List<FileScanTask> takenOut, CommitRange range) {
+    long before = range.after() == null ? 0 : table.snapshot(range.after()).sequenceNumber();
+    Set<Place> written = Place.of(everWrittenIn(range));
+    for (FileScanTask task : takenOut) {
+      if (task.file().dataSequenceNumber() > before && !written.contains(Place.of(task))) {
+        throw mergedBefore(task);
+      }
+    }
+  }
+
+  static KeylakeException mergedBefore(FileScanTask takenOut) {
+    return new KeylakeException(
+        UNSUPPORTED,
+        "file %s was merged of several writes before it was dropped or moved away, so that it cannot be told any more what these have left; take a range that ends before that, or begins after it"
+            .formatted(takenOut.file().location()));
   }
 
   /** The numbers of the commits that later ones of the range have taken back. */
@@ -103,6 +181,9 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
         .build()
         .removedDataFiles()
         .forEach(file -> locations.add(file.location()));
+    if (locations.isEmpty()) {
+      return List.of(); // as of the first commit, which has no parent to look at
+    }
     return at(overwrite.parentId()).stream()
         .filter(task -> locations.contains(task.file().location()))
         .toList();
@@ -110,10 +191,17 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
 
   private static List<Snapshot> overwrites(CommitRange range, Set<Long> undone) {
     return range.commits().stream()
-        .filter(FileListing::takesAway)
-        .filter(commit -> !WriteSummary.isUndo(commit))
+        .filter(FileListing::isOverwrite)
         .filter(commit -> !undone.contains(commit.sequenceNumber()))
         .toList();
+  }
+
+  /** An overwrite may have found nothing to put its files in the place of. */
+  private static boolean isOverwrite(Snapshot commit) {
+    return (takesAway(commit) || commit.operation().equals(DataOperations.OVERWRITE))
+        && !WriteSummary.isTidying(commit)
+        && !WriteSummary.isUndo(commit)
+        && !WriteSummary.isFileChange(commit);
   }
 
   /** Whether there are fewer rows for a commit. */

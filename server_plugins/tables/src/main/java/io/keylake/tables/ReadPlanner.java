@@ -151,15 +151,22 @@ public final class ReadPlanner {
 
   /** The files of each bucket that the writes of a range have left or taken away. */
   Map<List<Serializable>, List<FileScanTask>> filesTouchedBy(CommitRange range) {
-    FileListing listing = listing();
-    List<FileScanTask> touching = new ArrayList<>(listing.writtenIn(range));
-    touching.addAll(listing.replacedIn(range));
-    return byBucket(touching);
+    return byBucket(listing().touchedIn(range));
   }
 
   /** The files of each bucket that the writes of a range have left. */
   Map<List<Serializable>, List<FileScanTask>> filesWrittenBy(CommitRange range) {
     return byBucket(listing().writtenIn(range));
+  }
+
+  /** The files of each bucket that the writes of a range have added, whatever became of them. */
+  Map<List<Serializable>, List<FileScanTask>> filesEverWrittenBy(CommitRange range) {
+    return byBucket(listing().everWrittenIn(range));
+  }
+
+  /** The files of each bucket that a range has taken out one by one. */
+  Map<List<Serializable>, List<FileScanTask>> filesTakenOutBy(CommitRange range) {
+    return byBucket(listing().takenOutIn(range));
   }
 
   /** The files of each bucket that overwrites of a range have put others in the place of. */

@@ -4,13 +4,13 @@ import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.merge.MergeRules.Wanted;
+import io.keylake.tables.FileListing.Place;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.DeleteFile;
@@ -26,7 +26,8 @@ import org.apache.iceberg.util.StructLikeMap;
  *
  * <ol>
  *   <li>What should be there is known: the files that were there before the range, and those that
- *       were written after it. Both exist, because their snapshots do.
+ *       were written after it, without those that were dropped or moved away since. They exist,
+ *       because their snapshots do.
  *   <li>In a bucket whose files are still there as they were written, the others are taken out.
  *   <li>In a bucket that was merged meanwhile, what should be there is merged anew, and takes the
  *       place of all that is there.
@@ -137,6 +138,8 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
     private final Map<List<Serializable>, List<FileScanTask>> before;
     private final Map<List<Serializable>, List<FileScanTask>> written;
     private final Map<List<Serializable>, List<FileScanTask>> there;
+    private final Map<List<Serializable>, List<FileScanTask>> takenOut;
+    private final Set<Place> known = new HashSet<>();
 
     Planning(Table table, CommitRange undone, CommitRange later, long head) {
       KeyedSchema schema = KeyedSchema.of(table);
@@ -146,6 +149,12 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
       this.before = planner(table, schema, undone.after()).files();
       this.written = now.filesWrittenBy(later);
       this.there = now.files();
+      this.takenOut = now.filesTakenOutBy(later);
+      if (!takenOut.isEmpty()) {
+        before.values().forEach(files -> known.addAll(Place.of(files)));
+        now.filesEverWrittenBy(undone).values().forEach(files -> known.addAll(Place.of(files)));
+        now.filesEverWrittenBy(later).values().forEach(files -> known.addAll(Place.of(files)));
+      }
     }
 
     private static ReadPlanner planner(Table table, KeyedSchema schema, Long snapshotId) {
@@ -160,6 +169,7 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
         if (!emptied.containsKey(partition)) {
           List<FileScanTask> wanted = new ArrayList<>(before.getOrDefault(partition, List.of()));
           wanted.addAll(written.getOrDefault(partition, List.of()));
+          leaveOut(takenOut.getOrDefault(partition, List.of()), wanted);
           Bucket bucket = bucket(partition, is, wanted);
           if (bucket.hasWork()) {
             buckets.add(bucket);
@@ -169,12 +179,21 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
       return buckets;
     }
 
+    private void leaveOut(List<FileScanTask> gone, List<FileScanTask> wanted) {
+      for (FileScanTask task : gone) {
+        if (!known.contains(Place.of(task))) {
+          throw FileListing.mergedBefore(task);
+        }
+      }
+      Set<Place> places = Place.of(gone);
+      wanted.removeIf(task -> places.contains(Place.of(task)));
+    }
+
     private Bucket bucket(
         List<Serializable> partition, List<FileScanTask> is, List<FileScanTask> wanted) {
-      Set<String> locations =
-          wanted.stream().map(task -> task.file().location()).collect(Collectors.toSet());
+      Set<Place> places = Place.of(wanted);
       List<FileScanTask> others =
-          is.stream().filter(task -> !locations.contains(task.file().location())).toList();
+          is.stream().filter(task -> !places.contains(Place.of(task))).toList();
       boolean isAsWritten = is.size() - others.size() == wanted.size();
       List<FileScanTask> removed = isAsWritten ? others : is;
       return new Bucket(

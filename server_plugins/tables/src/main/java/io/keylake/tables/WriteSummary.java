@@ -36,6 +36,9 @@ public record WriteSummary(
   static final String SETTLE = "settle";
   static final String PUBLISH = "publish";
   static final String UNDO = "undo";
+  static final String DROP_FILES = "drop_files";
+  static final String MOVE_FILES = "move_files";
+  static final String RESTORE_FILES = "restore_files";
 
   /** The snapshots whose writes an undo has taken back. */
   static final String UNDONE = "keylake.undone";
@@ -121,6 +124,12 @@ public record WriteSummary(
     return UNDO.equals(commit.summary().get(VERB));
   }
 
+  /** Whether a commit has taken files out, or added ones that were there already. */
+  static boolean isFileChange(Snapshot commit) {
+    String verb = commit.summary().get(VERB);
+    return DROP_FILES.equals(verb) || MOVE_FILES.equals(verb) || RESTORE_FILES.equals(verb);
+  }
+
   /** The writes that a commit has taken back. */
   static List<Long> undone(Snapshot commit) {
     List<Long> undone = new ArrayList<>();
@@ -137,6 +146,16 @@ public record WriteSummary(
     properties.put(
         UNDONE,
         SpecJson.write(undo.undone().commits().stream().map(Snapshot::snapshotId).toList()));
+    put(properties, MAX_VERSION, highestVersion);
+    properties.put(PLAIN_READS, "unmerged");
+    return properties;
+  }
+
+  /** What a commit that takes files out says of itself. */
+  static Map<String, String> takenOut(String verb, Long highestVersion) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, verb);
+    properties.put(ROWS, "0");
     put(properties, MAX_VERSION, highestVersion);
     properties.put(PLAIN_READS, "unmerged");
     return properties;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.ReadPlanner.Wish;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -143,6 +144,11 @@ class SettlingTest {
         new CompactionPolicy(2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, 600, 600, null);
     Compaction some = compaction(table, oldest);
     assertEquals(List.of(2L, 2L), liveRows(some), "what the third supersedes is not told anew");
+    assertEquals(List.of("compact-x", "compact-part-x"), names(all, some), "and files say so");
+  }
+
+  private static List<String> names(Compaction... compactions) {
+    return Arrays.stream(compactions).map(each -> each.operation("x")).toList();
   }
 
   private static Compaction compaction(MemoryTable table, CompactionPolicy policy) {
@@ -180,6 +186,26 @@ class SettlingTest {
     assertTrue(
         log(table).replace(compaction(table, CompactionPolicy.FULL), List.of(merged(table))));
     assertFalse(log(table).settle(found));
+  }
+
+  @Test
+  void aSettlementIsLostToADropThatCameMeanwhile() {
+    MemoryTable table = twoRuns();
+    SettledBuckets found = found(table, plan(table), true);
+    assertTrue(FileChange.drop(table.table, null, Set.of("2.1")).commit());
+    assertFalse(log(table).settle(found), "what superseded the rows may be gone");
+  }
+
+  @Test
+  void aMergeWithoutSupersededRowsIsLostToADropThatCameMeanwhile() {
+    MemoryTable table = twoRuns();
+    table.commit("2 a @15");
+    assertTrue(log(table).settle(found(table, plan(table), true)));
+    CompactionPolicy oldest =
+        new CompactionPolicy(2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, 600, 600, null);
+    Compaction some = compaction(table, oldest);
+    assertTrue(FileChange.drop(table.table, null, Set.of("3.1")).commit());
+    assertFalse(log(table).replace(some, List.of(merged(table))));
   }
 
   @Test
