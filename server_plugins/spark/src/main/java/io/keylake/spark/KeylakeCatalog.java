@@ -4,6 +4,8 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.compaction.Maintenance;
+import io.keylake.spark.metadata.MetadataTable;
+import io.keylake.spark.metadata.Part;
 import io.keylake.spark.procedures.KeylakeProcedures;
 import io.keylake.spark.read.ReadOptionsRule;
 import io.keylake.tables.CompactionPolicy;
@@ -17,6 +19,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.catalog.Catalog;
@@ -71,34 +74,63 @@ public final class KeylakeCatalog extends SparkCatalog {
   @Override
   public Table loadTable(Identifier ident) throws NoSuchTableException {
     lookOnce();
-    if (ReadOptionsRule.isMention(ident.name())) {
-      return loadTable(parent(ident));
-    }
-    Table loaded = super.loadTable(ident);
-    return loaded instanceof SparkChangelogTable ? changes(ident, loaded) : keyedIfSo(loaded);
+    return loaded(ident, super::loadTable);
   }
 
-  /** Iceberg has a table of this name beside each table; keyed tables have their own. */
-  private Table changes(Identifier ident, Table ofIceberg) throws NoSuchTableException {
-    return loadTable(parent(ident)) instanceof KeyedTable keyed
-        ? new ChangesTable(keyed)
-        : ofIceberg;
+  @Override
+  public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
+    return loaded(ident, name -> super.loadTable(name, version));
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
+    return loaded(ident, name -> super.loadTable(name, timestampMicros));
+  }
+
+  /** A table, or a part of a keyed table if there is no table of that name. */
+  private Table loaded(Identifier ident, TableLoader loader) throws NoSuchTableException {
+    if (ReadOptionsRule.isMention(ident.name())) {
+      return loaded(parent(ident), loader);
+    }
+    try {
+      Table loaded = loader.load(ident);
+      return loaded instanceof SparkChangelogTable
+          ? part(ident, loader).orElse(loaded)
+          : keyedIfSo(loaded);
+    } catch (NoSuchTableException e) {
+      return part(ident, loader).orElseThrow(() -> e);
+    }
+  }
+
+  private interface TableLoader {
+    Table load(Identifier ident) throws NoSuchTableException;
+  }
+
+  /** Iceberg has its own change feed beside each table; keyed tables have theirs, and metadata. */
+  private Optional<Table> part(Identifier ident, TableLoader loader) {
+    boolean isFeed = ident.name().equalsIgnoreCase(ChangesTable.NAME);
+    Optional<Part> part = Part.of(ident.name());
+    if (ident.namespace().length == 0 || (part.isEmpty() && !isFeed)) {
+      return Optional.empty();
+    }
+    try {
+      Table of = keyedIfSo(loader.load(parent(ident)));
+      if (!(of instanceof KeyedTable keyed)) {
+        return Optional.empty();
+      }
+      return Optional.of(
+          isFeed
+              ? new ChangesTable(keyed)
+              : new MetadataTable(keyed.table(), keyed.keyed(), keyed.snapshotId(), part.get()));
+    } catch (NoSuchTableException e) {
+      return Optional.empty();
+    }
   }
 
   /** The table that a part of it, or a mention of it, belongs to. */
   private static Identifier parent(Identifier ident) {
     String[] path = ident.namespace();
     return Identifier.of(Arrays.copyOf(path, path.length - 1), path[path.length - 1]);
-  }
-
-  @Override
-  public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
-    return keyedIfSo(super.loadTable(ident, version));
-  }
-
-  @Override
-  public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
-    return keyedIfSo(super.loadTable(ident, timestampMicros));
   }
 
   private static Table keyedIfSo(Table table) {

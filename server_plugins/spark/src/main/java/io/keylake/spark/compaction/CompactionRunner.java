@@ -255,7 +255,7 @@ public final class CompactionRunner {
             schema,
             compaction.stretches(),
             compaction.tuple(),
-            "compact-" + UUID.randomUUID(),
+            compaction.operation(UUID.randomUUID().toString()),
             policy.targetFileBytes());
     List<DataFile> files =
         List.of(

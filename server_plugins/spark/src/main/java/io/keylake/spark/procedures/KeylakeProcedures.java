@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 
 import io.keylake.spark.KeylakeCatalog;
 import io.keylake.spark.KeylakeVersion;
+import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.CommitLog;
 import io.keylake.tables.CommitRange;
 import io.keylake.tables.KeyedSchema;
@@ -29,22 +30,6 @@ import org.apache.spark.sql.types.StructType;
  * else may.
  */
 public final class KeylakeProcedures {
-  private static final StructType COMMIT =
-      new StructType()
-          .add("snapshot_id", DataTypes.LongType)
-          .add("parent_id", DataTypes.LongType)
-          .add("committed_at", DataTypes.TimestampType)
-          .add("verb", DataTypes.StringType)
-          .add("rows", DataTypes.LongType)
-          .add("min_version", DataTypes.LongType)
-          .add("max_version", DataTypes.LongType)
-          .add("columns", DataTypes.createArrayType(DataTypes.StringType))
-          .add("stream", DataTypes.StringType)
-          .add("writer", DataTypes.StringType)
-          .add("write_id", DataTypes.StringType)
-          .add("idempotency_key", DataTypes.StringType)
-          .add("files", DataTypes.LongType);
-
   private final KeylakeCatalog catalog;
   private final TableArgument tables;
   private final Map<String, UnboundProcedure> byName;
@@ -65,6 +50,7 @@ public final class KeylakeProcedures {
                 new BranchProcedures(tables).all(),
                 new HistoryProcedures(tables).all(),
                 new PositionProcedures(tables).all(),
+                new FileProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 MaintenanceProcedures.all())
@@ -151,7 +137,7 @@ public final class KeylakeProcedures {
             LocalProcedure.optional("write_id"),
             LocalProcedure.optional("idempotency_key"),
             LocalProcedure.optionalNumber("at_most")),
-        COMMIT,
+        CommitRow.TYPE,
         arguments -> {
           Table table = tables.load(arguments);
           String writeId = arguments.text("write_id");
@@ -204,7 +190,7 @@ public final class KeylakeProcedures {
             LocalProcedure.required("table"),
             LocalProcedure.requiredNumber("to"),
             LocalProcedure.optional("branch")),
-        COMMIT,
+        CommitRow.TYPE,
         arguments ->
             List.of(
                 row(
@@ -213,19 +199,6 @@ public final class KeylakeProcedures {
   }
 
   private static InternalRow row(CommitLog.Entry entry) {
-    return LocalProcedure.row(
-        entry.snapshotId(),
-        entry.parentId(),
-        entry.committedAtMicros(),
-        entry.verb(),
-        entry.rows(),
-        entry.minVersion(),
-        entry.maxVersion(),
-        entry.columns(),
-        entry.stream(),
-        entry.writer(),
-        entry.writeId(),
-        entry.idempotencyKey(),
-        entry.files());
+    return LocalProcedure.row(CommitRow.values(entry));
   }
 }

@@ -2,24 +2,20 @@ package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import io.keylake.spark.metadata.LocalRows;
 import io.keylake.tables.KeylakeException;
-import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
 import java.util.function.Function;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.parser.ParseException;
-import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
-import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.unsafe.types.UTF8String;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** A procedure whose answer is computed on the driver. */
@@ -32,6 +28,11 @@ record LocalProcedure(
 
   /** The arguments of one call, by name. */
   record Arguments(List<ProcedureParameter> in, InternalRow values) {
+    /** Whether the procedure takes it. */
+    boolean has(String name) {
+      return in.stream().anyMatch(each -> each.name().equals(name));
+    }
+
     /** Null where it was not given. */
     String text(String name) {
       int position = position(name);
@@ -89,18 +90,7 @@ record LocalProcedure(
 
   /** A row of Java values: text and lists of text become Spark's own. */
   static InternalRow row(Object... values) {
-    Object[] internal = new Object[values.length];
-    for (int i = 0; i < values.length; i++) {
-      internal[i] = internal(values[i]);
-    }
-    return new GenericInternalRow(internal);
-  }
-
-  private static Object internal(Object value) {
-    if (value instanceof Collection<?> list) {
-      return new GenericArrayData(list.stream().map(LocalProcedure::internal).toArray());
-    }
-    return value instanceof String text ? UTF8String.fromString(text) : value;
+    return LocalRows.row(values);
   }
 
   @Override
@@ -120,19 +110,7 @@ record LocalProcedure(
 
   @Override
   public Iterator<Scan> call(InternalRow input) {
-    InternalRow[] rows = body.apply(new Arguments(in, input)).toArray(InternalRow[]::new);
-    LocalScan scan =
-        new LocalScan() {
-          @Override
-          public InternalRow[] rows() {
-            return rows;
-          }
-
-          @Override
-          public StructType readSchema() {
-            return result;
-          }
-        };
-    return List.<Scan>of(scan).iterator();
+    List<InternalRow> rows = body.apply(new Arguments(in, input));
+    return List.<Scan>of(new LocalRows(name, result, () -> rows)).iterator();
   }
 }

@@ -1,21 +1,23 @@
 package io.keylake.spark.read;
 
 import java.math.BigDecimal;
+import java.nio.ByteBuffer;
 import java.util.UUID;
+import org.apache.iceberg.util.ByteBuffers;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Values of keys and partitions, from Iceberg's form into that of Spark's rows. */
-final class SparkValue {
+public final class SparkValue {
   private SparkValue() {}
 
-  static Object of(Object value) {
+  public static Object of(Object value) {
     if (value instanceof CharSequence || value instanceof UUID) {
       return UTF8String.fromString(value.toString());
     }
     if (value instanceof BigDecimal decimal) {
       return Decimal.apply(decimal);
     }
-    return value;
+    return value instanceof ByteBuffer bytes ? ByteBuffers.toByteArray(bytes) : value;
   }
 }
