@@ -47,7 +47,14 @@ ROOMS = {
 }
 
 # Who stands on whom. A module that is not named here may stand anywhere, as long as it makes no circle.
-SPINE = (("types", "reducers"), ("spec",), ("schema",), ("statements",), ("session",), ("table", "branch", "history"))
+SPINE = (
+    ("types", "reducers"),
+    ("spec",),
+    ("schema",),
+    ("statements",),
+    ("session",),
+    ("table", "branch", "metadata", "history"),
+)
 
 
 def is_written_by_hand(path: Path) -> bool:

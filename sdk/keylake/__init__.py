@@ -26,6 +26,7 @@ from keylake.gate import Check, Finding, condition, null_rate, references, row_c
 from keylake.intervals import Interval
 from keylake.lake import Lake, ListedTable, connect
 from keylake.maintenance import Maintenance, MaintenanceEntry
+from keylake.metadata import FilesChanged
 from keylake.positions import Consumer
 from keylake.reducers import (
     ArraySum,
@@ -80,7 +81,7 @@ __all__ = [
     "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
     "ArraySum", "MapMerge", "BitmapOr",
     # what verbs give back
-    "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer",
+    "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged",
     # event time, and states that are kept
     "watermark", "Watermark", "HistoryBranch",
     # what is run for intervals of event time, and for commits

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from keylake.errors import DefinitionError, GateFailed
 from keylake.gate import DELETED, Check, Finding
 from keylake.history import TableHistory
+from keylake.metadata import TableMetadata
 from keylake.results import Commit, CommitInfo
 from keylake.statements import Call, Select, TablePath, quoted
 
@@ -45,7 +46,7 @@ class Picked:
     rows_cut: int
 
 
-class TableBranch(TableHistory):
+class TableBranch(TableMetadata):
     """What a table can be asked about the branch that it stands for; a `KeyedTable` is one."""
 
     def publish(self, *, require: Sequence[Check] = ()) -> Published:

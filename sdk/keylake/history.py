@@ -96,7 +96,7 @@ class TableHistory:
         profiles.acknowledge("store")
         """
         before, end = self._read_to.get(consumer, (None, None))
-        end = end if until is None else _snapshot_id("until", until)
+        end = end if until is None else snapshot_id_of("until", until)
         if end is None:
             raise DefinitionError(
                 f"Nothing was read here with changes(consumer={consumer!r}). Read first, or say until=."
@@ -185,7 +185,7 @@ class TableHistory:
 
             profiles.rollback(to=commit)
         """
-        rows = self._session.call(Call.of("rollback", self._path, to=_snapshot_id("to", to))).to_pylist()
+        rows = self._session.call(Call.of("rollback", self._path, to=snapshot_id_of("to", to))).to_pylist()
         return CommitInfo.from_row(rows[0])
 
     def undo(
@@ -252,7 +252,7 @@ class TableHistory:
 
     def _range(self, path: TablePath, after: object, until: object = None) -> tuple[int, int]:
         """The ends of a range of commits, as snapshot ids, once the server has found all of them."""
-        ends = {"after": _snapshot_id("after", after), "until": _snapshot_id("until", until)}
+        ends = {"after": snapshot_id_of("after", after), "until": snapshot_id_of("until", until)}
         found = self._session.call(Call.of("commit_range", path, **ends)).to_pylist()[0]
         return found["after"], found["until"]
 
@@ -267,7 +267,12 @@ class TableHistory:
                 raise SchemaMismatch(f"{self._path} has no column {name!r}. {self.spec.hint(name)}")
 
 
-def _snapshot_id(name: str, commit: object) -> int | None:
+def snapshot_id_of(name: str, commit: object) -> int | None:
+    """The snapshot that an argument of this name says: what a write returned, or a snapshot id.
+
+    >>> snapshot_id_of("after", 17)
+    17
+    """
     if commit is None or isinstance(commit, Commit | CommitInfo):
         return None if commit is None else commit.snapshot_id
     if isinstance(commit, bool) or not isinstance(commit, int):

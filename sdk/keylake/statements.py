@@ -43,6 +43,7 @@ def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermar
 
 Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]
 Moment = int | str | datetime.datetime
+Part = Literal["keyed_files", "runs", "sections", "branches"]  # what lies beside a keyed table
 
 WHOLE_ROWS: tuple[Verb, ...] = ("upsert", "overwrite")  # the verbs whose rows carry every column
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -158,10 +159,14 @@ class Commits:
 
 @dataclass(frozen=True)
 class Select:
-    """A read: of some columns, at a moment, of one key. Text and parameters are apart, as in a Call.
+    """A read: of some columns, at a moment, of one key, or of what lies beside the table.
+
+    Text and parameters are apart, as in a Call.
 
     >>> print(Select(TablePath("features.clicks"), columns=("clicks",), at=17).in_sql("lake"))
     SELECT `clicks` FROM `lake`.`features`.`clicks` VERSION AS OF 17
+    >>> print(Select(TablePath("features.clicks", "tmp_nightly"), part="keyed_files").in_sql("lake"))
+    SELECT * FROM `lake`.`features`.`clicks`.`branch_tmp_nightly`.`keyed_files`
     """
 
     path: TablePath
@@ -169,6 +174,7 @@ class Select:
     at: Moment | None = None
     key: tuple[tuple[str, IcebergType, object], ...] = ()
     commits: Commits | None = None
+    part: Part | None = None
 
     def in_sql(self, catalog: str) -> str:
         """The statement, with a marker for each value of the key."""
@@ -177,7 +183,8 @@ class Select:
         is_at = self.at is not None or self.commits is not None
         path = replace(self.path, branch=None) if is_at else self.path
         commits = "" if self.commits is None else self.commits.in_sql()
-        text = f"SELECT {columns} FROM {path.in_sql(catalog)}{commits or self._as_of()}"
+        part = "" if self.part is None else f".{quoted(self.part)}"
+        text = f"SELECT {columns} FROM {path.in_sql(catalog)}{part}{commits or self._as_of()}"
         conditions = [
             f"{quoted(name)} = CAST(:k{number} AS {sql_type(type_)})"
             for number, (name, type_, _) in enumerate(self.key)

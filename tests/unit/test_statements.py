@@ -95,6 +95,9 @@ def test_moments_that_are_none(at: Moment) -> None:
 def test_a_snapshot_is_read_from_the_table_and_not_from_a_branch() -> None:
     path = TablePath("features.clicks", "b")
     assert Select(path).in_sql("lake") == "SELECT * FROM `lake`.`features`.`clicks`.`branch_b`"
+    assert Select(path, part="runs").in_sql("lake") == "SELECT * FROM `lake`.`features`.`clicks`.`branch_b`.`runs`"
+    of_moment = Select(path, at=17, part="keyed_files").in_sql("lake")
+    assert of_moment == "SELECT * FROM `lake`.`features`.`clicks`.`keyed_files` VERSION AS OF 17"
     assert Select(path, at=17).in_sql("lake") == "SELECT * FROM `lake`.`features`.`clicks` VERSION AS OF 17"
     with pytest.raises(kl.DefinitionError, match="branch"):
         Select(path, at=datetime(2026, 1, 1, tzinfo=UTC)).in_sql("lake")
