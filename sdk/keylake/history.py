@@ -110,7 +110,7 @@ class TableHistory:
 
         profiles.consumers()[0].commits_behind
         """
-        return tuple(Consumer(**row) for row in self._session.call(Call.of("consumers", self._path)).to_pylist())
+        return tuple(Consumer(**row) for row in self._session.fetch(Select(self._path, part="consumers")).to_pylist())
 
     def drop_consumer(self, consumer: str) -> None:
         """Forget a consumer, so that it holds back no expiry.

@@ -34,9 +34,8 @@ class Positions:
 
     def all(self) -> dict[str, int]:
         """Each reader's: a snapshot id of a consumer, microseconds since 1970 of a trigger."""
-        position = "snapshot_id" if self.kind == "consumer" else "position"
         rows = self.session.call(Call.of(f"{self.kind}s", TablePath(self.path.name))).to_pylist()
-        return {row["name"]: row[position] for row in rows}
+        return {row["name"]: row["position"] for row in rows}
 
     def move(self, name: str, *, to: int | None, before: int | None) -> None:
         """Move one from where it was; None stands for nowhere."""

@@ -26,7 +26,7 @@ from keylake.intervals import Interval, length_micros, micros_of, moment_of, sta
 from keylake.positions import Consumer, Positions
 from keylake.results import CommitInfo
 from keylake.session import Session
-from keylake.statements import Call, TablePath
+from keylake.statements import Call, Select, TablePath
 
 What = Interval | CommitEvent
 
@@ -229,7 +229,7 @@ class EveryCommit(Trigger):
 
     def _newer(self, at: int) -> list[CommitInfo]:
         """The commits behind a position, the newest first."""
-        rows = self._session.call(Call.of("consumers", self._path)).to_pylist()
+        rows = self._session.fetch(Select(self._path, part="consumers")).to_pylist()
         known = next((Consumer(**row) for row in rows if row["name"] == self.name), None)
         if known is None or known.commits_behind == 0:
             return []

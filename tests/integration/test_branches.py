@@ -147,12 +147,3 @@ def test_main_may_have_moved_meanwhile(lake: kl.Lake, name: str) -> None:
     draft.table.upsert(draft.frame([keys | dict.fromkeys(twin.model.columns)]), **given(version=VERSION[name]))
     assert draft.table.publish().commits == 1, "only what is new"
     assert twin.table.get(**keys) is not None
-
-
-def test_an_overwrite_is_not_published_beside_others(lake: kl.Lake) -> None:
-    twin, draft = with_draft(lake)
-    draft.overwrite(rows(0, 5, 3), version=3)
-    twin.update([{"id": 1, "a": 9}], version=9)
-    with refused(lake, twin.table.name, kl.Unsupported, "overwrites, and main has moved"):
-        draft.publish()
-    twin.check()

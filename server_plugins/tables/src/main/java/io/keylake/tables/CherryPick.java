@@ -31,8 +31,7 @@ public record CherryPick(
    */
   public static CherryPick of(
       Table table, String target, CommitRange range, Expression condition, String where) {
-    Long head = new CommitLog(table, target).headId();
-    CopiedCommits missing = CopiedCommits.of(table, range, CopiedCommits.on(table, head));
+    CopiedCommits missing = CopiedCommits.of(table, range, new CommitLog(table, target).head());
     CopiedCommits.Selection selected = missing.where(condition, where);
     return new CherryPick(
         table,

@@ -40,6 +40,14 @@ record CopiedCommits(Table table, List<Copy> copies) {
       files = List.copyOf(files);
     }
 
+    Copy without(Set<String> locations) {
+      return new Copy(
+          commit,
+          replaces,
+          files.stream().filter(file -> !locations.contains(file.location())).toList(),
+          where);
+    }
+
     /** Whether nothing of the commit is left to be made again. */
     boolean isEmpty() {
       return replaces == null && files.isEmpty();
@@ -53,9 +61,11 @@ record CopiedCommits(Table table, List<Copy> copies) {
   /**
    * The writes of a range: without those that are undone within it, and what tidies up.
    *
-   * @param there snapshots that the target has, so that they are left out
+   * @param target where the branch they come to stands: what it has is left out; null for nowhere
    */
-  static CopiedCommits of(Table table, CommitRange range, Set<Long> there) {
+  static CopiedCommits of(Table table, CommitRange range, Snapshot target) {
+    Set<Long> there = on(table, target == null ? null : target.snapshotId());
+    Set<String> brought = brought(table, target);
     Set<Long> undone = new HashSet<>();
     range.commits().forEach(commit -> undone.addAll(WriteSummary.undone(commit)));
     Set<Long> inside = new HashSet<>();
@@ -70,10 +80,23 @@ record CopiedCommits(Table table, List<Copy> copies) {
       if (isWrite
           && !undone.contains(commit.snapshotId())
           && !there.contains(commit.snapshotId())) {
-        copies.add(whole(table, commit));
+        copies.add(whole(table, commit).without(brought));
       }
     }
     return new CopiedCommits(table, copies);
+  }
+
+  /** Files that came to a branch by themselves, and not with the commit that has written them. */
+  private static Set<String> brought(Table table, Snapshot target) {
+    Set<String> locations = new HashSet<>();
+    if (target != null) {
+      for (Snapshot each : SnapshotUtil.ancestorsOf(target.snapshotId(), table::snapshot)) {
+        if (WriteSummary.isFileChange(each)) {
+          files(table, each).forEach(file -> locations.add(file.location()));
+        }
+      }
+    }
+    return locations;
   }
 
   /** A commit as it was made. */

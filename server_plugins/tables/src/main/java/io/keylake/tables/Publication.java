@@ -92,8 +92,7 @@ public record Publication(Table table, String branch, Long base, long head) {
                 table, writes, writes(CommitRange.of(table, baseOnMain(), main.snapshotId())));
     Transaction all = table.newTransaction();
     if (!isFastForward) {
-      CopiedCommits.of(table, commits(), CopiedCommits.on(table, mainId(main)))
-          .addTo(all, SnapshotRef.MAIN_BRANCH, main);
+      CopiedCommits.of(table, commits(), main).addTo(all, SnapshotRef.MAIN_BRANCH, main);
     }
     AppendFiles mark = all.newFastAppend();
     WriteSummary.published(head, report, highestVersion()).forEach(mark::set);

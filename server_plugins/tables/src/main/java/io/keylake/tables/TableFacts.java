@@ -225,6 +225,40 @@ public final class TableFacts {
     }
   }
 
+  /**
+   * A named reader of the change feed.
+   *
+   * @param snapshotId up to which it has read; 0 for nothing yet
+   * @param committedAtMicros null where that commit has expired, or is none
+   * @param commitsBehind null where the position is not on the way to this snapshot
+   */
+  public record Consumer(
+      String name, long snapshotId, Long committedAtMicros, Long commitsBehind) {}
+
+  /** The consumers of the table, by name. */
+  public List<Consumer> consumers() {
+    List<Consumer> consumers = new ArrayList<>();
+    new Positions(table, Positions.Kind.CONSUMER)
+        .all()
+        .forEach(
+            (name, at) -> {
+              Snapshot commit = table.snapshot(at);
+              Long committedAt = commit == null ? null : micros(commit);
+              consumers.add(new Consumer(name, at, committedAt, behind(at)));
+            });
+    return consumers;
+  }
+
+  private Long behind(long at) {
+    try {
+      return snapshotId == null
+          ? 0L
+          : (long) CommitRange.of(table, at, snapshotId).commits().size();
+    } catch (KeylakeException e) {
+      return null;
+    }
+  }
+
   private ReadPlanner planner(Wanted wanted) {
     return new ReadPlanner(
         table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, wanted));

@@ -132,6 +132,29 @@ public enum Part {
                       each.maxSnapshotAgeMillis()))
           .toList();
     }
+  },
+  CONSUMERS {
+    @Override
+    StructType type(KeyedSchema schema) {
+      return new StructType()
+          .add("name", DataTypes.StringType)
+          .add("snapshot_id", DataTypes.LongType)
+          .add("committed_at", DataTypes.TimestampType)
+          .add("commits_behind", DataTypes.LongType);
+    }
+
+    @Override
+    List<InternalRow> rows(TableFacts facts, KeyedSchema schema) {
+      return facts.consumers().stream()
+          .map(
+              each ->
+                  LocalRows.row(
+                      each.name(),
+                      each.snapshotId(),
+                      each.committedAtMicros(),
+                      each.commitsBehind()))
+          .toList();
+    }
   };
 
   abstract StructType type(KeyedSchema schema);
