@@ -43,7 +43,7 @@ def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermar
 
 Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]
 Moment = int | str | datetime.datetime
-Part = Literal["keyed_files", "runs", "sections", "branches"]  # what lies beside a keyed table
+Part = Literal["keyed_files", "runs", "sections", "branches", "consumers"]  # what lies beside a keyed table
 
 WHOLE_ROWS: tuple[Verb, ...] = ("upsert", "overwrite")  # the verbs whose rows carry every column
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
