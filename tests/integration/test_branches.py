@@ -116,7 +116,7 @@ def in_the_model(twin: Twin, operation: Operation) -> None:
         getattr(twin.model, operation.verb)(operation.rows, operation.version)
 
 
-@pytest.mark.parametrize("name", ["explicit", "commit", "partitions and groups"])
+@pytest.mark.parametrize("name", ["commit", "partitions and groups"])
 def test_main_may_have_moved_meanwhile(lake: kl.Lake, name: str) -> None:
     """Published after other commits, a branch comes to what its writes after these commits would have made."""
     shape = SHAPES[name]
