@@ -220,7 +220,7 @@ class Bench:
         tasks = {
             "change feed": fed.changes(after=before, until=until),
             "change feed of 200 runs": self.table.changes(after=self.commits[-1 - FEED], until=self.commits[-1]),
-            "full outer join": self._joined(
+            "full outer join of our own reads": self._joined(
                 *(f"lake.bench.fed VERSION AS OF {commit.snapshot_id}" for commit in (before, until))
             ),
             "full outer join of plain tables": self._joined(
@@ -230,7 +230,9 @@ class Bench:
         }
         counts = {name: frame.count() for name, frame in tasks.items()}
         changed = counts["change feed"]
-        assert counts["full outer join"] == counts["full outer join of plain tables"] == changed > 0, counts
+        assert counts["full outer join of our own reads"] == counts["full outer join of plain tables"] == changed > 0, (
+            counts
+        )
         times = race(
             {name: partial(_consume, frame) for name, frame in tasks.items()},
             warm_up=FEED_WARM_UP,

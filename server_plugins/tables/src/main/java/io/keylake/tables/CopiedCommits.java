@@ -7,6 +7,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataOperations;
@@ -19,6 +20,7 @@ import org.apache.iceberg.Transaction;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.ExpressionParser;
 import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.relocated.com.google.common.util.concurrent.MoreExecutors;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
@@ -28,6 +30,9 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param copies oldest first
  */
 record CopiedCommits(Table table, List<Copy> copies) {
+  /** A pool would be waited for longer than it takes to write the one manifest of a commit. */
+  private static final ExecutorService THIS_THREAD = MoreExecutors.newDirectExecutorService();
+
   /**
    * One commit.
    *
@@ -175,6 +180,7 @@ record CopiedCommits(Table table, List<Copy> copies) {
       Ancestry ancestry = new Ancestry(null, head, false);
       ancestry.settled().properties().forEach(update::set);
       update.validateWith(ancestry);
+      update.scanManifestsWith(THIS_THREAD);
       update.toBranch(target);
       update.commit();
     }
