@@ -113,7 +113,8 @@ class Session:
     def stream_of(self, path: TablePath, part: str, options: Mapping[str, object]) -> DataFrame:
         """A part of a table, such as its change feed, as a frame that goes on."""
         with self._asking():
-            reader = self.spark.readStream.options(**{name: str(value).lower() for name, value in options.items()})
+            said = {name: value if isinstance(value, str) else str(value).lower() for name, value in options.items()}
+            reader = self.spark.readStream.options(**said)
             frame = reader.table(f"{path.in_sql(self.catalog)}.{quoted(part)}")
             _ = frame.schema
             return frame
