@@ -38,6 +38,15 @@ def test_files_stay_few(tmp_path: Path) -> None:
     assert "723 sensors" in said
 
 
+@pytest.mark.slow
+def test_a_mistake_is_taken_back(tmp_path: Path) -> None:
+    said = run("04_repair.py", cwd=tmp_path)
+    assert "2026-11-01: 80 at 10, 20 at 11" in said
+    assert "2026-11-02: 40 at 10, 10 at 11, 70 at 12" in said
+    assert "is 20, and must be 0. Nothing was published." in said
+    assert "now: 20 at 8, 20 at 10, 10 at 11, 69 at 12, 1 at 15" in said
+
+
 def test_the_map_names_every_story() -> None:
     stories = {path.name for path in EXAMPLES.glob("*.py")}
     assert {name for name in stories if f"]({name})" in (EXAMPLES / "README.md").read_text()} == stories
