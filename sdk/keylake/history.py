@@ -214,8 +214,8 @@ class TableHistory:
         return self._undo("undo_plan", after, until)
 
     def _undo(self, procedure: str, after: object, until: object) -> Undone:
-        begin, end = self._range(self._path, after, until)
-        done = self._session.call(Call.of(procedure, self._path, after=begin, until=end)).to_pylist()[0]
+        ends = {"after": snapshot_id_of("after", after), "until": snapshot_id_of("until", until)}
+        done = self._session.call(Call.of(procedure, self._path, **ends)).to_pylist()[0]
         return Undone(**done | {"columns": tuple(done["columns"])})
 
     def _over(

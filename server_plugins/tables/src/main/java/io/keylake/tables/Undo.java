@@ -82,17 +82,20 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
     return writes().stream().flatMap(each -> each.columns().stream()).distinct().sorted().toList();
   }
 
-  /** Plans the undoing of a range of a branch. */
-  public static Undo of(Table table, String branch, long after, long until) {
-    CommitRange undone = CommitRange.of(table, after, until);
-    Long head = new CommitLog(table, branch).headId();
-    CommitRange later = CommitRange.of(table, until, head);
+  /**
+   * Plans the undoing of a range of a branch.
+   *
+   * @param branch null for main
+   */
+  public static Undo of(Table table, String branch, CommitRange undone) {
     if (undone.commits().stream().allMatch(WriteSummary::isTidying)) {
       throw new KeylakeException(
           NOT_FOUND,
-          "no commit after %d and up to %d has written anything; there is nothing to undo"
-              .formatted(after, until));
+          "none of the %d commits of the range has written anything; there is nothing to undo"
+              .formatted(undone.commits().size()));
     }
+    Long head = new CommitLog(table, branch).headId();
+    CommitRange later = CommitRange.of(table, undone.last().snapshotId(), head);
     Set<Long> seen = new HashSet<>();
     later.commits().forEach(commit -> seen.add(commit.snapshotId()));
     for (Snapshot commit : later.commits()) {

@@ -2,6 +2,7 @@ package io.keylake.spark.compaction;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
+import io.keylake.tables.CommitRange;
 import io.keylake.tables.CompactionPolicy;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
@@ -44,10 +45,10 @@ public final class UndoRunner {
   /**
    * Takes the writes of a range back. Where another commit comes in between, it is planned anew.
    */
-  public Done run(long after, long until) {
+  public Done run(CommitRange undone) {
     for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       table.refresh();
-      Undo undo = Undo.of(table, branch, after, until);
+      Undo undo = Undo.of(table, branch, undone);
       List<DataFile> files = merged(undo);
       if (isCommitted(undo, files)) {
         table.refresh();

@@ -109,20 +109,18 @@ final class BranchProcedures {
         name,
         List.of(
             LocalProcedure.required("table"),
-            LocalProcedure.requiredNumber("after"),
-            LocalProcedure.requiredNumber("until"),
+            LocalProcedure.optionalNumber("after"),
+            LocalProcedure.optionalNumber("until"),
             LocalProcedure.optional("branch")),
         UNDONE,
         arguments -> {
           Table table = tables.load(arguments);
           String branch = arguments.text("branch");
-          long after = arguments.number("after");
-          long until = arguments.number("until");
+          CommitRange range = RangeArgument.of(arguments, table, branch).commits();
           UndoRunner.Done done =
               isRun
-                  ? new UndoRunner(SparkSession.active().sparkContext(), table, branch)
-                      .run(after, until)
-                  : new UndoRunner.Done(Undo.of(table, branch, after, until), List.of());
+                  ? new UndoRunner(SparkSession.active().sparkContext(), table, branch).run(range)
+                  : new UndoRunner.Done(Undo.of(table, branch, range), List.of());
           Undo undo = done.undo();
           return List.of(
               LocalProcedure.row(
@@ -145,8 +143,9 @@ final class BranchProcedures {
         name,
         List.of(
             LocalProcedure.required("table"),
-            LocalProcedure.requiredNumber("after"),
-            LocalProcedure.requiredNumber("until"),
+            LocalProcedure.optionalNumber("after"),
+            LocalProcedure.optionalNumber("until"),
+            LocalProcedure.optional("source"),
             LocalProcedure.optional("branch"),
             LocalProcedure.optional("where")),
         PICKED,
@@ -154,7 +153,7 @@ final class BranchProcedures {
           Table table = tables.load(arguments);
           String where = arguments.text("where");
           CommitRange range =
-              CommitRange.of(table, arguments.number("after"), arguments.number("until"));
+              RangeArgument.of(arguments, table, arguments.text("source")).commits();
           CherryPick pick =
               CherryPick.of(
                   table,

@@ -171,15 +171,12 @@ public final class KeylakeProcedures {
             .add("commits", DataTypes.LongType),
         arguments -> {
           Table table = tables.load(arguments);
-          Long head = new CommitLog(table, arguments.text("branch")).headId();
-          Long said = arguments.number("after");
-          long after = said == null ? CommitRange.BEGINNING : said;
-          Long until = arguments.number("until") == null ? head : arguments.number("until");
-          if (until == null) {
-            return List.of(LocalProcedure.row(after, CommitRange.BEGINNING, 0L));
+          RangeArgument range = RangeArgument.of(arguments, table, arguments.text("branch"));
+          if (range.until() == null) {
+            return List.of(LocalProcedure.row(range.after(), CommitRange.BEGINNING, 0L));
           }
-          long commits = CommitRange.of(table, after, until).commits().size();
-          return List.of(LocalProcedure.row(after, until, commits));
+          long commits = range.commits().commits().size();
+          return List.of(LocalProcedure.row(range.after(), range.until(), commits));
         });
   }
 
