@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from keylake.errors import DefinitionError, GateFailed
 from keylake.gate import DELETED, Check, Finding
-from keylake.history import TableHistory, snapshot_id_of
+from keylake.history import TableHistory, ends_of
 from keylake.metadata import TableMetadata
 from keylake.results import Commit, CommitInfo
 from keylake.statements import Call, Select, TablePath, quoted
@@ -133,7 +133,7 @@ class TableBranch(TableMetadata):
             raise DefinitionError(
                 f"{path} is another table than {self._path}. What is picked comes from a branch of the same table."
             )
-        ends = {"after": snapshot_id_of("after", after), "until": snapshot_id_of("until", until)}
+        ends = ends_of(after, until)
         call = Call.of(procedure, self._path, **ends, source=path.branch, where=where)
         return Picked(**self._session.call(call).to_pylist()[0])
 

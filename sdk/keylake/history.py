@@ -214,7 +214,7 @@ class TableHistory:
         return self._undo("undo_plan", after, until)
 
     def _undo(self, procedure: str, after: object, until: object) -> Undone:
-        ends = {"after": snapshot_id_of("after", after), "until": snapshot_id_of("until", until)}
+        ends = ends_of(after, until)
         done = self._session.call(Call.of(procedure, self._path, **ends)).to_pylist()[0]
         return Undone(**done | {"columns": tuple(done["columns"])})
 
@@ -252,7 +252,7 @@ class TableHistory:
 
     def _range(self, path: TablePath, after: object, until: object = None) -> tuple[int, int]:
         """The ends of a range of commits, as snapshot ids, once the server has found all of them."""
-        ends = {"after": snapshot_id_of("after", after), "until": snapshot_id_of("until", until)}
+        ends = ends_of(after, until)
         found = self._session.call(Call.of("commit_range", path, **ends)).to_pylist()[0]
         return found["after"], found["until"]
 
@@ -278,3 +278,12 @@ def snapshot_id_of(name: str, commit: object) -> int | None:
     if isinstance(commit, bool) or not isinstance(commit, int):
         raise DefinitionError(f"{name}={commit!r} is no commit. Give what a write returned, or a snapshot id.")
     return commit
+
+
+def ends_of(after: object, until: object) -> dict[str, int | None]:
+    """The ends of a range of commits as arguments of a call.
+
+    >>> ends_of(17, None)
+    {'after': 17, 'until': None}
+    """
+    return {"after": snapshot_id_of("after", after), "until": snapshot_id_of("until", until)}

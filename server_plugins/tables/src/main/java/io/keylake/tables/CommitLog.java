@@ -4,7 +4,6 @@ import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -104,8 +103,7 @@ public final class CommitLog {
    * earlier one.
    */
   public long nextVersion() {
-    Instant now = Instant.now();
-    long micros = ChronoUnit.MICROS.between(Instant.EPOCH, now);
+    long micros = PointInTime.micros(Instant.now());
     return highestVersion().map(highest -> Math.max(highest, micros)).orElse(micros);
   }
 

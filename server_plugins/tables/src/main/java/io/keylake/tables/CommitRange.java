@@ -86,12 +86,15 @@ public record CommitRange(Long after, List<Snapshot> commits) {
     return commits.isEmpty() ? null : commits.get(commits.size() - 1);
   }
 
+  /** Those that have changed an answer. */
+  List<Snapshot> writes() {
+    return commits.stream().filter(commit -> !WriteSummary.isTidying(commit)).toList();
+  }
+
   /** The newest write among them; the newest commit where none is a write. */
   Snapshot lastWrite() {
-    return commits.stream()
-        .filter(commit -> !WriteSummary.isTidying(commit))
-        .reduce((older, newer) -> newer)
-        .orElse(last());
+    List<Snapshot> writes = writes();
+    return writes.isEmpty() ? last() : writes.get(writes.size() - 1);
   }
 
   /**

@@ -76,13 +76,12 @@ record CopiedCommits(Table table, List<Copy> copies) {
     Set<Long> inside = new HashSet<>();
     range.commits().forEach(commit -> inside.add(commit.snapshotId()));
     List<Copy> copies = new ArrayList<>();
-    for (Snapshot commit : range.commits()) {
+    for (Snapshot commit : range.writes()) {
       boolean isUndo = WriteSummary.isUndo(commit);
       if (isUndo && !inside.containsAll(WriteSummary.undone(commit))) {
         throw unsupported(commit, "takes back writes from before the range");
       }
-      boolean isWrite = !isUndo && !WriteSummary.isTidying(commit);
-      if (isWrite
+      if (!isUndo
           && !undone.contains(commit.snapshotId())
           && !there.contains(commit.snapshotId())) {
         copies.add(whole(table, commit).without(brought));

@@ -76,7 +76,7 @@ public record Publication(Table table, String branch, Long base, long head) {
    * @param report of the checks, as JSON
    */
   public Done publish(String report) {
-    List<Snapshot> writes = writes(commits());
+    List<Snapshot> writes = commits().writes();
     if (writes.isEmpty()) {
       throw new KeylakeException(
           NOT_FOUND,
@@ -89,7 +89,7 @@ public record Publication(Table table, String branch, Long base, long head) {
         isFastForward
             ? Overlap.NONE
             : Overlap.of(
-                table, writes, writes(CommitRange.of(table, baseOnMain(), main.snapshotId())));
+                table, writes, CommitRange.of(table, baseOnMain(), main.snapshotId()).writes());
     Transaction all = table.newTransaction();
     if (!isFastForward) {
       CopiedCommits.of(table, commits(), main).addTo(all, SnapshotRef.MAIN_BRANCH, main);
@@ -125,10 +125,6 @@ public record Publication(Table table, String branch, Long base, long head) {
 
   private static Long mainId(Snapshot main) {
     return main == null ? null : main.snapshotId();
-  }
-
-  private static List<Snapshot> writes(CommitRange range) {
-    return range.commits().stream().filter(each -> !WriteSummary.isTidying(each)).toList();
   }
 
   /**

@@ -66,10 +66,7 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
 
   /** The writes that are taken back. */
   public List<CommitLog.Entry> writes() {
-    return undone.commits().stream()
-        .filter(each -> !WriteSummary.isTidying(each))
-        .map(CommitLog.Entry::of)
-        .toList();
+    return undone.writes().stream().map(CommitLog.Entry::of).toList();
   }
 
   /** How many rows these have written: no more keys than that are concerned. */
@@ -88,7 +85,7 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
    * @param branch null for main
    */
   public static Undo of(Table table, String branch, CommitRange undone) {
-    if (undone.commits().stream().allMatch(WriteSummary::isTidying)) {
+    if (undone.writes().isEmpty()) {
       throw new KeylakeException(
           NOT_FOUND,
           "none of the %d commits of the range has written anything; there is nothing to undo"

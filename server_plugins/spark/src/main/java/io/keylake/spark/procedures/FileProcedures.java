@@ -17,7 +17,6 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
@@ -134,14 +133,7 @@ final class FileProcedures {
 
   /** The locations of the files of a snapshot for which a condition holds. */
   private Set<String> matching(TableIdentifier ident, long snapshotId, String where) {
-    String files =
-        Stream.of(
-                Stream.of(tables.catalog().name()),
-                Stream.of(ident.namespace().levels()),
-                Stream.of(ident.name(), Part.KEYED_FILES.table()))
-            .flatMap(parts -> parts)
-            .map(part -> "`" + part.replace("`", "``") + "`")
-            .collect(Collectors.joining("."));
+    String files = tables.inSql(ident) + "." + Part.KEYED_FILES.table();
     try {
       return new HashSet<>(
           SparkSession.active()

@@ -4,8 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.compaction.Maintenance;
 import io.keylake.tables.KeylakeException;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
+import io.keylake.tables.PointInTime;
 import java.util.List;
 import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;
@@ -91,7 +90,7 @@ final class MaintenanceProcedures {
 
   private static InternalRow row(Maintenance.Entry entry) {
     return LocalProcedure.row(
-        ChronoUnit.MICROS.between(Instant.EPOCH, entry.at()),
+        PointInTime.micros(entry.at()),
         entry.table(),
         entry.branch(),
         entry.state(),

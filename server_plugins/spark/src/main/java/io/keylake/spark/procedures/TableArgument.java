@@ -33,7 +33,7 @@ record TableArgument(KeylakeCatalog catalog) {
 
   /** A condition in Spark's SQL on the columns of the table, as Iceberg has it. */
   Expression condition(Arguments arguments, String where) {
-    String table = quotedPart(catalog.name()) + "." + quoted(identifier(arguments));
+    String table = inSql(identifier(arguments));
     try {
       return SparkExpressionConverter.convertToIcebergExpression(
           SparkExpressionConverter.collectResolvedSparkExpression(
@@ -46,6 +46,13 @@ record TableArgument(KeylakeCatalog catalog) {
     }
   }
 
+  /** The name of a table with its catalog, every part quoted. */
+  String inSql(TableIdentifier ident) {
+    return Stream.concat(Stream.of(catalog.name()), parts(ident))
+        .map(TableArgument::backticked)
+        .collect(Collectors.joining("."));
+  }
+
   TableIdentifier identifier(Arguments arguments) {
     List<String> parts = arguments.identifier("table");
     boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
@@ -53,13 +60,18 @@ record TableArgument(KeylakeCatalog catalog) {
         parts.subList(hasCatalog ? 1 : 0, parts.size()).toArray(String[]::new));
   }
 
+  /** The name of a table as people read it. */
   static String quoted(TableIdentifier ident) {
-    return Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
-        .map(TableArgument::quotedPart)
+    return parts(ident)
+        .map(part -> part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : backticked(part))
         .collect(Collectors.joining("."));
   }
 
-  private static String quotedPart(String part) {
-    return part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : "`" + part.replace("`", "``") + "`";
+  private static Stream<String> parts(TableIdentifier ident) {
+    return Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()));
+  }
+
+  private static String backticked(String part) {
+    return "`" + part.replace("`", "``") + "`";
   }
 }
