@@ -19,6 +19,13 @@ PLUGIN_CLASS = "io.keylake.spark.KeylakePlugin"
 
 _JAR_PATTERNS = (f"keylake-server-{VERSION}.jar", "iceberg-spark-runtime-*.jar", "sqlite-jdbc-*.jar")
 # Settings to which those of a setup are added, and the sign between.
+# Joins by key use that tables lie in buckets. Other switches of this kind stay off: this Spark gets them wrong.
+JOINED_WHERE_THEY_LIE = {
+    "spark.sql.sources.v2.bucketing.enabled": "true",
+    "spark.sql.sources.v2.bucketing.pushPartValues.enabled": "true",
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    "spark.sql.iceberg.planning.preserve-data-grouping": "true",
+}
 _ADDED = {"spark.jars": ",", "spark.sql.extensions": ",", "spark.plugins": ",", "spark.driver.extraJavaOptions": " "}
 _LEAST_MEMORY_MIB, _MOST_MEMORY_MIB = 1024, 16 * 1024
 _CGROUP_MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -96,6 +103,7 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: 
         "spark.sql.defaultCatalog": setup.catalog,
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         "spark.sql.shuffle.partitions": str(max(8, 4 * (os.cpu_count() or 1))),
+        **JOINED_WHERE_THEY_LIE,
         # Spark would otherwise open ports on the network, and ask nobody who connects to them for a token.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -167,5 +175,6 @@ def lines_to_add(catalog: str) -> str:
             f"{prefix}    {CATALOG_CLASS}",
             f"{prefix}.type    rest    # or hive, hadoop, jdbc: any catalog of Iceberg, with its own options",
             f"{prefix}.cache-enabled    false    # a read sees what other servers have committed",
+            *(f"{name}    {value}" for name, value in JOINED_WHERE_THEY_LIE.items()),
         )
     )

@@ -1,5 +1,6 @@
 package io.keylake.spark;
 
+import io.keylake.spark.plan.KeyLayoutRule;
 import io.keylake.spark.read.PlainScanRule;
 import io.keylake.spark.read.ReadOptionsRule;
 import io.keylake.spark.write.KeyedWriteRule;
@@ -11,8 +12,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * What a session needs beside the catalog: the rules that keep reads apart, prepare writes, and
- * find plain scans. Named in {@code spark.sql.extensions}.
+ * What a session needs beside the catalog: the rules that keep reads apart, prepare writes, show
+ * Spark how tables lie, and find plain scans. Named in {@code spark.sql.extensions}.
  */
 public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
@@ -29,6 +30,13 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
           @Override
           public Rule<LogicalPlan> apply(SparkSession session) {
             return new KeyedWriteRule();
+          }
+        });
+    extensions.injectPreCBORule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new KeyLayoutRule();
           }
         });
     extensions.injectPreCBORule(
