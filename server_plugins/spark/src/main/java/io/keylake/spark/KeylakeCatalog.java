@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import io.keylake.spark.compaction.Maintenance;
 import io.keylake.spark.metadata.MetadataTable;
 import io.keylake.spark.metadata.Part;
+import io.keylake.spark.plan.KeyBucketFunction;
 import io.keylake.spark.procedures.KeylakeProcedures;
 import io.keylake.spark.read.ReadOptionsRule;
 import io.keylake.tables.CompactionPolicy;
@@ -32,6 +33,7 @@ import org.apache.iceberg.spark.source.SparkChangelogTable;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
@@ -40,6 +42,7 @@ import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 
 /**
@@ -324,5 +327,14 @@ public final class KeylakeCatalog extends SparkCatalog {
         ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("system");
     UnboundProcedure own = isOurs ? procedures.find(ident.name()) : null;
     return own == null ? super.loadProcedure(ident) : own;
+  }
+
+  @Override
+  public UnboundFunction loadFunction(Identifier ident) throws NoSuchFunctionException {
+    boolean isOurs =
+        ident.namespace().length == 1
+            && ident.namespace()[0].equalsIgnoreCase("system")
+            && ident.name().equalsIgnoreCase(KeyBucketFunction.NAME);
+    return isOurs ? new KeyBucketFunction() : super.loadFunction(ident);
   }
 }

@@ -1,5 +1,7 @@
 package io.keylake.spark;
 
+import io.keylake.spark.plan.BucketExchange;
+import io.keylake.spark.plan.BucketedFrameRule;
 import io.keylake.spark.plan.KeyLayoutRule;
 import io.keylake.spark.read.PlainScanRule;
 import io.keylake.spark.read.ReadOptionsRule;
@@ -8,6 +10,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.SparkStrategy;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
@@ -32,6 +35,13 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
             return new KeyedWriteRule();
           }
         });
+    extensions.injectResolutionRule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new BucketedFrameRule();
+          }
+        });
     extensions.injectPreCBORule(
         new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
           @Override
@@ -44,6 +54,13 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
           @Override
           public Rule<LogicalPlan> apply(SparkSession session) {
             return new PlainScanRule();
+          }
+        });
+    extensions.injectPlannerStrategy(
+        new AbstractFunction1<SparkSession, SparkStrategy>() {
+          @Override
+          public SparkStrategy apply(SparkSession session) {
+            return new BucketExchange((org.apache.spark.sql.classic.SparkSession) session);
           }
         });
     return BoxedUnit.UNIT;

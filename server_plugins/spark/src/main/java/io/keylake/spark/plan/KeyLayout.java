@@ -5,43 +5,98 @@ import io.keylake.tables.KeyedSchema;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * How the rows of a keyed table lie, in the columns that a plan above it sees.
+ * How rows lie in the partitions of a plan: those of a keyed table, or of a frame that was
+ * repartitioned like one. All are columns of that plan.
  *
- * @param relation the table's place in the plan
- * @param partitionBy the key columns by which it is partitioned before it is bucketed
+ * @param hashing how a bucket is computed
+ * @param partitionBy the key columns by which rows are partitioned before they are bucketed
  * @param bucketBy the key columns that decide the bucket
- * @param key the key columns, as far as they are seen from the first one on
- * @param bucket the hidden column that Spark has to read, to know the bucket; null where a bucket
- *     is Iceberg's transform of one column
+ * @param key the key columns, null where the plan has lost one
+ * @param bucket the column with the bucket; null where Spark knows it as Iceberg's transform of one
+ *     column
  */
 record KeyLayout(
-    DataSourceV2Relation relation,
+    Hashing hashing,
     List<Attribute> partitionBy,
     List<Attribute> bucketBy,
     List<Attribute> key,
     AttributeReference bucket) {
 
-  /** The layout of the rows of a relation, or null where it is no keyed table. */
-  static KeyLayout of(DataSourceV2Relation relation) {
+  /**
+   * How a bucket is computed.
+   *
+   * @param types of the hashed columns, as far as they change the hash
+   */
+  record Hashing(int buckets, List<String> types) {
+    static Hashing of(KeyedSchema schema) {
+      return new Hashing(
+          schema.spec().buckets(),
+          schema.bucketBy().stream()
+              .map(
+                  field ->
+                      switch (field.type().typeId()) {
+                        case INTEGER, LONG -> "whole number";
+                        default -> field.type().toString();
+                      })
+              .toList());
+    }
+
+    static Hashing of(int buckets, List<Attribute> columns) {
+      return new Hashing(buckets, columns.stream().map(column -> type(column.dataType())).toList());
+    }
+
+    private static String type(DataType type) {
+      if (type.equals(DataTypes.IntegerType) || type.equals(DataTypes.LongType)) {
+        return "whole number";
+      }
+      if (type.equals(DataTypes.TimestampType)) {
+        return "timestamptz";
+      }
+      return type.equals(DataTypes.TimestampNTZType)
+          ? "timestamp"
+          : type.simpleString().replace(",", ", ");
+    }
+  }
+
+  /**
+   * The layout of the rows of a keyed table, or null where the relation is none.
+   *
+   * @param byBucket whether the bucket is to be a column in any case
+   */
+  static KeyLayout of(DataSourceV2Relation relation, boolean byBucket) {
     if (!(relation.table() instanceof KeyedTable table)) {
       return null;
     }
     KeyedSchema schema = table.keyed();
+    AttributeReference read =
+        named(CollectionConverters.asJava(relation.output()), KeyedSchema.BUCKET);
+    AttributeReference hidden =
+        named(CollectionConverters.asJava(relation.metadataOutput()), KeyedSchema.BUCKET);
+    boolean isColumn = schema.hasBucketColumn() || byBucket || read != null;
     KeyLayout whole =
         new KeyLayout(
-            relation,
+            Hashing.of(schema),
             columns(relation, schema.spec().partitionBy()),
             columns(relation, schema.spec().bucketBy()),
             columns(relation, schema.spec().key()),
-            schema.hasBucketColumn() ? hidden(relation, KeyedSchema.BUCKET) : null);
+            isColumn ? Objects.requireNonNullElse(read, hidden) : null);
     return whole.bucketBy.contains(null) || whole.partitionBy.contains(null) ? null : whole;
+  }
+
+  /** The layout of rows that were repartitioned by their bucket. */
+  static KeyLayout of(List<Attribute> bucketBy, int buckets, AttributeReference bucket) {
+    return new KeyLayout(
+        Hashing.of(buckets, bucketBy), List.of(), List.copyOf(bucketBy), List.of(), bucket);
   }
 
   private static List<Attribute> columns(DataSourceV2Relation relation, List<String> names) {
@@ -50,13 +105,6 @@ record KeyLayout(
       columns.add(named(CollectionConverters.asJava(relation.output()), name));
     }
     return columns;
-  }
-
-  private static AttributeReference hidden(DataSourceV2Relation relation, String name) {
-    AttributeReference read = named(CollectionConverters.asJava(relation.output()), name);
-    return read != null
-        ? read
-        : named(CollectionConverters.asJava(relation.metadataOutput()), name);
   }
 
   private static AttributeReference named(
@@ -80,7 +128,7 @@ record KeyLayout(
     List<Attribute> buckets = renamed(bucketBy, seen);
     return partitions.contains(null) || buckets.contains(null)
         ? null
-        : new KeyLayout(relation, partitions, buckets, renamed(key, seen), bucket);
+        : new KeyLayout(hashing, partitions, buckets, renamed(key, seen), bucket);
   }
 
   private static List<Attribute> renamed(List<Attribute> columns, Map<ExprId, Attribute> seen) {
@@ -89,10 +137,6 @@ record KeyLayout(
       found.add(column == null ? null : seen.get(column.exprId()));
     }
     return found;
-  }
-
-  KeyedSchema schema() {
-    return ((KeyedTable) relation.table()).keyed();
   }
 
   /** What the rows of a partition are ordered by: first what is the same in all of them. */
@@ -113,13 +157,10 @@ record KeyLayout(
   }
 
   /**
-   * Whether rows of equal keys lie in equal partitions of both tables, where the columns of the one
-   * are compared with those of the other in the order of their layouts.
+   * Whether rows that are equal in the columns of {@code partitionBy} and {@code bucketBy}, one by
+   * one, lie in equal partitions of both.
    */
   boolean isLike(KeyLayout other) {
-    return schema().spec().buckets() == other.schema().spec().buckets()
-        && (bucket == null) == (other.bucket == null)
-        && partitionBy.size() == other.partitionBy.size()
-        && bucketBy.size() == other.bucketBy.size();
+    return hashing.equals(other.hashing) && partitionBy.size() == other.partitionBy.size();
   }
 }

@@ -185,7 +185,10 @@ final class KeyedScan
     return new BucketReaderFactory(task, context.broadcast(SerializableTable.copyOf(table)));
   }
 
-  /** Buckets that are a stored column can be reported only to a query that reads that column. */
+  /**
+   * A query that reads the bucket is told of it as a column. One that does not can be told of it
+   * where it is Iceberg's transform of one column.
+   */
   @Override
   public Partitioning outputPartitioning() {
     if (request.isSpread()) {
@@ -193,12 +196,12 @@ final class KeyedScan
     }
     List<org.apache.spark.sql.connector.expressions.Expression> keys = new ArrayList<>();
     schema.spec().partitionBy().forEach(name -> keys.add(column(name)));
-    if (!schema.hasBucketColumn()) {
+    if (has(KeyedSchema.BUCKET)) {
+      keys.add(column(KeyedSchema.BUCKET));
+    } else if (!schema.hasBucketColumn()) {
       keys.add(
           org.apache.spark.sql.connector.expressions.Expressions.bucket(
               schema.spec().buckets(), quoted(schema.spec().bucketBy().get(0))));
-    } else if (has(KeyedSchema.BUCKET)) {
-      keys.add(column(KeyedSchema.BUCKET));
     } else {
       return new UnknownPartitioning(parts().size());
     }

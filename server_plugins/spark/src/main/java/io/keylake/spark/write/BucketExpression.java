@@ -1,10 +1,8 @@
 package io.keylake.spark.write;
 
-import io.keylake.tables.BucketHash;
 import io.keylake.tables.KeyedSchema;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.UUID;
 import org.apache.iceberg.spark.functions.BucketFunction;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
@@ -15,8 +13,6 @@ import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.Decimal;
-import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -51,7 +47,7 @@ final class BucketExpression {
     private final int buckets;
     private final DataType[] types;
     private final boolean[] uuids;
-    private transient BucketHash hash;
+    private transient RowHash hash;
 
     StoredBucket(KeyedSchema schema) {
       List<NestedField> fields = schema.bucketBy();
@@ -66,36 +62,9 @@ final class BucketExpression {
     @Override
     public Integer produceResult(InternalRow key) {
       if (hash == null) {
-        hash = new BucketHash();
+        hash = new RowHash(types, uuids);
       }
-      hash.reset();
-      for (int i = 0; i < types.length; i++) {
-        if (key.isNullAt(i)) {
-          return 0; // the writer refuses the row, with its values
-        }
-        add(key, i);
-      }
-      return hash.bucket(buckets);
-    }
-
-    private void add(InternalRow key, int i) {
-      DataType type = types[i];
-      if (uuids[i]) {
-        hash.add(UuidText.parse(key.getUTF8String(i)));
-      } else if (type.equals(DataTypes.BooleanType)) {
-        hash.add(key.getBoolean(i));
-      } else if (type.equals(DataTypes.IntegerType) || type.equals(DataTypes.DateType)) {
-        hash.add((long) key.getInt(i));
-      } else if (type.equals(DataTypes.StringType)) {
-        hash.add(key.getUTF8String(i).getBytes());
-      } else if (type.equals(DataTypes.BinaryType)) {
-        hash.add(key.getBinary(i));
-      } else if (type instanceof DecimalType decimal) {
-        Decimal value = key.getDecimal(i, decimal.precision(), decimal.scale());
-        hash.add(value.toJavaBigDecimal());
-      } else {
-        hash.add(key.getLong(i));
-      }
+      return hash.bucket(key, 0, buckets);
     }
 
     @Override
@@ -121,25 +90,6 @@ final class BucketExpression {
     @Override
     public String canonicalName() {
       return "keylake.bucket(" + buckets + ")";
-    }
-  }
-
-  /** Uuids as Spark carries them. */
-  static final class UuidText {
-    private UuidText() {}
-
-    static UUID parse(org.apache.spark.unsafe.types.UTF8String text) {
-      try {
-        UUID uuid = UUID.fromString(text.toString());
-        if (text.numBytes() == 36) {
-          return uuid;
-        }
-      } catch (IllegalArgumentException e) {
-        // said below
-      }
-      throw new io.keylake.tables.KeylakeException(
-          io.keylake.tables.KeylakeException.Kind.BAD_ROWS,
-          "'%s' is not a uuid; write it as xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".formatted(text));
     }
   }
 }

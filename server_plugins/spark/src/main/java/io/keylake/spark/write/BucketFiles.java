@@ -104,7 +104,7 @@ final class BucketFiles implements Closeable {
     Object value = row.get(column.position(), column.type());
     if (value instanceof UTF8String text) {
       return column.field().type().typeId() == Type.TypeID.UUID
-          ? BucketExpression.UuidText.parse(text)
+          ? RowHash.uuid(text)
           : text.toString();
     }
     if (value instanceof Decimal decimal) {

@@ -63,7 +63,7 @@ final class RowCheck {
 
   private void checkValue(InternalRow row, Column column) {
     switch (column.field().type().typeId()) {
-      case UUID -> BucketExpression.UuidText.parse(row.getUTF8String(column.position()));
+      case UUID -> RowHash.uuid(row.getUTF8String(column.position()));
       case FIXED -> {
         int length = ((Types.FixedType) column.field().type()).length();
         int given = row.getBinary(column.position()).length;
