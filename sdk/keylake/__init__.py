@@ -24,6 +24,7 @@ from keylake.errors import (
 )
 from keylake.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
 from keylake.intervals import Interval
+from keylake.joins import join
 from keylake.lake import Lake, ListedTable, connect
 from keylake.maintenance import Maintenance, MaintenanceEntry
 from keylake.metadata import FilesChanged
@@ -47,6 +48,8 @@ from keylake.reducers import (
 from keylake.results import Commit, CommitInfo, History, Undone
 from keylake.retention import Cleaned, RetentionPolicy
 from keylake.schema import Table, column, group, key, ordering
+from keylake.selection import TableColumns
+from keylake.shuffles import JoinExplanation, assert_no_shuffle, explain_join
 from keylake.spec import TableSpec
 from keylake.statements import Watermark, watermark
 from keylake.table import KeyedTable
@@ -82,6 +85,8 @@ __all__ = [
     "ArraySum", "MapMerge", "BitmapOr",
     # what verbs give back
     "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged",
+    # back-fill, and what a query moves
+    "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",
     # event time, and states that are kept
     "watermark", "Watermark", "HistoryBranch",
     # what is run for intervals of event time, and for commits

@@ -76,7 +76,7 @@ class Session:
         self.was_open = False
         if not self.address.answers(CONNECT_LIMIT_SECONDS):
             raise self._unreachable("nothing answers there")
-        with self._asking():
+        with self.asking():
             self.spark = _opened(url)
         try:
             self._check_plugin()
@@ -87,7 +87,7 @@ class Session:
 
     def close(self) -> None:
         """End the session on the server. A second call does nothing."""
-        with contextlib.suppress(KeylakeError), self._asking(), warnings.catch_warnings():
+        with contextlib.suppress(KeylakeError), self.asking(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pyspark warns of itself when the server is gone
             self.spark.stop()
 
@@ -103,7 +103,7 @@ class Session:
 
     def frame_of(self, select: Select, where: str | Column | None) -> DataFrame:
         """A read as a plain frame, analysed, so that a wrong name is told now and not when the frame is used."""
-        with self._asking():
+        with self.asking():
             frame = self.spark.sql(replace(select, columns=None).in_sql(self.catalog))
             frame = frame if where is None else frame.where(where)
             frame = frame if select.columns is None else frame.select(*map(quoted, select.columns))
@@ -112,7 +112,7 @@ class Session:
 
     def stream_of(self, path: TablePath, part: str, options: Mapping[str, object]) -> DataFrame:
         """A part of a table, such as its change feed, as a frame that goes on."""
-        with self._asking():
+        with self.asking():
             said = {name: value if isinstance(value, str) else str(value).lower() for name, value in options.items()}
             reader = self.spark.readStream.options(**said)
             frame = reader.table(f"{path.in_sql(self.catalog)}.{quoted(part)}")
@@ -123,7 +123,7 @@ class Session:
         """Write a frame; `replaced` is the condition on the rows that an overwrite replaces."""
         from pyspark.sql.connect.functions import expr, lit
 
-        with self._asking():
+        with self.asking():
             writer = frame.writeTo(write.path.in_sql(self.catalog)).options(**dict(write.options))
             if write.mode == "append":
                 writer.append()
@@ -135,7 +135,7 @@ class Session:
 
     def drop(self, path: TablePath) -> None:
         """Take a table out of the catalog."""
-        with self._asking():
+        with self.asking():
             self.spark.sql(f"DROP TABLE {path.in_sql(self.catalog)}").toArrow()
 
     def run_once(self, text: str, parameters: Mapping[str, Any], idempotency_key: str) -> None:
@@ -143,7 +143,7 @@ class Session:
 
         It has a copy of the session, with its views and settings: writes that others make meanwhile do not get the key.
         """
-        with self._asking():
+        with self.asking():
             connected: Any = self.spark
             copy = connected.cloneSession()
             try:
@@ -157,7 +157,7 @@ class Session:
                 vars(copy).clear()  # see _KEPT: nothing is left that it could close when it is collected
 
     def _fetched(self, text: str, parameters: Mapping[str, Any]) -> pa.Table:
-        with self._asking():
+        with self.asking():
             return _in_utc(self.spark.sql(text, dict(parameters) or None).toArrow())
 
     # ------------------------------------------------------------------------------------------------------- frames
@@ -168,39 +168,38 @@ class Session:
 
         Many rows go to a server on this machine as a file: sent with the plan, each would become several objects there.
         """
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        # Types are said, since Spark would guess a zone for timestamps that have none.
-        schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
         folder = None if self._server is None else self._server.shared_folder
         if folder is None or rows.nbytes < MOST_BYTES_WITH_A_PLAN:
-            with self._asking():
-                frame = self.spark.createDataFrame(rows, schema=schema)
-            yield frame
+            yield self.frame(rows)
             return
         file = folder / f"rows-{uuid.uuid4()}.parquet"
         try:
             parquet.write_table(rows, file, compression="lz4", row_group_size=ROWS_IN_A_GROUP)
-            with self._asking():
-                frame = self.spark.read.schema(schema).parquet(str(file))
+            with self.asking():
+                frame = self.spark.read.schema(_schema(rows)).parquet(str(file))
             yield frame
         finally:
             file.unlink(missing_ok=True)
 
+    def frame(self, rows: pa.Table) -> DataFrame:
+        """Local rows as a frame that carries them."""
+        with self.asking():
+            return self.spark.createDataFrame(rows, schema=_schema(rows))
+
     def columns(self, frame: DataFrame) -> tuple[str, ...]:
         """The columns of a frame of this session."""
-        with self._asking():
+        with self.asking():
             return tuple(frame.columns)
 
     def answer(self, question: Callable[[], object]) -> object:
         """What a question about frames of this session gives."""
-        with self._asking():
+        with self.asking():
             return question()
 
     def values(self, frame: DataFrame, column: str, at_most: int) -> list[object]:
         """Some values of a column that are not null."""
         name = quoted(column)
-        with self._asking():
+        with self.asking():
             found = frame.where(f"{name} IS NOT NULL").select(name).limit(at_most).toArrow()
             values: list[object] = _in_utc(found).column(0).to_pylist()
             return values
@@ -219,7 +218,7 @@ class Session:
     # ------------------------------------------------------------------------------------------------------- errors
 
     @contextlib.contextmanager
-    def _asking(self) -> Generator[None]:
+    def asking(self) -> Generator[None]:
         """Whatever fails in the block comes out as one of our errors, in one sentence, and nothing else is printed."""
         token = _WE_ASK.set(True)
         try:
@@ -272,7 +271,7 @@ class Session:
             )
 
     def _without_plugin(self, reason: str) -> KeylakeError:
-        with self._asking():
+        with self.asking():
             setting = self.spark.conf.get(f"spark.sql.catalog.{self.catalog}", "")
         if setting == CATALOG_CLASS and "FAILED_TO_LOAD_ROUTINE" not in reason and "plugin class" not in reason:
             return KeylakeError(f"The catalog {self.catalog!r} of the server at {self.address} does not work: {reason}")
@@ -308,6 +307,13 @@ def _opened(url: str) -> SparkSession:
 def _not_ours(record: logging.LogRecord) -> bool:  # noqa: ARG001
     """Errors of our own statements are raised as sentences; pyspark would print them as well, with all their traces."""
     return not _WE_ASK.get()
+
+
+def _schema(rows: pa.Table) -> Any:
+    """Types are said, since Spark would guess a zone for timestamps that have none."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
 
 
 def _few_tries() -> Any:

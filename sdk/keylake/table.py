@@ -28,6 +28,7 @@ from keylake.results import Commit, CommitInfo
 from keylake.retention import Cleaned, RetentionPolicy
 from keylake.rows import Helper, LocalRows
 from keylake.schema import Table
+from keylake.selection import TableColumns
 from keylake.session import Session
 from keylake.spec import Names, TableSpec, names_of
 from keylake.statements import Call, Moment, Select, TablePath, Watermark, Write
@@ -84,6 +85,13 @@ class KeyedTable(TableArchive, Generic[Row]):
         other = KeyedTable(self._session, self.spec, self._model, branch)
         other.history(at_most=1)  # an error when there is no such branch
         return other
+
+    def __getitem__(self, columns: Names) -> TableColumns:
+        """Some value columns of the table, for `kl.join`.
+
+        profiles["clicks", "spend"]
+        """
+        return TableColumns(self, names_of(columns))
 
     # ------------------------------------------------------------------------------------------------------- writes
 

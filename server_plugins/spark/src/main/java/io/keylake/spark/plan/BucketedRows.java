@@ -47,6 +47,13 @@ public final class BucketedRows extends SparkPlan implements KeyGroupedPartition
     return shuffle.execute();
   }
 
+  /** Shown with the plan, but not part of what Spark still changes. */
+  @Override
+  @SuppressWarnings({"rawtypes", "unchecked"}) // the classes above give it two types
+  public Seq innerChildren() {
+    return CollectionConverters.asScala(List.of(shuffle)).toSeq();
+  }
+
   @Override
   public Seq<SparkPlan> children() {
     return CollectionConverters.asScala(List.<SparkPlan>of()).toSeq();
