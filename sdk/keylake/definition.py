@@ -34,6 +34,7 @@ from pyiceberg.types import (
 )
 
 from keylake.errors import DefinitionError
+from keylake.grouping import HASHES, SLOTS
 from keylake.reducers import LATEST, SUPPORTED, LatestNotNull, Reducer
 from keylake.types import numbered
 
@@ -280,6 +281,35 @@ def check_buckets(key: Sequence[str], buckets: int, bucket_by: Sequence[str], pa
             f"partition_by has all of bucket_by ({', '.join(bucket_by)}), so a partition would use one bucket only. "
             "Name another key column in bucket_by, or take one out of partition_by."
         )
+
+
+def check_key_groups(columns: Sequence[Column], buckets: int, groups: int | None, hash_name: str | None) -> None:
+    """Groups of keys and the hash that makes them, both or neither; a bucket holds at least one group.
+
+    >>> check_key_groups([], 16, 8, "crc32")
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: groups is 8 and buckets is 16, but a bucket holds at least one group. \
+Use fewer buckets.
+    """
+    if (groups is None) != (hash_name is None):
+        raise DefinitionError("groups and hash go together, and one of them is missing. Say both, or neither.")
+    if groups is None or hash_name is None:
+        return
+    if isinstance(groups, bool) or not 1 <= groups <= MOST_BUCKETS:
+        raise DefinitionError(f"groups is {groups!r}. Use a whole number from 1 to {MOST_BUCKETS}.")
+    if groups < buckets:
+        raise DefinitionError(
+            f"groups is {groups} and buckets is {buckets}, but a bucket holds at least one group. Use fewer buckets."
+        )
+    if hash_name not in HASHES and "." not in hash_name:
+        raise DefinitionError(f"hash is {hash_name!r}. Use {', '.join(HASHES)}, or the full name of a Java class.")
+    if hash_name == "redis_slot" and SLOTS % groups != 0:
+        raise DefinitionError(f"groups is {groups}, which does not divide the {SLOTS} slots of redis_slot. Use 8192.")
+    for column in columns:
+        if hash_name == "java_string" and isinstance(column.type, BinaryType):
+            raise DefinitionError(
+                f"The hash java_string takes text, but column {column.name!r} of bucket_by is binary. Use another hash."
+            )
 
 
 def check_groups(

@@ -142,6 +142,8 @@ class _Options:
     bucket_by: Names | None
     versions: Versions | None
     partition_by: Names
+    groups: int | None
+    hash: str | None
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(key, ordering, Field))
@@ -178,11 +180,14 @@ class Table(BaseModel):
         bucket_by: Names | None = None,
         versions: Versions | None = None,
         partition_by: Names = (),
+        groups: int | None = None,
+        hash: str | None = None,  # noqa: A002 - the word of the spec
         **config: Unpack[ConfigDict],
     ) -> None:
         super().__init_subclass__(**config)
         cls._keylake_spec = None
-        cls._keylake_options = None if name is None else _Options(name, buckets, bucket_by, versions, partition_by)
+        options = name and _Options(name, buckets, bucket_by, versions, partition_by, groups, hash)
+        cls._keylake_options = options or None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: object) -> None:
@@ -282,6 +287,8 @@ def _spec_of(model: type[Table], options: _Options) -> TableSpec:
         bucket_by=keys if options.bucket_by is None else names_of(options.bucket_by),
         partition_by=names_of(options.partition_by),
         column_groups=_column_groups(model, roles),
+        groups=options.groups,
+        hash=options.hash,
     )
 
 

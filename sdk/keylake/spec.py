@@ -18,9 +18,9 @@ from typing import Any, Required, TypedDict, Unpack, overload
 
 import pyarrow as pa
 from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField, StructType
+from pyiceberg.types import IcebergType, NestedField, StructType
 
-from keylake import arrow_types, bucketing, definition
+from keylake import arrow_types, bucketing, definition, grouping
 from keylake.definition import Column, ColumnGroup, Versions
 from keylake.errors import DefinitionError
 from keylake.html_table import html_table
@@ -35,7 +35,7 @@ __all__ = ["DEFAULT_BUCKETS", "PROPERTY", "Column", "ColumnGroup", "TableSpec", 
 PROPERTY = "keylake.spec"
 # Enough that the cores of one machine all work, few enough that a small table does not fall into crumbs.
 DEFAULT_BUCKETS = 16
-_HIDDEN_COLUMNS = ("_bucket", "_merge_info")
+_HIDDEN_COLUMNS = ("_bucket", "_group", "_merge_info")
 
 Names = str | Sequence[str]
 
@@ -52,6 +52,8 @@ class Definition(TypedDict, total=False):
     reducers: Mapping[str, Reducer] | None  # Latest() unless said
     partition_by: Names
     column_groups: Mapping[str, Sequence[str]] | Sequence[ColumnGroup]
+    groups: int | None  # of keys, as an online store has them; with a hash, see `keylake.grouping`
+    hash: str | None
     comment: str
 
 
@@ -80,6 +82,8 @@ class TableSpec:
     bucket_by: tuple[str, ...]
     partition_by: tuple[str, ...] = ()
     column_groups: tuple[ColumnGroup, ...] = ()
+    groups: int | None = None
+    hash: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("columns", "key", "bucket_by", "partition_by", "column_groups"):
@@ -93,6 +97,8 @@ class TableSpec:
         definition.check_versions(self.columns, self.key, self.versions, self.ordering)
         definition.check_buckets(self.key, self.buckets, self.bucket_by, self.partition_by)
         definition.check_groups(self.columns, self.key, self.ordering, self.column_groups)
+        hashed = [self.column(name) for name in self.bucket_by]
+        definition.check_key_groups(hashed, self.buckets, self.groups, self.hash)
         if not self.has_bucket_column:
             definition.check_partition_name(self.columns, f"{self.bucket_by[0]}_bucket")
 
@@ -111,7 +117,7 @@ class TableSpec:
     @property
     def has_bucket_column(self) -> bool:
         """Whether the bucket is the hidden column `_bucket`, rather than a bucket transform of one column."""
-        return bucketing.is_hidden([self.column(name).type for name in self.bucket_by])
+        return self.groups is not None or bucketing.is_hidden([self.column(name).type for name in self.bucket_by])
 
     def column(self, name: str) -> Column:
         """The column of that name."""
@@ -136,9 +142,25 @@ class TableSpec:
         >>> TableSpec.from_arrow(schema, name="features.seen", key="user_id", buckets=1000).bucket_of(34)
         379
         """
+        if self.groups is not None:
+            return self.group_of(*key) * self.buckets // self.groups
+        return bucketing.bucket_of(*self._hashed(key), self.buckets)
+
+    def group_of(self, *key: object) -> int:
+        """The group into which a key falls, of a table with groups; the values stand in the order of the key.
+
+        >>> schema = pa.schema([("user_id", pa.int64())])
+        >>> spec = TableSpec.from_arrow(schema, name="a.b", key="user_id", buckets=64, groups=8192, hash="xxhash64")
+        >>> spec.group_of(34), spec.bucket_of(34)
+        (1005, 7)
+        """
+        if self.groups is None or self.hash is None:
+            raise DefinitionError(f"Table {self.name} has no groups. Use bucket_of(), or define groups and hash.")
+        return grouping.group_of(*self._hashed(key), self.groups, self.hash)
+
+    def _hashed(self, key: tuple[object, ...]) -> tuple[list[IcebergType], list[object]]:
         of = dict(zip(self.key, key, strict=True))
-        types = [self.column(name).type for name in self.bucket_by]
-        return bucketing.bucket_of(types, [of[name] for name in self.bucket_by], self.buckets)
+        return [self.column(name).type for name in self.bucket_by], [of[name] for name in self.bucket_by]
 
     def differences(self, other: TableSpec) -> tuple[str, ...]:
         """What another table has otherwise, one sentence each; names of tables and texts about them do not count.
@@ -150,7 +172,7 @@ class TableSpec:
         mine, theirs = ({column.name: _stored_as(column) for column in spec.columns} for spec in (self, other))
         names = dict.fromkeys((*mine, *theirs))
         pairs = [(f"column {name}", mine.get(name, "missing"), theirs.get(name, "missing")) for name in names]
-        parts = ("key", "versions", "ordering", "buckets", "bucket_by", "partition_by")
+        parts = ("key", "versions", "ordering", "buckets", "bucket_by", "partition_by", "groups", "hash")
         pairs += [(part, _plain(getattr(self, part)), _plain(getattr(other, part))) for part in parts]
         groups = [str({group.name: sorted(group.columns) for group in spec.column_groups}) for spec in (self, other)]
         pairs.append(("column_groups", groups[0], groups[1]))
@@ -191,6 +213,8 @@ class TableSpec:
             "partition_by": list(self.partition_by),
             "reducers": {c.name: c.reducer.to_json() for c in self.columns if c.reducer != LATEST},
             "column_groups": {g.name: GroupForm(columns=list(g.columns), doc=g.doc) for g in self.column_groups},
+            "groups": self.groups,
+            "hash": self.hash,
         }
 
     @classmethod
@@ -214,6 +238,8 @@ class TableSpec:
             bucket_by=tuple(form.bucket_by),
             partition_by=tuple(form.partition_by),
             column_groups=tuple(ColumnGroup(n, tuple(g.columns), g.doc) for n, g in form.column_groups.items()),
+            groups=form.groups,
+            hash=form.hash,
         )
 
     # ---------------------------------------------------------------------------------------------------- schemas
@@ -280,6 +306,8 @@ class TableSpec:
         reducers: Mapping[str, Reducer] | None = None,
         partition_by: Names = (),
         column_groups: Mapping[str, Sequence[str]] | Sequence[ColumnGroup] = (),
+        groups: int | None = None,
+        hash: str | None = None,  # noqa: A002 - the word of the spec
         comment: str = "",
     ) -> TableSpec:
         keys = names_of(key)
@@ -296,6 +324,8 @@ class TableSpec:
             bucket_by=keys if bucket_by is None else names_of(bucket_by),
             partition_by=names_of(partition_by),
             column_groups=tuple(column_groups),
+            groups=groups,
+            hash=hash,
         )
 
     # ------------------------------------------------------------------------------------------------------- display
@@ -303,6 +333,8 @@ class TableSpec:
     def __str__(self) -> str:
         rows = [("key", ", ".join(self.key)), ("versions", self._versions_text())]
         rows.append(("buckets", f"{self.buckets} by {', '.join(self.bucket_by)}"))
+        if self.groups is not None:
+            rows.append(("groups", f"{self.groups} by {self.hash}"))
         if self.partition_by:
             rows.append(("partitions", ", ".join(self.partition_by)))
         rows += [(column.name, self._column_text(column)) for column in self.columns]

@@ -42,6 +42,8 @@ class PropertyForm(_Form):
     partition_by: list[str] = Field(default_factory=list)
     reducers: dict[str, dict[str, object]] = Field(default_factory=dict)
     column_groups: dict[str, GroupForm] = Field(default_factory=dict)
+    groups: int | None = None
+    hash: str | None = None
 
 
 def _schema(value: object) -> object:
@@ -95,7 +97,8 @@ def written(form: PropertyForm) -> str:
     >>> written(PropertyForm(key=["id"], versions="commit", buckets=4, bucket_by=["id"]))[:57]
     '{"bucket_by":["id"],"buckets":4,"column_groups":{},"key":'
     """
-    value = form.model_dump(mode="json", exclude={"schema_"})
+    unsaid = {"groups", "hash"} if form.groups is None else set[str]()
+    value = form.model_dump(mode="json", exclude={"schema_", *unsaid})
     if isinstance(form, FullForm):
         value["schema"] = json.loads(form.schema_.model_dump_json())  # its own JSON leaves out what is not said
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

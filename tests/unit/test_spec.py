@@ -67,6 +67,8 @@ def test_a_spec_goes_through_its_schemas(name: str) -> None:
         "partition_by": spec.partition_by,
         "reducers": {column.name: column.reducer for column in spec.columns},
         "column_groups": spec.column_groups,
+        "groups": spec.groups,
+        "hash": spec.hash,
     }
     assert TableSpec.from_arrow(spec.arrow_schema(), **words) == spec
     assert TableSpec.from_iceberg(spec.iceberg_schema(), **words) == spec

@@ -4,8 +4,11 @@ import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.UUID;
 import org.apache.iceberg.relocated.com.google.common.hash.Hashing;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types.NestedField;
 
 /**
  * The bucket of a compound key: murmur3 (32 bits, seed 0) over all of its columns together.
@@ -17,6 +20,12 @@ import org.apache.iceberg.relocated.com.google.common.hash.Hashing;
  */
 public final class BucketHash {
   private ByteBuffer bytes = ByteBuffer.allocate(64).order(ByteOrder.LITTLE_ENDIAN);
+
+  /** Whether there are several columns, or one that Iceberg's own bucket transform cannot serve. */
+  static boolean isNeeded(List<NestedField> bucketBy) {
+    Type.TypeID first = bucketBy.get(0).type().typeId();
+    return bucketBy.size() > 1 || first == Type.TypeID.UUID || first == Type.TypeID.BOOLEAN;
+  }
 
   public BucketHash reset() {
     bytes.clear();

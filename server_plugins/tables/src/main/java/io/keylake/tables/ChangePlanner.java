@@ -111,7 +111,7 @@ public final class ChangePlanner {
             file -> file.facts().lower(),
             file -> file.facts().upper(),
             file -> file.role().ordinal(),
-            KeyBound.order(schema.key()))) {
+            KeyBound.order(schema.sortKey()))) {
       List<Found> files =
           section.runs().stream().map(SortedRun::files).flatMap(List::stream).toList();
       if (files.stream().anyMatch(file -> file.role() == Role.TOUCHING)) {

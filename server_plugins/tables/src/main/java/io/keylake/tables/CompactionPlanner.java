@@ -157,7 +157,7 @@ public final class CompactionPlanner {
   }
 
   private long keyBytes(DataFile file) {
-    List<NestedField> decisive = new ArrayList<>(schema.key());
+    List<NestedField> decisive = new ArrayList<>(schema.sortKey());
     decisive.addAll(List.of(schema.version(), schema.written(), schema.deleted()));
     Map<Integer, Long> sizes = file.columnSizes();
     return sizes == null || sizes.isEmpty()

@@ -79,13 +79,28 @@ final class DefinitionRules {
     checkGroups(spec, columns);
     List<NestedField> bucketBy =
         spec.bucketBy().stream().map(name -> columns.asStruct().field(name)).toList();
+    if (spec.groups() != null) {
+      spec.groups().hasher(); // refuses a class that is not there
+      checkHashed(spec.groups(), bucketBy);
+    }
     String bucketField = spec.bucketBy().get(0) + "_bucket";
-    if (!KeyedSchema.storesBucket(bucketBy)
+    if (!KeyedSchema.storesBucket(spec, bucketBy)
         && columns.caseInsensitiveFindField(bucketField) != null) {
       throw new KeylakeException(
           DEFINITION,
           "column '%s' has the name that Iceberg gives to the table's buckets; rename the column"
               .formatted(columns.caseInsensitiveFindField(bucketField).name()));
+    }
+  }
+
+  private static void checkHashed(KeyGroups groups, List<NestedField> bucketBy) {
+    for (NestedField field : bucketBy) {
+      if (groups.hashesText() && field.type().typeId() == Type.TypeID.BINARY) {
+        throw new KeylakeException(
+            DEFINITION,
+            "hash %s takes text, and column '%s' of bucket_by is binary; take another hash"
+                .formatted(groups.hash(), field.name()));
+      }
     }
   }
 

@@ -8,7 +8,10 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.types.Types.NestedField;
@@ -51,12 +54,17 @@ public record Extent(
         files.stream().mapToLong(task -> task.file().recordCount()).sum(),
         files.stream().mapToLong(Extent::liveRows).sum(),
         files.stream().mapToLong(task -> task.file().fileSizeInBytes()).sum(),
-        known(facts.stream().map(FileFacts::lower).min(order).orElseThrow()),
-        known(facts.stream().map(FileFacts::upper).max(order).orElseThrow()),
+        known(bounds(files, file -> FileFacts.lower(file, schema.key())).min(order).orElseThrow()),
+        known(bounds(files, file -> FileFacts.upper(file, schema.key())).max(order).orElseThrow()),
         versions.min() == VersionRange.ANY.min() ? null : versions.min(),
         versions.max() == VersionRange.ANY.max() ? null : versions.max(),
         columns(files, schema),
         facts.stream().anyMatch(each -> each.deleted() != Presence.NEVER));
+  }
+
+  private static Stream<KeyBound> bounds(
+      Collection<FileScanTask> files, Function<DataFile, KeyBound> bound) {
+    return files.stream().map(task -> bound.apply(task.file()));
   }
 
   private static long liveRows(FileScanTask task) {

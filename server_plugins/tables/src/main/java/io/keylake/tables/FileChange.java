@@ -186,7 +186,7 @@ public record FileChange(
   }
 
   private static boolean overlap(FileScanTask one, FileScanTask two, KeyedSchema schema) {
-    Comparator<KeyBound> order = KeyBound.order(schema.key());
+    Comparator<KeyBound> order = KeyBound.order(schema.sortKey());
     FileFacts first = FileFacts.of(one.file(), schema, List.of());
     FileFacts second = FileFacts.of(two.file(), schema, List.of());
     return order.compare(first.lower(), second.upper()) <= 0

@@ -41,19 +41,30 @@ record FileFacts(
    * @param leaves the version leaves of the wanted columns: only their lags can matter
    */
   static FileFacts of(DataFile file, KeyedSchema schema, Collection<NestedField> leaves) {
-    List<Object> lower = new ArrayList<>();
-    List<Object> upper = new ArrayList<>();
-    for (NestedField field : schema.key()) {
-      lower.add(bound(file.lowerBounds(), field));
-      upper.add(bound(file.upperBounds(), field));
-    }
+    List<NestedField> sortKey = schema.sortKey();
     return new FileFacts(
-        lower.contains(null) ? KeyBound.LOWEST : new KeyBound(lower, 0),
-        upper.contains(null) ? KeyBound.HIGHEST : new KeyBound(upper, 0),
+        lower(file, sortKey),
+        upper(file, sortKey),
         presence(file, schema.written()),
         count(file.nullValueCounts(), schema.written()) == 0,
         presence(file, schema.deleted()),
         versions(file, schema, leaves));
+  }
+
+  static KeyBound lower(DataFile file, List<NestedField> fields) {
+    List<Object> values = bounds(file.lowerBounds(), fields);
+    return values.contains(null) ? KeyBound.LOWEST : new KeyBound(values, 0);
+  }
+
+  static KeyBound upper(DataFile file, List<NestedField> fields) {
+    List<Object> values = bounds(file.upperBounds(), fields);
+    return values.contains(null) ? KeyBound.HIGHEST : new KeyBound(values, 0);
+  }
+
+  private static List<Object> bounds(Map<Integer, ByteBuffer> bounds, List<NestedField> fields) {
+    List<Object> values = new ArrayList<>();
+    fields.forEach(field -> values.add(bound(bounds, field)));
+    return values;
   }
 
   /** Whether each row of a file that is written carries all columns. */

@@ -3,7 +3,7 @@ package io.keylake.tables;
 import java.io.Serializable;
 
 /**
- * A part of a section that one task reads: the rows whose first key column lies in [lower, upper).
+ * A part of a section that one task reads: the rows whose first sort column lies in [lower, upper).
  * A boundary is a {@code Long} (whole numbers, days, microseconds) or a {@code String} (the order
  * is that of UTF-8 bytes), and need not be the key of any row.
  *

@@ -11,19 +11,20 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SortDirection;
 import org.apache.iceberg.SortField;
 import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
 
 /**
  * How the columns of a keyed table lie in its Iceberg schema: the user's columns, the hidden
- * {@value #BUCKET} where the bucket is not Iceberg's own transform, and {@value #MERGE_INFO} with
- * one version leaf per value column or group.
+ * {@value #BUCKET} where the bucket is not Iceberg's own transform, the hidden {@value #GROUP}
+ * where the table has groups, and {@value #MERGE_INFO} with one version leaf per value column or
+ * column group.
  *
  * @param table the whole Iceberg schema
  * @param key the key columns, in declared order
@@ -39,6 +40,7 @@ public record KeyedSchema(
     implements Serializable {
   public static final String MERGE_INFO = "_merge_info";
   public static final String BUCKET = "_bucket";
+  public static final String GROUP = "_group";
 
   /** Of a read of what was written: whether the row was deleted. */
   public static final String IS_DELETED = "_deleted";
@@ -95,20 +97,33 @@ public record KeyedSchema(
   }
 
   public static boolean isHidden(String column) {
-    return column.equals(MERGE_INFO) || column.equals(BUCKET);
+    return column.equals(MERGE_INFO) || column.equals(BUCKET) || column.equals(GROUP);
   }
 
   public boolean hasBucketColumn() {
     return table.asStruct().field(BUCKET) != null;
   }
 
+  public boolean hasGroups() {
+    return spec.groups() != null;
+  }
+
   /**
-   * True where the bucket is a stored column: the hash covers several columns, or one that
-   * Iceberg's cannot serve.
+   * The columns by which rows are sorted in files, and merged: the key, and before it the group
+   * where there is one. What identifies a row is the {@link #key} alone.
    */
-  static boolean storesBucket(List<NestedField> bucketBy) {
-    Type.TypeID first = bucketBy.get(0).type().typeId();
-    return bucketBy.size() > 1 || first == Type.TypeID.UUID || first == Type.TypeID.BOOLEAN;
+  public List<NestedField> sortKey() {
+    return sortKey(spec, table);
+  }
+
+  static List<NestedField> sortKey(TableSpec spec, Schema table) {
+    Stream<String> group = spec.groups() == null ? Stream.empty() : Stream.of(GROUP);
+    return Stream.concat(group, spec.key().stream()).map(name -> existing(table, name)).toList();
+  }
+
+  /** True where the bucket is a stored column: it follows from the group, or needs our own hash. */
+  static boolean storesBucket(TableSpec spec, List<NestedField> bucketBy) {
+    return spec.groups() != null || BucketHash.isNeeded(bucketBy);
   }
 
   public List<NestedField> bucketBy() {
@@ -136,10 +151,10 @@ public record KeyedSchema(
     return mergeInfo.type().asStructType().field(COLUMNS).type().asStructType();
   }
 
-  /** The sort order that every file of the table has: ascending by key. */
-  public static SortOrder keyOrder(Table table, List<NestedField> key) {
+  /** The sort order that every file of the table has: ascending by the sort key. */
+  public SortOrder keyOrder(Table table) {
     return table.sortOrders().values().stream()
-        .filter(order -> isByKey(order, key))
+        .filter(order -> isByKey(order, sortKey()))
         .findFirst()
         .orElseThrow(
             () ->
@@ -187,7 +202,7 @@ public record KeyedSchema(
    */
   public Set<Integer> statistics(Set<Integer> wantedLeaves) {
     Set<Integer> ids = new LinkedHashSet<>();
-    key.forEach(field -> ids.add(field.fieldId()));
+    sortKey().forEach(field -> ids.add(field.fieldId()));
     if (ordering() != null) {
       ids.add(ordering().fieldId());
     }
@@ -200,7 +215,8 @@ public record KeyedSchema(
 
   /** The fields of which every file needs exact statistics, by full name. */
   public List<String> exactStatistics() {
-    List<String> names = new ArrayList<>(spec.key());
+    List<String> names = new ArrayList<>();
+    sortKey().forEach(field -> names.add(field.name()));
     if (spec.ordering() != null) {
       names.add(spec.ordering());
     }

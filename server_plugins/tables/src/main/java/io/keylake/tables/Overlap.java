@@ -72,7 +72,7 @@ public record Overlap(List<String> columns, int buckets, long rowsAtMost) {
   }
 
   private static boolean meets(KeyedSchema schema, FileFacts file, List<FileFacts> others) {
-    var order = KeyBound.order(schema.key());
+    var order = KeyBound.order(schema.sortKey());
     return others.stream()
         .anyMatch(
             other ->

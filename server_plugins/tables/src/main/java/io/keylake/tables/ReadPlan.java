@@ -98,8 +98,8 @@ public final class ReadPlan {
    * @return empty where only reading tells
    */
   public Optional<KeyValue> extreme(String keyColumn, Extreme extreme) {
-    int at = schema.spec().key().indexOf(keyColumn);
-    NestedField field = schema.key().get(at);
+    NestedField field = schema.key().get(schema.spec().key().indexOf(keyColumn));
+    int at = schema.sortKey().indexOf(field);
     if (!isExact(field.type()) || !sections().allMatch(PlannedSection::isVisible)) {
       return Optional.empty();
     }

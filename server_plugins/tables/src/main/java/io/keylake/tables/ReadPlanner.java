@@ -105,14 +105,14 @@ public final class ReadPlanner {
     this.table = table;
     this.schema = schema;
     this.wish = wish;
-    this.keyOrderId = KeyedSchema.keyOrder(table, schema.key()).orderId();
+    this.keyOrderId = schema.keyOrder(table).orderId();
     this.valueFilter = new ValueFilter(schema, wish.valueFilter());
     this.sections = new SectionPlanner(schema, wish, valueFilter);
     this.settled =
         wish.snapshotId() == null || wish.after() != null
             ? Settled.NOTHING
             : Settled.of(table.snapshot(wish.snapshotId()));
-    schema.key().forEach(field -> sizedColumns.add(field.fieldId()));
+    schema.sortKey().forEach(field -> sizedColumns.add(field.fieldId()));
     for (NestedField value : schema.values()) {
       if (wish.values().contains(value.fieldId())) {
         sizedColumns.addAll(storedParts(value));

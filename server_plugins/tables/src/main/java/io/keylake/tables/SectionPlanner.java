@@ -66,7 +66,7 @@ final class SectionPlanner {
    *     rows are superseded, and need not be told
    */
   List<PlannedSection> sections(List<PlannedFile> files, boolean areAll) {
-    Comparator<KeyBound> order = KeyBound.order(schema.key());
+    Comparator<KeyBound> order = KeyBound.order(schema.sortKey());
     return Section.cut(
             files, f -> f.facts().lower(), f -> f.facts().upper(), PlannedFile::age, order)
         .stream()

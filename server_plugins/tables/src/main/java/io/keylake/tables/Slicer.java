@@ -40,7 +40,7 @@ final class Slicer {
   private final Map<String, List<RowGroup>> footers = new ConcurrentHashMap<>();
 
   Slicer(KeyedSchema schema, ReadPlan.Spread wanted, RowGroups rowGroups) {
-    this.keyType = schema.key().get(0).type();
+    this.keyType = schema.sortKey().get(0).type();
     this.wanted = wanted;
     this.rowGroups = rowGroups;
   }

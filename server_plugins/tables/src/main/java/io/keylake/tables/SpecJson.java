@@ -45,7 +45,9 @@ final class SpecJson {
           "bucket_by",
           "partition_by",
           "reducers",
-          "column_groups");
+          "column_groups",
+          "groups",
+          "hash");
 
   private SpecJson() {}
 
@@ -90,7 +92,8 @@ final class SpecJson {
         strings(node, "bucket_by", true),
         strings(node, "partition_by", false),
         reducers(object(node, "reducers")),
-        columnGroups(object(node, "column_groups")));
+        columnGroups(object(node, "column_groups")),
+        keyGroups(node));
   }
 
   static Map<String, Object> members(TableSpec spec) {
@@ -112,6 +115,10 @@ final class SpecJson {
             (name, group) ->
                 groups.put(name, Map.of("columns", group.columns(), "doc", group.doc())));
     members.put("column_groups", groups);
+    if (spec.groups() != null) {
+      members.put("groups", spec.groups().count());
+      members.put("hash", spec.groups().hash());
+    }
     return members;
   }
 
@@ -166,6 +173,18 @@ final class SpecJson {
       groups.put(entry.getKey(), new ColumnGroup(strings(form, "columns", true), doc));
     }
     return groups;
+  }
+
+  /** Null for a table without groups. */
+  private static KeyGroups keyGroups(JsonNode node) {
+    if (node.has("groups") != node.has("hash")) {
+      throw new KeylakeException(
+          DEFINITION,
+          "the table spec has only one of 'groups' and 'hash'; groups of keys need both, so name the other or drop it");
+    }
+    return node.has("groups")
+        ? new KeyGroups(wholeNumber(node, "groups"), text(node, "hash", true))
+        : null;
   }
 
   private static void refuseUnknown(JsonNode node, Set<String> known, String what) {

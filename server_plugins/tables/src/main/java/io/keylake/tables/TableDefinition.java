@@ -93,6 +93,11 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
               Types.IntegerType.get(),
               "Bucket of the row's key."));
     }
+    if (spec.groups() != null) {
+      fields.add(
+          NestedField.required(
+              ++nextId[0], KeyedSchema.GROUP, Types.IntegerType.get(), "Group of the row's key."));
+    }
     fields.add(mergeInfo(nextId));
     Schema unidentified = new Schema(fields);
     Set<Integer> identifiers = new LinkedHashSet<>();
@@ -152,7 +157,7 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
 
   public SortOrder sortOrder(Schema icebergSchema) {
     SortOrder.Builder builder = SortOrder.builderFor(icebergSchema);
-    spec.key().forEach(builder::asc);
+    KeyedSchema.sortKey(spec, icebergSchema).forEach(field -> builder.asc(field.name()));
     return builder.build();
   }
 
@@ -179,6 +184,6 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
 
   private boolean storesBucket() {
     return KeyedSchema.storesBucket(
-        spec.bucketBy().stream().map(columns.asStruct()::field).toList());
+        spec, spec.bucketBy().stream().map(columns.asStruct()::field).toList());
   }
 }

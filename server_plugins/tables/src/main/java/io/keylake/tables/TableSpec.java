@@ -22,6 +22,7 @@ import java.util.Set;
  *     bucketed
  * @param reducers the value columns that are not reduced by {@link Reducer#LATEST}
  * @param columnGroups value columns that are always written together and share one version
+ * @param groups the groups of a key-value store, which the buckets hold in order; or null
  */
 public record TableSpec(
     List<String> key,
@@ -31,7 +32,8 @@ public record TableSpec(
     List<String> bucketBy,
     List<String> partitionBy,
     Map<String, Reducer> reducers,
-    Map<String, ColumnGroup> columnGroups)
+    Map<String, ColumnGroup> columnGroups,
+    KeyGroups groups)
     implements Serializable {
   public static final String PROPERTY = "keylake.spec";
   public static final int SPEC_VERSION = 1;
@@ -88,6 +90,12 @@ public record TableSpec(
     reducers = Map.copyOf(reducers);
     columnGroups = Map.copyOf(columnGroups);
     checkBucketing(key, buckets, bucketBy, partitionBy);
+    if (groups != null && groups.count() < buckets) {
+      throw new KeylakeException(
+          DEFINITION,
+          "groups is %d and buckets is %d; a bucket holds at least one group, so take fewer buckets"
+              .formatted(groups.count(), buckets));
+    }
     checkVersions(key, versions, ordering);
     checkReducers(ordering, columnGroups, reducers);
   }

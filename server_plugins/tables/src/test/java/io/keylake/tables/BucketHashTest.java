@@ -44,7 +44,7 @@ class BucketHashTest {
     int buckets = given.get("buckets").intValue();
     assertEquals(
         given.get("bucket").intValue(),
-        KeyedSchema.storesBucket(fields)
+        BucketHash.isNeeded(fields)
             ? storedBucket(values, buckets)
             : Transforms.bucket(buckets).bind(fields.get(0).type()).apply(values.get(0)));
   }
@@ -72,7 +72,7 @@ class BucketHashTest {
   }
 
   /** A value of the file as Iceberg holds it. */
-  private static Object value(Type type, JsonNode value) {
+  static Object value(Type type, JsonNode value) {
     return switch (type.typeId()) {
       case BOOLEAN -> value.booleanValue();
       case INTEGER -> value.intValue();

@@ -139,7 +139,7 @@ final class MemoryTable {
         .withFileSizeInBytes(100L * stored.size())
         .withPartitionPath(partition + "=" + bucket(stored.get(0).key()))
         .withMetrics(metrics(stored))
-        .withSortOrder(KeyedSchema.keyOrder(table, schema.key()))
+        .withSortOrder(schema.keyOrder(table))
         .build();
   }
 

@@ -69,6 +69,7 @@ class TableDefinitionTest {
     "partitioned, day: identity(1) tenant: identity(2) user_id_bucket: bucket[8](3), day tenant user_id",
     "uuid_key, _bucket: identity(3), order_id",
     "boolean_key, _bucket: identity(3), flag",
+    "key_groups, _bucket: identity(4), _group user_id item",
     "names, ключ_bucket: bucket[2](1), ключ",
   })
   void partitionsAndOrder(String golden, String partitions, String order) {
@@ -79,10 +80,10 @@ class TableDefinitionTest {
             .map(f -> "%s: %s(%d)".formatted(f.name(), f.transform(), f.sourceId()))
             .collect(Collectors.joining(" ")));
     KeyedSchema keyed = KeyedSchema.of(table);
-    SortOrder keyOrder = KeyedSchema.keyOrder(table, keyed.key());
+    SortOrder keyOrder = keyed.keyOrder(table);
     assertEquals(table.sortOrder(), keyOrder);
     assertEquals(
-        order, keyed.key().stream().map(NestedField::name).collect(Collectors.joining(" ")));
+        order, keyed.sortKey().stream().map(NestedField::name).collect(Collectors.joining(" ")));
     assertEquals(partitions.contains("_bucket: identity"), keyed.hasBucketColumn());
   }
 

@@ -63,7 +63,7 @@ public final class SortedFiles implements Closeable {
         .exactStatistics()
         .forEach(
             name -> properties.put(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX + name, "full"));
-    this.order = KeyedSchema.keyOrder(table, schema.key());
+    this.order = schema.keyOrder(table);
     this.metrics = MetricsConfig.from(properties, table.schema(), order);
   }
 
