@@ -25,6 +25,7 @@ class Shape:
     reducers: Mapping[str, kl.Reducer] = field(default_factory=lambda: {"e": kl.LatestNotNull()})
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     partition_by: tuple[str, ...] = ()
+    key_groups: int | None = None
 
     @property
     def columns(self) -> dict[str, pa.DataType]:
@@ -55,6 +56,8 @@ class Shape:
             column_groups=dict(self.groups),
             bucket_by=[name for name in self.key if name not in self.partition_by],
             partition_by=list(self.partition_by),
+            groups=self.key_groups,
+            hash=None if self.key_groups is None else "crc32",
         )
         return Twin.create(lake, spec, self.schema)
 
@@ -190,6 +193,7 @@ def shapes() -> Iterator[tuple[str, Shape]]:
     yield "ordering, text key", Shape("ordering", TEXT)
     yield "commit", Shape("commit")
     yield "partitions and groups", Shape("explicit", COMPOUND, groups={"g": ("a", "b")}, partition_by=("day",))
+    yield "key groups", Shape("explicit", COMPOUND, key_groups=7)
 
 
 def distinct(history: list[Operation], seed: int) -> list[Operation]:

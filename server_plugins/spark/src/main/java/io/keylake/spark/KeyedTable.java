@@ -160,17 +160,22 @@ public final class KeyedTable extends SparkTable {
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    return new MetadataColumn[] {
-      new Hidden(
-          KeyedSchema.MERGE_INFO,
-          MergeInfoType.of(keyed),
-          "Versions of the merged row and its values."),
-      new Hidden(KeyedSchema.BUCKET, DataTypes.IntegerType, "Bucket of the row's key."),
-      new Hidden(
-          KeyedSchema.IS_DELETED,
-          DataTypes.BooleanType,
-          "Whether the key was deleted, in a read of what was written after a commit.")
-    };
+    List<MetadataColumn> columns = new ArrayList<>();
+    columns.add(
+        new Hidden(
+            KeyedSchema.MERGE_INFO,
+            MergeInfoType.of(keyed),
+            "Versions of the merged row and its values."));
+    columns.add(new Hidden(KeyedSchema.BUCKET, DataTypes.IntegerType, "Bucket of the row's key."));
+    if (keyed.hasGroups()) {
+      columns.add(new Hidden(KeyedSchema.GROUP, DataTypes.IntegerType, "Group of the row's key."));
+    }
+    columns.add(
+        new Hidden(
+            KeyedSchema.IS_DELETED,
+            DataTypes.BooleanType,
+            "Whether the key was deleted, in a read of what was written after a commit."));
+    return columns.toArray(MetadataColumn[]::new);
   }
 
   private record Hidden(String name, DataType dataType, String comment) implements MetadataColumn {

@@ -2,9 +2,11 @@ package io.keylake.tables;
 
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
 import org.apache.iceberg.types.Type;
+import org.apache.iceberg.util.ByteBuffers;
 
 /**
  * The group of a key, and the bucket that holds it.
@@ -47,12 +49,14 @@ public final class GroupHash {
   }
 
   /**
-   * Adds a column of any other type.
+   * Adds a column.
    *
    * @param value as Iceberg holds it
    */
   public GroupHash add(Type type, Object value) {
-    return add(text(type, value).getBytes(StandardCharsets.UTF_8));
+    return value instanceof ByteBuffer bytes
+        ? add(ByteBuffers.toByteArray(bytes))
+        : add(text(type, value).getBytes(StandardCharsets.UTF_8));
   }
 
   private static String text(Type type, Object value) {

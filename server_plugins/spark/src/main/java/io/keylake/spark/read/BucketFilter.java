@@ -1,11 +1,13 @@
 package io.keylake.spark.read;
 
 import io.keylake.tables.BucketHash;
+import io.keylake.tables.GroupHash;
 import io.keylake.tables.KeyedSchema;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.UUID;
 import org.apache.iceberg.expressions.And;
 import org.apache.iceberg.expressions.Binder;
@@ -16,7 +18,7 @@ import org.apache.iceberg.types.Types.NestedField;
 
 /**
  * For buckets that are a stored column: turns equalities on the whole of {@code bucket_by} into one
- * on the bucket.
+ * on the bucket, and on the group where there is one.
  */
 final class BucketFilter {
   private BucketFilter() {}
@@ -25,8 +27,15 @@ final class BucketFilter {
     if (!schema.hasBucketColumn()) {
       return Expressions.alwaysTrue(); // Iceberg derives the bucket itself
     }
-    Map<Integer, Object> equal = new HashMap<>();
-    collect(Binder.bind(schema.table().asStruct(), filter, true), equal);
+    Map<Integer, Object> equal = equalities(schema, filter);
+    if (schema.hasGroups()) {
+      GroupHash group = group(schema, equal);
+      return group == null
+          ? Expressions.alwaysTrue()
+          : Expressions.and(
+              Expressions.equal(KeyedSchema.BUCKET, group.bucket()),
+              Expressions.equal(KeyedSchema.GROUP, group.group()));
+    }
     BucketHash hash = new BucketHash();
     for (NestedField field : schema.bucketBy()) {
       Object value = equal.get(field.fieldId());
@@ -36,6 +45,27 @@ final class BucketFilter {
       add(hash, value);
     }
     return Expressions.equal(KeyedSchema.BUCKET, hash.bucket(schema.spec().buckets()));
+  }
+
+  /** The group of all rows that a filter lets through, where there is only one. */
+  static OptionalInt group(KeyedSchema schema, Expression filter) {
+    GroupHash group = schema.hasGroups() ? group(schema, equalities(schema, filter)) : null;
+    return group == null ? OptionalInt.empty() : OptionalInt.of(group.group());
+  }
+
+  private static GroupHash group(KeyedSchema schema, Map<Integer, Object> equal) {
+    if (!schema.bucketBy().stream().allMatch(field -> equal.containsKey(field.fieldId()))) {
+      return null;
+    }
+    GroupHash hash = new GroupHash(schema.spec());
+    schema.bucketBy().forEach(field -> hash.add(field.type(), equal.get(field.fieldId())));
+    return hash;
+  }
+
+  private static Map<Integer, Object> equalities(KeyedSchema schema, Expression filter) {
+    Map<Integer, Object> equal = new HashMap<>();
+    collect(Binder.bind(schema.table().asStruct(), filter, true), equal);
+    return equal;
   }
 
   private static void collect(Expression expression, Map<Integer, Object> equal) {

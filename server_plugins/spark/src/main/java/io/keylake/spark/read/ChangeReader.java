@@ -34,9 +34,9 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The changes of one bucket: two merged reads of the touched stretches, before and after, of the
- * touched keys where these are few, walked side by side in key order. Both hold a batch in memory;
- * a key costs a comparison, and its rows are compared as bytes, column by column only where they
- * differ.
+ * touched keys where these are few, walked side by side in sort key order. Both hold a batch in
+ * memory; a key costs a comparison, and its rows are compared as bytes, column by column only where
+ * they differ.
  */
 final class ChangeReader implements PartitionReader<InternalRow> {
   private final DataFiles files;
@@ -44,7 +44,8 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   private final ChangePlan.Bucket bucket;
   private final Iterator<Stretch> stretches;
   private final StructType type;
-  private final int keys;
+  private final int sorted; // columns of the sort key, which come first
+  private final int keyAt; // the key's place in it
   private final InterpretedOrdering keyOrder;
   private final UnsafeProjection oldRow;
   private final UnsafeProjection newRow;
@@ -53,21 +54,23 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   private MergedRows before;
   private MergedRows after;
   private InternalRow change;
+  private int group;
 
   ChangeReader(FileIO io, KeyedSchema schema, ChangePlan.Bucket bucket) {
     this.files = new DataFiles(io, new ReadCounters());
     this.bucket = bucket;
     this.stretches = bucket.stretches().iterator();
-    List<NestedField> fields = new ArrayList<>(schema.key());
+    List<NestedField> fields = new ArrayList<>(schema.sortKey());
+    this.sorted = fields.size();
+    this.keyAt = sorted - schema.key().size();
     fields.addAll(schema.values());
     this.type = SparkSchemaUtil.convert(new Schema(fields));
-    this.keys = schema.key().size();
     List<OutputColumn> output = new ArrayList<>();
     for (int i = 0; i < fields.size(); i++) {
       output.add(OutputColumn.of(schema, fields.get(i), type.fields()[i].dataType()));
     }
     this.task = ReadTask.unfiltered(schema, output);
-    this.keyOrder = InterpretedOrdering.forSchema(sequence(types().subList(0, keys)));
+    this.keyOrder = InterpretedOrdering.forSchema(sequence(types().subList(0, sorted)));
     this.oldRow = UnsafeProjection.create(type);
     this.newRow = UnsafeProjection.create(type);
     this.oldValues = projections();
@@ -84,9 +87,9 @@ final class ChangeReader implements PartitionReader<InternalRow> {
 
   /** One for each value column: its bytes, by which equal values are known. */
   private UnsafeProjection[] projections() {
-    UnsafeProjection[] projections = new UnsafeProjection[type.length() - keys];
+    UnsafeProjection[] projections = new UnsafeProjection[type.length() - sorted];
     for (int i = 0; i < projections.length; i++) {
-      int at = keys + i;
+      int at = sorted + i;
       projections[i] =
           UnsafeProjection.create(
               sequence(
@@ -151,7 +154,7 @@ final class ChangeReader implements PartitionReader<InternalRow> {
     List<String> names = new ArrayList<>();
     for (int i = 0; i < oldValues.length; i++) {
       if (!oldValues[i].apply(before.row()).equals(newValues[i].apply(after.row()))) {
-        names.add(type.fields()[keys + i].name());
+        names.add(type.fields()[sorted + i].name());
       }
     }
     return names;
@@ -162,8 +165,9 @@ final class ChangeReader implements PartitionReader<InternalRow> {
       String kind, InternalRow old, InternalRow now, List<String> differing) {
     UnsafeRow oldCopy = old == null ? null : oldRow.apply(old).copy();
     UnsafeRow newCopy = now == null ? null : newRow.apply(now).copy();
+    group = keyAt == 0 ? bucket() : (oldCopy == null ? newCopy : oldCopy).getInt(0);
     List<Object> row = new ArrayList<>();
-    for (int i = 0; i < keys; i++) {
+    for (int i = keyAt; i < sorted; i++) {
       row.add((oldCopy == null ? newCopy : oldCopy).get(i, type.fields()[i].dataType()));
     }
     row.add(UTF8String.fromString(kind));
@@ -178,9 +182,9 @@ final class ChangeReader implements PartitionReader<InternalRow> {
     if (row == null) {
       return null;
     }
-    Object[] image = new Object[type.length() - keys];
+    Object[] image = new Object[type.length() - sorted];
     for (int i = 0; i < image.length; i++) {
-      image[i] = row.get(keys + i, type.fields()[keys + i].dataType());
+      image[i] = row.get(sorted + i, type.fields()[sorted + i].dataType());
     }
     return new GenericInternalRow(image);
   }
@@ -188,6 +192,15 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   @Override
   public InternalRow get() {
     return change;
+  }
+
+  /** The group of the change's key; in a table without groups, its bucket. */
+  int group() {
+    return group;
+  }
+
+  private int bucket() {
+    return (Integer) bucket.partition().get(bucket.partition().size() - 1);
   }
 
   @Override
@@ -199,7 +212,7 @@ final class ChangeReader implements PartitionReader<InternalRow> {
     }
   }
 
-  /** Merged rows one at a time, the key first, each valid until the next. */
+  /** Merged rows one at a time, the sort key first, each valid until the next. */
   private static final class MergedRows implements Closeable {
     private final BucketRows rows;
     private Iterator<InternalRow> batch = Collections.emptyIterator();

@@ -68,7 +68,7 @@ final class ColumnarRunCursor extends RunCursor {
             batchRows,
             DataFiles.bytesEach(section.runs().size()));
     this.keyPositions =
-        schema.key().stream()
+        schema.sortKey().stream()
             .mapToInt(field -> reading.columns().position(field.fieldId()))
             .toArray();
     this.keys = new ColumnVector[keyPositions.length];

@@ -31,6 +31,10 @@ record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds) implement
     return new FileFilter(List.copyOf(filters), Map.copyOf(ids));
   }
 
+  boolean names(String column) {
+    return filters.stream().anyMatch(filter -> List.of(filter.references()).contains(column));
+  }
+
   /** What a file with this schema can be asked, or null for nothing. */
   FilterPredicate on(MessageType file) {
     ParquetFilters parquet =

@@ -120,7 +120,7 @@ final class KeyedScan
               ? plan()
                   .spread(
                       spreadOfSession(),
-                      new ParquetRowGroups(table.io(), schema.key().get(0).fieldId()))
+                      new ParquetRowGroups(table.io(), schema.sortKey().get(0).fieldId()))
               : plan().buckets();
     }
     return parts;
@@ -178,8 +178,8 @@ final class KeyedScan
         new ReadTask(
             schema,
             output(),
-            FileFilter.of(filters.keyFilters(), schema.key()),
-            FileFilter.of(filters.filters(), schema.visible().columns()),
+            FileFilter.of(filters.keyFilters(), schema.sortKey()),
+            FileFilter.of(filters.filters(), schema.table().columns()),
             filters.rowTests(),
             BATCH_ROWS);
     return new BucketReaderFactory(task, context.broadcast(SerializableTable.copyOf(table)));
@@ -210,7 +210,7 @@ final class KeyedScan
   }
 
   /**
-   * Rows are in key order; that is of use up to the first key column that the query does not read.
+   * Rows are in sort key order; that is of use up to its first column that the query does not read.
    * What is the same in a whole partition comes first, because Spark may put partitions of several
    * days or tenants into one task, and then the key alone is not in order.
    */
@@ -224,12 +224,12 @@ final class KeyedScan
       constant.add(KeyedSchema.BUCKET);
     }
     List<String> order = new ArrayList<>(constant);
-    for (String name : schema.spec().key()) {
-      if (!has(name)) {
+    for (NestedField field : schema.sortKey()) {
+      if (!has(field.name())) {
         break;
       }
-      if (!constant.contains(name)) {
-        order.add(name);
+      if (!constant.contains(field.name())) {
+        order.add(field.name());
       }
     }
     return order.stream().map(KeyedScan::ascending).toArray(SortOrder[]::new);

@@ -26,12 +26,12 @@ record OutputColumn(Source source, int fieldId, DataType type, boolean isUuid)
     BUCKET
   }
 
-  /** A key or value column, or the stored bucket. */
+  /** A column of the sort key, a value column, or the stored bucket. */
   static OutputColumn of(KeyedSchema schema, NestedField column, DataType type) {
     if (column.name().equals(KeyedSchema.BUCKET)) {
       return new OutputColumn(Source.BUCKET, -1, type, false);
     }
-    boolean isKey = schema.spec().key().contains(column.name());
+    boolean isKey = schema.sortKey().contains(column);
     boolean isUuid = column.type().typeId() == Type.TypeID.UUID;
     return new OutputColumn(isKey ? Source.KEY : Source.VALUE, column.fieldId(), type, isUuid);
   }

@@ -20,7 +20,7 @@ import org.apache.parquet.schema.Type;
 /**
  * The row groups of a Parquet file, from its footer.
  *
- * @param keyId field id of the first key column
+ * @param keyId field id of the first column of the sort key
  */
 record ParquetRowGroups(FileIO io, int keyId) implements RowGroups {
 

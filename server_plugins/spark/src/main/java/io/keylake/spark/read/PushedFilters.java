@@ -4,6 +4,7 @@ import io.keylake.tables.KeyedSchema;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -21,6 +22,7 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.internal.connector.PredicateUtils;
+import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
 
 /**
@@ -65,7 +67,15 @@ record PushedFilters(
                     : new PushedFilters(List.of(predicate), any, List.of(), expression, filter));
       }
     }
-    return all;
+    OptionalInt group = BucketFilter.group(schema, all.onKey);
+    return group.isEmpty() ? all : all.and(inGroup(group.getAsInt()));
+  }
+
+  /** Files are sorted by group first, so that it is what finds the place of a key. */
+  private static PushedFilters inGroup(int group) {
+    Expression any = Expressions.alwaysTrue();
+    Filter filter = new EqualTo(KeyedSchema.GROUP, group);
+    return new PushedFilters(List.of(), any, List.of(filter), any, List.of());
   }
 
   private static boolean isOf(Set<String> columns, NamedReference reference) {

@@ -41,7 +41,7 @@ record ReadTask(
   FileColumns columns(SectionPlan section) {
     List<NestedField> fields = new ArrayList<>();
     Set<Integer> keys = outputIds(OutputColumn.Source.KEY);
-    if (section.slice() != null) {
+    if (section.slice() != null || rowFilter.names(KeyedSchema.GROUP)) {
       keys.add(firstKey());
     }
     addWanted(fields, keys, outputIds(OutputColumn.Source.VALUE));
@@ -66,7 +66,7 @@ record ReadTask(
       }
     }
     Set<Integer> keys = new HashSet<>();
-    schema.key().forEach(field -> keys.add(field.fieldId()));
+    schema.sortKey().forEach(field -> keys.add(field.fieldId()));
     if (section.readsVersions()) {
       leaves.add(schema.version().fieldId());
       if (schema.ordering() != null) {
@@ -87,9 +87,9 @@ record ReadTask(
     return byRun.get(run) == Presence.PER_ROW;
   }
 
-  /** Field id of the first key column, which slices cut. */
+  /** Field id of the first column of the sort key, which slices cut. */
   int firstKey() {
-    return schema.key().get(0).fieldId();
+    return schema.sortKey().get(0).fieldId();
   }
 
   RowChoice choice(SectionPlan section) {
@@ -106,14 +106,14 @@ record ReadTask(
   }
 
   private void addWanted(List<NestedField> fields, Set<Integer> keys, Set<Integer> values) {
-    schema.key().stream().filter(field -> keys.contains(field.fieldId())).forEach(fields::add);
+    schema.sortKey().stream().filter(field -> keys.contains(field.fieldId())).forEach(fields::add);
     schema.values().stream().filter(field -> values.contains(field.fieldId())).forEach(fields::add);
   }
 
-  /** The stored types of the key columns, in key order. */
+  /** The stored types of the sort key. */
   List<DataType> keyTypes() {
     List<DataType> types = new ArrayList<>();
-    for (var field : FileColumns.of(schema.key(), schema, Set.of()).schema().fields()) {
+    for (var field : FileColumns.of(schema.sortKey(), schema, Set.of()).schema().fields()) {
       types.add(field.dataType());
     }
     return types;

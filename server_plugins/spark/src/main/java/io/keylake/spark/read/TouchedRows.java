@@ -131,7 +131,7 @@ final class TouchedRows {
   private void each(StoredFile file, Key key) throws IOException {
     StoredFileReader.Reading reading =
         new StoredFileReader.Reading(
-            FileColumns.of(schema.key(), schema, Set.of()),
+            FileColumns.of(schema.sortKey(), schema, Set.of()),
             new RowChoice(FileFilter.NONE, null, 0),
             DataFiles.fittingRows(List.of(file), 1, StoredRows.BATCH_ROWS),
             DataFiles.bytesEach(1));

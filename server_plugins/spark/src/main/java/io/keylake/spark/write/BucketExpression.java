@@ -24,6 +24,9 @@ final class BucketExpression {
    * @param bucketBy the columns the bucket is made of, as the table has them
    */
   static Expression of(KeyedSchema schema, List<Expression> bucketBy) {
+    if (schema.hasGroups()) {
+      return GroupExpression.bucket(schema, bucketBy);
+    }
     List<Expression> arguments = new ArrayList<>();
     ScalarFunction<?> function;
     if (schema.hasBucketColumn()) {

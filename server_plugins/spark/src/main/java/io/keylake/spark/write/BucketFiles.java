@@ -23,8 +23,8 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The data files of one task. Rows come in (partition, bucket, key) order, so one file is open at a
- * time.
+ * The data files of one task. Rows come in (partition, bucket, sort key) order, so one file is open
+ * at a time.
  */
 final class BucketFiles implements Closeable {
   private final WriteLayout layout;

@@ -15,7 +15,8 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.unsafe.types.ByteArray;
 
 /**
- * Turns the sorted rows of one task into files. Rows come by (bucket, key, version, row order):
+ * Turns the sorted rows of one task into files. Rows come by (bucket, sort key, version, row
+ * order):
  *
  * <ol>
  *   <li>A row with a new key ends the key before it: its rows have been folded into one, which is
@@ -176,6 +177,8 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
     private final int[] valuePlaces;
     private final int bucket;
     private final int bucketPlace;
+    private final int group;
+    private final int groupPlace;
     private final int ordering;
     private final Object[] row;
     private final Object[] info = new Object[4];
@@ -194,6 +197,8 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
               .toArray();
       bucket = layout.bucket();
       bucketPlace = names.indexOf(KeyedSchema.BUCKET);
+      group = layout.group();
+      groupPlace = names.indexOf(KeyedSchema.GROUP);
       ordering = layout.ordering(schema);
       row = new Object[names.size()];
       lags = new Object[layout.leaves()];
@@ -209,6 +214,9 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       }
       if (bucketPlace >= 0) {
         row[bucketPlace] = keyRow.getInt(bucket);
+      }
+      if (groupPlace >= 0) {
+        row[groupPlace] = keyRow.getInt(group);
       }
       long version = fold.version();
       for (int i = 0; i < values.length; i++) {

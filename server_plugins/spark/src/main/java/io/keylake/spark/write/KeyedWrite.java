@@ -18,6 +18,7 @@ import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.PropertyUtil;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -92,7 +93,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   public SortOrder[] requiredOrdering() {
     List<String> columns = new ArrayList<>(schema.spec().partitionBy());
     columns.add(KeyedSchema.BUCKET);
-    schema.spec().key().stream().filter(name -> !columns.contains(name)).forEach(columns::add);
+    schema.sortKey().stream()
+        .map(NestedField::name)
+        .filter(name -> !columns.contains(name))
+        .forEach(columns::add);
     if (layout.version() != null) {
       columns.add(info.schema().fieldNames()[layout.version().position()]);
     }

@@ -161,6 +161,9 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     }
     List<Expression> bucketBy = schema.spec().bucketBy().stream().map(values::get).toList();
     columns.add(alias(BucketExpression.of(schema, bucketBy), KeyedSchema.BUCKET));
+    if (schema.hasGroups()) {
+      columns.add(alias(GroupExpression.group(schema, bucketBy), KeyedSchema.GROUP));
+    }
     addHelpers(columns, frame, shape, options);
     return CollectionConverters.asScala(columns).toSeq();
   }

@@ -24,8 +24,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Data files of a table, written one after the other: rows come in (partition, key) order, without
- * a key twice, as the table stores them.
+ * Data files of a table, written one after the other: rows come in (partition, sort key) order,
+ * without a key twice, as the table stores them.
  */
 public final class SortedFiles implements Closeable {
   private static final int ROWS_BETWEEN_LENGTH_CHECKS = 1000;

@@ -23,19 +23,21 @@ import org.apache.spark.sql.types.StructType;
  * @param values the value columns that the rows carry
  * @param partitionBy the key columns by which the table is partitioned before it is bucketed
  * @param bucket position of the bucket
+ * @param group position of the group, or -1
  * @param version the column that versions a row, or null where {@code fixedVersion} does
  * @param columnsFrom position of the list of carried columns, or -1
  * @param op position of the operation, or -1
  * @param rowOrder position of the tie break, or -1
  * @param leaves number of version leaves
- * @param stored the columns of the files: what the rows carry, the bucket if it is stored, and the
- *     versions
+ * @param stored the columns of the files: what the rows carry, the bucket and the group if they are
+ *     stored, and the versions
  */
 record WriteLayout(
     List<Column> key,
     List<Column> values,
     List<Column> partitionBy,
     int bucket,
+    int group,
     Column version,
     int columnsFrom,
     int op,
@@ -90,6 +92,7 @@ record WriteLayout(
         List.copyOf(values),
         partitionBy,
         names.indexOf(KeyedSchema.BUCKET),
+        names.indexOf(KeyedSchema.GROUP),
         version,
         names.indexOf(HelperColumn.COLUMNS_FROM),
         names.indexOf(HelperColumn.OP),

@@ -59,6 +59,7 @@ final class FoldInMemory {
             values,
             List.of(),
             -1,
+            -1,
             column("version", VERSION, null, false),
             -1,
             -1,
