@@ -25,6 +25,7 @@ from keylake.errors import (
 from keylake.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
 from keylake.intervals import Interval
 from keylake.joins import join
+from keylake.kv import PublishedKv, kv_key
 from keylake.lake import Lake, ListedTable, connect
 from keylake.maintenance import Maintenance, MaintenanceEntry
 from keylake.metadata import FilesChanged
@@ -84,9 +85,11 @@ __all__ = [
     "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
     "ArraySum", "MapMerge", "BitmapOr",
     # what verbs give back
-    "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged",
+    "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",
+    # a table in an online store
+    "kv_key",
     # event time, and states that are kept
     "watermark", "Watermark", "HistoryBranch",
     # what is run for intervals of event time, and for commits

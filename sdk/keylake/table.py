@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Generic, Unpack
 import pyarrow as pa
 from typing_extensions import TypedDict, TypeVar
 
-from keylake.archive import TableArchive
 from keylake.branch import TEMPORARY
 from keylake.business_time import BusinessTime
 from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, PolicyWord
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch
 from keylake.intention import Intention, Version, write
+from keylake.kv import TableKv
 from keylake.misfit import shown
 from keylake.results import Commit, CommitInfo
 from keylake.retention import Cleaned, RetentionPolicy
@@ -49,7 +49,7 @@ class Labels(TypedDict, total=False):
     business_time: BusinessTime | None  # archived states of that time or later get the rows, too
 
 
-class KeyedTable(TableArchive, Generic[Row]):
+class KeyedTable(TableKv, Generic[Row]):
     """A table in which every key stands once. `lake.create()` and `lake.table()` give one.
 
     Rows may be a Spark frame of `lake.spark`, a pandas frame, an Arrow table, or a list of dicts or of rows of the

@@ -12,8 +12,6 @@ from integration.test_key_types import KEYS
 from integration.twin import Twin, by_key, comparable, frame_of, fresh_name
 from keylake.grouping import HASHES
 
-LONGEST = max(len(values) for _, values in KEYS.values())
-
 
 def create(lake: kl.Lake, key: dict[str, pa.DataType], buckets: int, groups: int, hash_name: str) -> Twin:
     schema = pa.schema([*(pa.field(name, type_, nullable=False) for name, type_ in key.items()), ("a", pa.int64())])
@@ -34,12 +32,18 @@ def pages(lake: kl.Lake) -> Twin:
     return twin
 
 
+def keys_of_all_types(*but: str) -> tuple[dict[str, pa.DataType], list[dict[str, object]]]:
+    """The types of a key with a column of each, and keys that have every value at least once."""
+    columns = {f"k{number}": KEYS[kind] for number, kind in enumerate(KEYS) if kind not in but}
+    longest = max(len(values) for _, values in columns.values())
+    keys = [{name: values[row % len(values)] for name, (_, values) in columns.items()} for row in range(longest)]
+    return {name: type_ for name, (type_, _) in columns.items()}, keys
+
+
 @pytest.mark.parametrize("hash_name", HASHES)
 def test_the_server_puts_keys_of_all_types_where_python_does(lake: kl.Lake, hash_name: str) -> None:
-    kinds = [kind for kind in KEYS if not (hash_name == "java_string" and kind == "binary")]
-    twin = create(lake, {f"k{n}": KEYS[kind][0] for n, kind in enumerate(kinds)}, 24, 8192, hash_name)
-    values = [KEYS[kind][1] for kind in kinds]
-    keys = [{f"k{n}": of[row % len(of)] for n, of in enumerate(values)} for row in range(LONGEST)]
+    types, keys = keys_of_all_types(*(["binary"] if hash_name == "java_string" else []))
+    twin = create(lake, types, 24, 8192, hash_name)
     twin.upsert([key | {"a": number} for number, key in enumerate(keys)], version=1)
     found = lake.spark.sql(f"SELECT a, _group, _bucket FROM {twin.sql_name}").toArrow().to_pylist()
     spec = twin.table.spec

@@ -53,6 +53,7 @@ public final class KeylakeProcedures {
                 new FileProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
+                new PublishProcedures(tables).all(),
                 MaintenanceProcedures.all())
             .flatMap(List::stream)
             .collect(Collectors.toMap(LocalProcedure::name, procedure -> procedure));

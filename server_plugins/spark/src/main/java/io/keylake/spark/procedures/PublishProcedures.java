@@ -1,0 +1,96 @@
+package io.keylake.spark.procedures;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import io.keylake.spark.procedures.LocalProcedure.Arguments;
+import io.keylake.spark.publish.KvPublisher;
+import io.keylake.tables.CommitLog;
+import io.keylake.tables.KeylakeException;
+import java.util.List;
+import java.util.regex.Pattern;
+import org.apache.iceberg.Table;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** Tables as files that an online store loads. */
+final class PublishProcedures {
+  private static final StructType PUBLISHED =
+      new StructType()
+          .add("snapshot_id", DataTypes.LongType)
+          .add("groups", DataTypes.LongType)
+          .add("files", DataTypes.LongType)
+          .add("rows", DataTypes.LongType)
+          .add("tombstones", DataTypes.LongType)
+          .add("bytes", DataTypes.LongType)
+          .add("seconds", DataTypes.DoubleType);
+
+  private static final String ONE_NAME = "`((?:[^`]|``)+)`|[^`,\\s]+";
+  private static final Pattern NAME = Pattern.compile(ONE_NAME);
+  private static final Pattern LIST =
+      Pattern.compile("\\s*(?:%1$s)\\s*(?:,\\s*(?:%1$s)\\s*)*".formatted(ONE_NAME));
+
+  private final TableArgument tables;
+
+  PublishProcedures(TableArgument tables) {
+    this.tables = tables;
+  }
+
+  List<LocalProcedure> all() {
+    return List.of(
+        new LocalProcedure(
+            "publish_kv",
+            List.of(
+                LocalProcedure.required("table"),
+                LocalProcedure.required("target"),
+                LocalProcedure.optional("format"),
+                LocalProcedure.optional("columns"),
+                LocalProcedure.optionalNumber("after"),
+                LocalProcedure.optionalNumber("at"),
+                LocalProcedure.optional("branch")),
+            PUBLISHED,
+            this::publish));
+  }
+
+  private List<InternalRow> publish(Arguments arguments) {
+    long start = System.nanoTime();
+    Table table = tables.load(arguments);
+    Long at = arguments.number("at");
+    String format = arguments.text("format");
+    KvPublisher.Published done =
+        new KvPublisher(SparkSession.active().sparkContext(), table, arguments.text("target"))
+            .publish(
+                new KvPublisher.Wish(
+                    at == null ? new CommitLog(table, arguments.text("branch")).headId() : at,
+                    arguments.number("after"),
+                    format == null ? "parquet" : format,
+                    columns(arguments.text("columns"))));
+    return List.of(
+        LocalProcedure.row(
+            done.snapshotId(),
+            done.groups(),
+            done.files(),
+            done.rows(),
+            done.tombstones(),
+            done.bytes(),
+            (System.nanoTime() - start) / 1e9));
+  }
+
+  /** Names with commas between them, in backticks where they have other characters. */
+  private static List<String> columns(String said) {
+    if (said == null) {
+      return null;
+    }
+    if (!said.isBlank() && !LIST.matcher(said).matches()) {
+      throw new KeylakeException(
+          DEFINITION,
+          "columns is '%s'; it must be names with commas between them, in backticks where they have other characters"
+              .formatted(said));
+    }
+    return NAME.matcher(said)
+        .results()
+        .map(name -> name.group(1) == null ? name.group() : name.group(1).replace("``", "`"))
+        .toList();
+  }
+}

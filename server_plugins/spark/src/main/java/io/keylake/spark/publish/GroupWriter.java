@@ -1,0 +1,13 @@
+package io.keylake.spark.publish;
+
+import java.io.Closeable;
+import java.io.IOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+
+/** Writes the file of one group. What was written is whole once it is closed. */
+interface GroupWriter extends Closeable {
+  /**
+   * @param row key and values, as {@link PublishedSchema} has them
+   */
+  void write(InternalRow row, boolean isDeleted) throws IOException;
+}
