@@ -58,7 +58,8 @@ record BucketWork(
       boolean hasRow = rows.next();
       while (hasRow) {
         Group group = new Group(rows.group(), new File(local, format.fileOf(rows.group())));
-        try (GroupWriter writer = format.open(group.file, schema, group.number)) {
+        try (GroupWriter writer =
+            format.open(group.file, schema, group.number, target.hadoop().value())) {
           while (hasRow && rows.group() == group.number) {
             writer.write(rows.row(), rows.isDeleted());
             group.count(rows.isDeleted());

@@ -8,18 +8,21 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
 
 /** A kind of file that stores load as it is. */
 enum KvFormat {
   PARQUET("parquet") {
     @Override
-    GroupWriter open(File file, PublishedSchema schema, int group) throws IOException {
-      return new ParquetGroup(file, schema, group);
+    GroupWriter open(File file, PublishedSchema schema, int group, Configuration hadoop)
+        throws IOException {
+      return new ParquetGroup(file, schema, group, hadoop);
     }
   },
   ROCKSDB("sst") {
     @Override
-    GroupWriter open(File file, PublishedSchema schema, int group) throws IOException {
+    GroupWriter open(File file, PublishedSchema schema, int group, Configuration hadoop)
+        throws IOException {
       return new SstGroup(file, schema);
     }
   };
@@ -56,5 +59,6 @@ enum KvFormat {
   }
 
   /** A local file that is about to be written; rows come in key order. */
-  abstract GroupWriter open(File file, PublishedSchema schema, int group) throws IOException;
+  abstract GroupWriter open(File file, PublishedSchema schema, int group, Configuration hadoop)
+      throws IOException;
 }

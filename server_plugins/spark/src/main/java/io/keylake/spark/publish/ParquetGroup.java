@@ -5,9 +5,12 @@ import java.io.File;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.iceberg.Files;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.hadoop.HadoopOutputFile;
 import org.apache.iceberg.io.FileAppender;
 import org.apache.iceberg.parquet.Parquet;
 import org.apache.iceberg.spark.SparkSchemaUtil;
@@ -31,7 +34,11 @@ final class ParquetGroup implements GroupWriter {
   private final InternalRow stored;
   private final boolean hasTombstones;
 
-  ParquetGroup(File file, PublishedSchema schema, int group) throws IOException {
+  /**
+   * @param hadoop shared by all files: to read the settings anew takes longer than to write a group
+   */
+  ParquetGroup(File file, PublishedSchema schema, int group, Configuration hadoop)
+      throws IOException {
     Schema all = stored(schema);
     StructType type = SparkSchemaUtil.convert(all);
     this.columns = SparkSchemaUtil.convert(schema.columns()).fields();
@@ -41,7 +48,9 @@ final class ParquetGroup implements GroupWriter {
     this.stored = new GenericInternalRow(cells);
     this.hasTombstones = schema.hasTombstones();
     this.file =
-        Parquet.write(Files.localOutput(file))
+        Parquet.write(
+                HadoopOutputFile.fromPath(
+                    new Path(file.toURI()), FileSystem.getLocal(hadoop).getRaw(), hadoop))
             .schema(all)
             .createWriterFunc(
                 (expected, parquet) -> SparkParquetWriters.buildWriter(expected, parquet, type))

@@ -16,6 +16,7 @@ import java.util.zip.CRC32;
 import java.util.zip.CheckedInputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.util.SerializableConfiguration;
 
@@ -27,8 +28,8 @@ record Target(String location, SerializableConfiguration hadoop) implements Seri
   Folder open() throws IOException {
     Path path = new Path(location);
     FileSystem files = FileSystem.newInstance(path.toUri(), hadoop.value());
-    files.setWriteChecksum(false); // the manifest has one, and a folder of files is easier to load
-    return new Folder(files, path);
+    // The manifest has a checksum; the file system's own would be another file beside each.
+    return new Folder(files instanceof LocalFileSystem local ? local.getRaw() : files, path);
   }
 
   /** The folder, as one thread works in it; what has its name there is whole. */
