@@ -76,7 +76,7 @@ final class GroupExpression {
       switch (types[i].typeId()) {
         case STRING -> hash.add(key.getUTF8String(i).getBytes());
         case BINARY -> hash.add(key.getBinary(i));
-        case UUID -> hash.add(types[i], BucketExpression.UuidText.parse(key.getUTF8String(i)));
+        case UUID -> hash.add(types[i], RowHash.uuid(key.getUTF8String(i)));
         case DECIMAL -> {
           DecimalType type = (DecimalType) sparkTypes[i];
           hash.add(types[i], key.getDecimal(i, type.precision(), type.scale()).toJavaBigDecimal());
