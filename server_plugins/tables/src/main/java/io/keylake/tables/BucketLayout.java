@@ -37,12 +37,14 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
    * @param committedAt when the youngest commit in it was made, or later
    * @param hasTombstones whether a row of it may hold one
    * @param hasWholeRows whether each row that is written has all columns
+   * @param isOfFewer whether a file was written when the table had fewer buckets
    */
   public record Run(
       long age,
       Instant committedAt,
       boolean hasTombstones,
       boolean hasWholeRows,
+      boolean isOfFewer,
       Settling settling,
       List<File> files) {
     public Run {
@@ -52,7 +54,7 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
     /** The run with only those files. */
     Run of(Predicate<File> kept) {
       List<File> some = files.stream().filter(kept).toList();
-      return new Run(age, committedAt, hasTombstones, hasWholeRows, settling, some);
+      return new Run(age, committedAt, hasTombstones, hasWholeRows, isOfFewer, settling, some);
     }
 
     Set<Integer> sections() {

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 
@@ -65,35 +66,44 @@ public final class ChangePlanner {
       return List.of();
     }
     long until = range.last().snapshotId();
-    ReadPlanner after = planner(until);
+    int buckets = BucketCounts.of(table).in(snapshots(range)).first();
+    ReadPlanner after = planner(until, buckets);
     Map<List<Serializable>, List<FileScanTask>> touching = after.filesTouchedBy(range);
     if (touching.isEmpty()) {
       return List.of();
     }
-    ReadPlanner before = planner(range.after());
+    ReadPlanner before = planner(range.after(), buckets);
     Map<List<Serializable>, List<FileScanTask>> filesBefore = before.files();
     Map<List<Serializable>, List<FileScanTask>> filesAfter = after.files();
-    List<ChangePlan.Bucket> buckets = new ArrayList<>();
+    List<ChangePlan.Bucket> planned = new ArrayList<>();
     touching.forEach(
         (partition, files) -> {
           List<Found> found = new ArrayList<>();
           add(found, filesBefore.getOrDefault(partition, List.of()), Role.BEFORE);
           add(found, filesAfter.getOrDefault(partition, List.of()), Role.AFTER);
           add(found, files, Role.TOUCHING);
-          buckets.add(
+          planned.add(
               new ChangePlan.Bucket(
-                  partition,
-                  range.lastWrite().snapshotId(),
-                  stretches(partition, found, before, after)));
+                  partition, range.lastWrite().snapshotId(), stretches(found, before, after)));
         });
-    return buckets;
+    return planned;
   }
 
-  private ReadPlanner planner(Long snapshotId) {
+  /** Those that have the files which were there before, and all that came and went since. */
+  private List<Snapshot> snapshots(CommitRange range) {
+    List<Snapshot> snapshots = new ArrayList<>(range.commits());
+    if (range.after() != null) {
+      snapshots.add(table.snapshot(range.after()));
+    }
+    return snapshots;
+  }
+
+  private ReadPlanner planner(Long snapshotId, int buckets) {
     return new ReadPlanner(
         table,
         schema,
-        ReadPlanner.Wish.ofAllColumns(schema, snapshotId, Wanted.ROWS).where(filter));
+        ReadPlanner.Wish.ofAllColumns(schema, snapshotId, Wanted.ROWS).where(filter),
+        buckets);
   }
 
   private void add(List<Found> found, Collection<FileScanTask> tasks, Role role) {
@@ -103,7 +113,7 @@ public final class ChangePlanner {
   }
 
   private List<ChangePlan.Stretch> stretches(
-      List<Serializable> partition, List<Found> found, ReadPlanner before, ReadPlanner after) {
+      List<Found> found, ReadPlanner before, ReadPlanner after) {
     List<ChangePlan.Stretch> stretches = new ArrayList<>();
     for (Section<Found> section :
         Section.cut(
@@ -117,8 +127,8 @@ public final class ChangePlanner {
       if (files.stream().anyMatch(file -> file.role() == Role.TOUCHING)) {
         stretches.add(
             new ChangePlan.Stretch(
-                plans(before.sections(partition, of(files, Role.BEFORE))),
-                plans(after.sections(partition, of(files, Role.AFTER))),
+                plans(before.sections(of(files, Role.BEFORE))),
+                plans(after.sections(of(files, Role.AFTER))),
                 of(files, Role.TOUCHING).stream().map(ChangePlanner::stored).toList()));
       }
     }

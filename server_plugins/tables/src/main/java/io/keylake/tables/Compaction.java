@@ -10,6 +10,7 @@ import org.apache.iceberg.StructLike;
  * One merge of one bucket, planned: neighbouring runs become one.
  *
  * @param partition the bucket as it is named in plans
+ * @param of how many buckets there are where it is one
  * @param plannedAt the snapshot that was looked at
  * @param inputs the files that go
  * @param superseded what says which of their rows are superseded, and goes with them
@@ -21,6 +22,7 @@ import org.apache.iceberg.StructLike;
  */
 public record Compaction(
     List<Serializable> partition,
+    int of,
     long plannedAt,
     List<DataFile> inputs,
     List<DeleteFile> superseded,
@@ -38,7 +40,7 @@ public record Compaction(
     stretches = List.copyOf(stretches);
   }
 
-  /** The partition as Iceberg writes it. */
+  /** The partition as Iceberg has it for one of the inputs. */
   public StructLike tuple() {
     return inputs.get(0).partition();
   }

@@ -29,7 +29,8 @@ import org.apache.iceberg.types.Types.NestedField;
  * Plans the compaction of a branch from metadata alone:
  *
  * <ol>
- *   <li>Draw each bucket: its runs, and in which sections their files lie.
+ *   <li>Draw each bucket: its runs, and in which sections their files lie. Where there are files
+ *       from when the table had fewer buckets, it is such a bucket.
  *   <li>Ask the rules; the first that picks neighbouring runs, or wants them settled, decides.
  *   <li>Of the picked files, leave alone those that are large and overlap no other: they would come
  *       out as they went in.
@@ -41,14 +42,23 @@ public final class CompactionPlanner {
   private final CompactionPolicy policy;
   private final Instant now;
   private final Long snapshotId;
+  private final BucketCounts counts;
+  private final int newest;
   private final Map<Long, Instant> commitTimes = new HashMap<>();
 
   public CompactionPlanner(Table table, String branch, CompactionPolicy policy, Instant now) {
+    this(table, policy, now, new CommitLog(table, branch).headId());
+  }
+
+  /** What the policy would make of any snapshot. */
+  CompactionPlanner(Table table, CompactionPolicy policy, Instant now, Long snapshotId) {
     this.table = table;
     this.schema = KeyedSchema.of(table);
     this.policy = policy;
     this.now = now;
-    this.snapshotId = new CommitLog(table, branch).headId();
+    this.snapshotId = snapshotId;
+    this.counts = BucketCounts.of(table);
+    this.newest = schema.spec().buckets();
     table.snapshots().forEach(each -> commitTimes.put(each.sequenceNumber(), committedAt(each)));
   }
 
@@ -60,40 +70,50 @@ public final class CompactionPlanner {
     ReadPlanner everything = planner(MergeRules.Wanted.HISTORY);
     Map<List<Serializable>, List<FileScanTask>> buckets = everything.files();
     List<CompactionPlan.Choice> choices = new ArrayList<>();
-    buckets.forEach((partition, files) -> choices.add(choose(everything, partition, files)));
+    counts
+        .apart(buckets.values().stream().flatMap(List::stream).toList())
+        .forEach(bucket -> choices.add(choose(everything, bucket)));
     choices.sort(Comparator.comparing(choice -> choice.partition().toString()));
     boolean isSettling = choices.stream().anyMatch(choice -> choice.settling().isPresent());
     return new CompactionPlan(
         snapshotId, choices, isSettling ? settlements(choices, buckets) : List.of());
   }
 
-  /** Of all buckets, if of any: a snapshot is settled as a whole. */
+  /**
+   * Of all buckets, if of any: a snapshot is settled as a whole, and what it says of buckets is
+   * said of so many as readers see.
+   */
   private List<Settlement> settlements(
       List<CompactionPlan.Choice> choices, Map<List<Serializable>, List<FileScanTask>> buckets) {
     ReadPlanner planner = planner(MergeRules.Wanted.ROWS_AND_TOMBSTONES);
     List<Settlement> settlements = new ArrayList<>();
-    for (CompactionPlan.Choice choice : choices) {
-      List<FileScanTask> files = buckets.get(choice.partition());
-      List<PlannedSection> open =
-          planner.sections(choice.partition(), files).stream()
-              .filter(section -> section.runs().size() > 1)
-              .filter(section -> !section.files().allMatch(PlannedFile::isSettled))
-              .toList();
-      Set<String> locations =
-          open.stream()
-              .flatMap(PlannedSection::files)
-              .map(file -> file.file().location())
-              .collect(Collectors.toSet());
-      if (!open.isEmpty()) {
-        settlements.add(
-            new Settlement(
-                choice.partition(),
-                new BucketPlan(
-                    choice.partition(), open.stream().map(PlannedSection::plan).toList()),
-                files.stream().filter(task -> locations.contains(task.file().location())).toList(),
-                choice.settling().orElse("settled with the other buckets")));
-      }
-    }
+    Map<List<Serializable>, String> reasons = new HashMap<>();
+    choices.forEach(each -> each.settling().ifPresent(why -> reasons.put(each.partition(), why)));
+    buckets.forEach(
+        (partition, files) -> {
+          List<PlannedSection> open =
+              planner.sections(files).stream()
+                  .filter(section -> section.runs().size() > 1)
+                  .filter(section -> !section.files().allMatch(PlannedFile::isSettled))
+                  .toList();
+          Set<String> locations =
+              open.stream()
+                  .flatMap(PlannedSection::files)
+                  .map(file -> file.file().location())
+                  .collect(Collectors.toSet());
+          if (!open.isEmpty()) {
+            settlements.add(
+                new Settlement(
+                    partition,
+                    planner.buckets(),
+                    new BucketPlan(partition, open.stream().map(PlannedSection::plan).toList()),
+                    files.stream()
+                        .filter(task -> locations.contains(task.file().location()))
+                        .toList(),
+                    reasons.getOrDefault(partition, "settled with the other buckets")));
+          }
+        });
+    settlements.sort(Comparator.comparing(each -> each.partition().toString()));
     return settlements;
   }
 
@@ -102,21 +122,19 @@ public final class CompactionPlanner {
         table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, wanted));
   }
 
-  private CompactionPlan.Choice choose(
-      ReadPlanner planner, List<Serializable> partition, List<FileScanTask> files) {
-    BucketLayout layout = layout(planner, partition, files);
+  private CompactionPlan.Choice choose(ReadPlanner planner, BucketCounts.Bucket bucket) {
+    BucketLayout layout = layout(planner, bucket.files());
     Optional<Pick> pick = CompactionRule.first(layout, policy);
     boolean isSettling = pick.filter(each -> each.reason() == Reason.SETTLE).isPresent();
     return new CompactionPlan.Choice(
-        partition,
+        bucket.partition(),
         layout,
-        isSettling ? Optional.empty() : pick.flatMap(each -> compaction(partition, each, files)),
+        isSettling ? Optional.empty() : pick.flatMap(each -> compaction(bucket, each)),
         isSettling ? pick.map(Pick::because) : Optional.empty());
   }
 
-  private BucketLayout layout(
-      ReadPlanner planner, List<Serializable> partition, List<FileScanTask> files) {
-    List<PlannedSection> sections = planner.sections(partition, files);
+  private BucketLayout layout(ReadPlanner planner, List<FileScanTask> files) {
+    List<PlannedSection> sections = planner.sections(files);
     Map<String, Integer> numbers = new HashMap<>();
     for (int number = 0; number < sections.size(); number++) {
       for (PlannedFile file : sections.get(number).files().toList()) {
@@ -138,7 +156,8 @@ public final class CompactionPlanner {
                     commitTime(age),
                     ofAge.stream().anyMatch(task -> hasTombstones(task.file())),
                     ofAge.stream().allMatch(task -> FileFacts.hasWholeRows(task.file(), schema)),
-                    planner.settled().settling(partition, age),
+                    ofAge.stream().anyMatch(task -> counts.of(task.file()) < newest),
+                    planner.settling(ofAge.get(0).file()),
                     ofAge.stream()
                         .map(task -> file(task, numbers.get(task.file().location())))
                         .toList())));
@@ -178,13 +197,13 @@ public final class CompactionPlanner {
   }
 
   /** Empty where all of the picked files would come out as they went in. */
-  private Optional<Compaction> compaction(
-      List<Serializable> partition, Pick pick, List<FileScanTask> files) {
+  private Optional<Compaction> compaction(BucketCounts.Bucket bucket, Pick pick) {
     boolean drops = pick.dropsTombstones(policy);
+    boolean takesAll = pick.reason() == Reason.REBUCKET;
     Set<Long> ages =
         pick.stretch().runs().stream().map(Run::age).collect(Collectors.toCollection(HashSet::new));
     Map<String, FileScanTask> picked =
-        files.stream()
+        bucket.files().stream()
             .filter(task -> ages.contains(task.file().dataSequenceNumber()))
             .collect(Collectors.toMap(task -> task.file().location(), task -> task));
     ReadPlanner planner =
@@ -194,21 +213,28 @@ public final class CompactionPlanner {
     List<PlannedSection> open = new ArrayList<>();
     List<FileScanTask> read = List.copyOf(picked.values());
     for (PlannedSection section :
-        read.size() == files.size()
-            ? planner.sections(partition, read)
-            : planner.sectionsOfSome(partition, read)) {
-      if (stays(section, drops)) {
-        close(open, drops, partition, picked, stretches, inputs);
+        read.size() == bucket.files().size()
+            ? planner.sections(read)
+            : planner.sectionsOfSome(read)) {
+      if (!takesAll && stays(section, drops)) {
+        close(open, drops, bucket.partition(), picked, stretches, inputs);
       } else {
         open.add(section);
       }
     }
-    close(open, drops, partition, picked, stretches, inputs);
+    if (takesAll) {
+      stretches.add(
+          new BucketPlan(bucket.partition(), open.stream().map(PlannedSection::plan).toList()));
+      inputs.addAll(read);
+    } else {
+      close(open, drops, bucket.partition(), picked, stretches, inputs);
+    }
     return inputs.isEmpty()
         ? Optional.empty()
         : Optional.of(
             new Compaction(
-                partition,
+                bucket.partition(),
+                bucket.of(),
                 snapshotId,
                 inputs.stream().map(FileScanTask::file).toList(),
                 inputs.stream().flatMap(task -> task.deletes().stream()).toList(),

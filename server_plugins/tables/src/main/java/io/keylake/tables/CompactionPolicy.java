@@ -71,6 +71,21 @@ public record CompactionPolicy(
           DEFAULT.targetFileBytes,
           null);
 
+  /** Merges nothing but what was written when the table had fewer buckets. */
+  public CompactionPolicy onlyRebucketing() {
+    return new CompactionPolicy(
+        Integer.MAX_VALUE,
+        Integer.MAX_VALUE,
+        2,
+        smallBytes,
+        1.0,
+        1.0,
+        null,
+        maxBytes,
+        targetFileBytes,
+        null);
+  }
+
   private static final List<String> MEMBERS =
       List.of(
           "max_files",
@@ -221,6 +236,11 @@ public record CompactionPolicy(
 
   private long times(long end) {
     return end > Long.MAX_VALUE / tierRatio ? -1 : end * tierRatio;
+  }
+
+  /** Whether data is never to be written again, whatever it looks like. */
+  boolean mergesNothing() {
+    return equals(SETTLE);
   }
 
   /** Whether partial rows and small runs are settled, too. */

@@ -5,12 +5,13 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/** One reason to merge neighbouring runs of a bucket, or to settle it. */
+/** One reason to merge neighbouring runs of a bucket, to settle it, or to divide it. */
 interface CompactionRule {
 
   /** The order is the policy: the first that picks something wins. */
   List<CompactionRule> ALL =
       List.of(
+          new RebucketRule(),
           new FileCountRule(),
           new SupersededRule(),
           new SettleRule(),
@@ -40,6 +41,7 @@ interface CompactionRule {
 
   /** Which check wanted it. */
   enum Reason {
+    REBUCKET,
     FILE_COUNT,
     SUPERSEDED,
     SETTLE,

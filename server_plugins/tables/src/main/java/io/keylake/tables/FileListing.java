@@ -3,6 +3,7 @@ package io.keylake.tables;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import java.io.IOException;
+import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -19,7 +20,6 @@ import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.CloseableIterable;
-import org.apache.iceberg.util.StructLikeSet;
 
 /**
  * Lists data files, as manifests have them.
@@ -67,13 +67,14 @@ record FileListing(Table table, Expression filter, List<String> statistics) {
   private List<FileScanTask> written(CommitRange range, Set<Long> undone) {
     List<FileScanTask> written = new ArrayList<>(appended(range));
     written.removeIf(task -> undone.contains(task.file().dataSequenceNumber()));
+    BucketCounts counts = BucketCounts.of(table);
+    int coarsest = counts.all().first();
     for (Snapshot overwrite : overwrites(range, undone)) {
-      StructLikeSet emptied = StructLikeSet.create(table.spec().partitionType());
-      replacedBy(overwrite).forEach(task -> emptied.add(task.file().partition()));
+      Set<List<Serializable>> emptied = counts.grouped(replacedBy(overwrite), coarsest).keySet();
       written.removeIf(
           task ->
               task.file().dataSequenceNumber() < overwrite.sequenceNumber()
-                  && emptied.contains(task.file().partition()));
+                  && emptied.contains(counts.partition(task.file(), coarsest)));
       written.addAll(addedBy(overwrite));
     }
     return written;

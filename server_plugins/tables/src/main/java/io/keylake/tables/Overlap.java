@@ -1,5 +1,6 @@
 package io.keylake.tables;
 
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -9,7 +10,6 @@ import java.util.TreeSet;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.util.StructLikeWrapper;
 
 /**
  * What two lines of commits have both written, as far as metadata says: no key lies outside of it.
@@ -25,10 +25,10 @@ public record Overlap(List<String> columns, int buckets, long rowsAtMost) {
     SortedSet<String> columns = columns(ours);
     columns.retainAll(columns(theirs));
     KeyedSchema schema = KeyedSchema.of(table);
-    Map<StructLikeWrapper, List<DataFile>> byBucket = byBucket(table, theirs);
+    Map<List<Serializable>, List<DataFile>> byBucket = byBucket(table, theirs);
     int buckets = 0;
     long rows = 0;
-    for (Map.Entry<StructLikeWrapper, List<DataFile>> own : byBucket(table, ours).entrySet()) {
+    for (Map.Entry<List<Serializable>, List<DataFile>> own : byBucket(table, ours).entrySet()) {
       List<DataFile> others = byBucket.getOrDefault(own.getKey(), List.of());
       long common =
           Math.min(
@@ -46,14 +46,15 @@ public record Overlap(List<String> columns, int buckets, long rowsAtMost) {
     return columns;
   }
 
-  private static Map<StructLikeWrapper, List<DataFile>> byBucket(
+  private static Map<List<Serializable>, List<DataFile>> byBucket(
       Table table, List<Snapshot> commits) {
-    Map<StructLikeWrapper, List<DataFile>> files = new HashMap<>();
-    StructLikeWrapper partitions = StructLikeWrapper.forType(table.spec().partitionType());
+    Map<List<Serializable>, List<DataFile>> files = new HashMap<>();
+    BucketCounts counts = BucketCounts.of(table);
+    int coarsest = counts.all().first();
     for (Snapshot commit : commits) {
       for (DataFile file : CopiedCommits.files(table, commit)) {
         files
-            .computeIfAbsent(partitions.copyFor(file.partition()), bucket -> new ArrayList<>())
+            .computeIfAbsent(counts.partition(file, coarsest), bucket -> new ArrayList<>())
             .add(file);
       }
     }

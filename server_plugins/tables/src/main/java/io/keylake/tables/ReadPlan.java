@@ -17,6 +17,7 @@ import org.apache.iceberg.types.Types.NestedField;
  */
 public final class ReadPlan {
   private final KeyedSchema schema;
+  private final int bucketCount;
   private final List<Bucket> buckets;
 
   /** One bucket with the sections that may hold wanted rows. */
@@ -38,9 +39,15 @@ public final class ReadPlan {
    */
   public record Spread(long partitionBytes, int parallelism) {}
 
-  ReadPlan(KeyedSchema schema, List<Bucket> buckets) {
+  ReadPlan(KeyedSchema schema, int bucketCount, List<Bucket> buckets) {
     this.schema = schema;
+    this.bucketCount = bucketCount;
     this.buckets = buckets.stream().filter(bucket -> !bucket.sections().isEmpty()).toList();
+  }
+
+  /** Of how many buckets these are some: as many as the coarsest of the files know. */
+  public int bucketCount() {
+    return bucketCount;
   }
 
   /** The buckets that have something to read, in no particular order. */
@@ -75,7 +82,7 @@ public final class ReadPlan {
       }
       taken.add(new Bucket(bucket.partition(), of));
     }
-    return new ReadPlan(schema, taken);
+    return new ReadPlan(schema, bucketCount, taken);
   }
 
   /** How many rows the answer has, where no two runs meet and no tombstone is in the way. */

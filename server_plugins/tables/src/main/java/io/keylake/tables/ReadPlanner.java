@@ -6,11 +6,9 @@ import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.Serializable;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -18,14 +16,12 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
-import org.apache.iceberg.util.ByteBuffers;
 
 /**
  * Plans a merged read from manifests alone: which files, in which sections, and what of them has to
@@ -49,6 +45,8 @@ public final class ReadPlanner {
   private final int keyOrderId;
   private final ValueFilter valueFilter;
   private final SectionPlanner sections;
+  private final BucketCounts counts;
+  private final int buckets;
   private final Settled settled;
   private final Set<Integer> sizedColumns = new HashSet<>();
 
@@ -102,16 +100,25 @@ public final class ReadPlanner {
   }
 
   public ReadPlanner(Table table, KeyedSchema schema, Wish wish) {
+    this(table, schema, wish, BucketCounts.of(table).read(wish.snapshotId(), wish.after()).first());
+  }
+
+  /**
+   * @param buckets by how many the files are grouped: no file may have been written for fewer
+   */
+  ReadPlanner(Table table, KeyedSchema schema, Wish wish, int buckets) {
     this.table = table;
     this.schema = schema;
     this.wish = wish;
     this.keyOrderId = schema.keyOrder(table).orderId();
     this.valueFilter = new ValueFilter(schema, wish.valueFilter());
     this.sections = new SectionPlanner(schema, wish, valueFilter);
+    this.counts = BucketCounts.of(table);
+    this.buckets = buckets;
     this.settled =
         wish.snapshotId() == null || wish.after() != null
             ? Settled.NOTHING
-            : Settled.of(table.snapshot(wish.snapshotId()));
+            : Settled.of(table.snapshot(wish.snapshotId())).among(buckets);
     schema.sortKey().forEach(field -> sizedColumns.add(field.fieldId()));
     for (NestedField value : schema.values()) {
       if (wish.values().contains(value.fieldId())) {
@@ -130,8 +137,15 @@ public final class ReadPlanner {
     files()
         .forEach(
             (partition, files) ->
-                plans.add(new ReadPlan.Bucket(partition, sections(partition, files))));
-    return new ReadPlan(schema, plans);
+                plans.add(
+                    new ReadPlan.Bucket(
+                        partition, wish.isOrdered() ? sections(files) : sectionsApart(files))));
+    return new ReadPlan(schema, buckets, plans);
+  }
+
+  /** Buckets of older files have to be merged as wholes; others only where an order is wanted. */
+  private List<PlannedSection> sectionsApart(List<FileScanTask> files) {
+    return counts.apart(files).stream().flatMap(each -> sections(each.files()).stream()).toList();
   }
 
   /** The files of each bucket that may hold a wanted key. */
@@ -140,13 +154,8 @@ public final class ReadPlanner {
   }
 
   private Map<List<Serializable>, List<FileScanTask>> byBucket(List<FileScanTask> tasks) {
-    Map<List<Serializable>, List<FileScanTask>> buckets = new LinkedHashMap<>();
-    Set<Integer> specs = new HashSet<>();
-    for (FileScanTask task : tasks) {
-      check(task, specs);
-      buckets.computeIfAbsent(partition(task), key -> new ArrayList<>()).add(task);
-    }
-    return buckets;
+    tasks.forEach(this::check);
+    return counts.grouped(tasks, buckets);
   }
 
   /** The files of each bucket that the writes of a range have left or taken away. */
@@ -186,21 +195,27 @@ public final class ReadPlanner {
   }
 
   /** The sections that the files of one bucket make, in key order. */
-  List<PlannedSection> sections(List<Serializable> partition, List<FileScanTask> files) {
-    return sections.sections(planned(partition, files), true);
+  List<PlannedSection> sections(List<FileScanTask> files) {
+    return sections.sections(files.stream().map(this::planned).toList(), true);
   }
 
   /** The sections that some files of one bucket make when they are merged among themselves. */
-  List<PlannedSection> sectionsOfSome(List<Serializable> partition, List<FileScanTask> files) {
-    return sections.sections(planned(partition, files), false);
+  List<PlannedSection> sectionsOfSome(List<FileScanTask> files) {
+    return sections.sections(files.stream().map(this::planned).toList(), false);
   }
 
-  private List<PlannedFile> planned(List<Serializable> partition, List<FileScanTask> files) {
-    return files.stream().map(file -> planned(partition, file)).toList();
+  /** How far the runs of a bucket are settled that are as old as one of its files. */
+  BucketLayout.Settling settling(DataFile file) {
+    return settled.settling(partition(file), file.dataSequenceNumber());
   }
 
-  Settled settled() {
-    return settled;
+  private List<Serializable> partition(DataFile file) {
+    return counts.partition(file, buckets);
+  }
+
+  /** By how many buckets the files are grouped. */
+  int buckets() {
+    return buckets;
   }
 
   /** The columns whose statistics planning needs. */
@@ -216,14 +231,7 @@ public final class ReadPlanner {
     return ids.stream().map(schema.table()::findColumnName).toList();
   }
 
-  private void check(FileScanTask task, Set<Integer> specs) {
-    specs.add(task.spec().specId());
-    if (specs.size() > 1) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "table %s has files of several partition specs (%s); the bucketing of a keyed table cannot change yet"
-              .formatted(table.name(), specs));
-    }
+  private void check(FileScanTask task) {
     Integer order = task.file().sortOrderId();
     if (order == null || order != keyOrderId) {
       throw new KeylakeException(
@@ -241,26 +249,7 @@ public final class ReadPlanner {
     }
   }
 
-  private static List<Serializable> partition(FileScanTask task) {
-    StructLike tuple = task.file().partition();
-    List<Serializable> values = new ArrayList<>();
-    for (int i = 0; i < tuple.size(); i++) {
-      Object value = tuple.get(i, Object.class);
-      values.add(serializable(value));
-    }
-    return values;
-  }
-
-  private static Serializable serializable(Object value) {
-    if (value instanceof CharSequence text) {
-      return text.toString();
-    }
-    return value instanceof ByteBuffer buffer
-        ? ByteBuffers.toByteArray(buffer)
-        : (Serializable) value;
-  }
-
-  private PlannedFile planned(List<Serializable> partition, FileScanTask task) {
+  private PlannedFile planned(FileScanTask task) {
     DataFile file = task.file();
     Map<Integer, NestedField> wanted = sections.wantedLeaves();
     Map<Integer, Presence> leaves = new HashMap<>();
@@ -272,7 +261,7 @@ public final class ReadPlanner {
             file.recordCount(),
             task.deletes().stream().map(DeleteFile::copyWithoutStats).toList()),
         file.dataSequenceNumber(),
-        settled.covers(partition, file),
+        settled.covers(partition(file), file),
         FileFacts.of(file, schema, wanted.values()),
         leaves,
         wantedBytes(file),

@@ -26,15 +26,18 @@ import org.apache.iceberg.Snapshot;
  *
  * @param through data sequence number of the youngest file that is settled
  * @param except buckets, as {@link #name} gives them, in which some key still has several rows
+ * @param of how many buckets there are where those are some
  */
-public record Settled(long through, Set<String> except) {
+public record Settled(long through, Set<String> except, int of) {
   static final String THROUGH = "keylake.settled_through";
   static final String EXCEPT = "keylake.unsettled_buckets";
+
+  static final String EXCEPT_OF = "keylake.unsettled_buckets_of";
 
   /** By which the deletions of a settlement are told from those of other engines. */
   static final String FILE_MARK = "-settle-";
 
-  static final Settled NOTHING = new Settled(Long.MIN_VALUE, Set.of());
+  static final Settled NOTHING = new Settled(Long.MIN_VALUE, Set.of(), 0);
 
   /** A summary is no place for more; a snapshot with more exceptions is not called settled. */
   private static final int MOST_EXCEPTIONS = 100;
@@ -52,7 +55,8 @@ public record Settled(long through, Set<String> except) {
     Set<String> except = new LinkedHashSet<>();
     SpecJson.parse(snapshot.summary().getOrDefault(EXCEPT, "[]"))
         .forEach(bucket -> except.add(bucket.asText()));
-    return new Settled(Long.parseLong(through), except);
+    int of = Integer.parseInt(snapshot.summary().getOrDefault(EXCEPT_OF, "0"));
+    return new Settled(Long.parseLong(through), except, of);
   }
 
   /** What a snapshot says of itself to be settled so far; nothing where that is too much to say. */
@@ -61,8 +65,16 @@ public record Settled(long through, Set<String> except) {
     if (through != NOTHING.through && except.size() <= MOST_EXCEPTIONS) {
       properties.put(THROUGH, String.valueOf(through));
       properties.put(EXCEPT, SpecJson.write(except.stream().sorted().toList()));
+      if (!except.isEmpty()) {
+        properties.put(EXCEPT_OF, String.valueOf(of));
+      }
     }
     return properties;
+  }
+
+  /** What this says of buckets, if there are so many: exceptions among others do not tell. */
+  Settled among(int buckets) {
+    return except.isEmpty() || of == buckets ? this : NOTHING;
   }
 
   boolean covers(List<Serializable> partition, DataFile file) {

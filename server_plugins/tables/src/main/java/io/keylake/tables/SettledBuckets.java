@@ -54,6 +54,9 @@ public record SettledBuckets(
     }
   }
 
+  /**
+   * @param buckets at least one
+   */
   public static SettledBuckets of(Table table, CompactionPlan plan, List<Found> buckets) {
     Snapshot snapshot = table.snapshot(plan.snapshotId());
     List<DeleteFile> added = new ArrayList<>();
@@ -77,7 +80,7 @@ public record SettledBuckets(
             .collect(Collectors.toSet());
     return new SettledBuckets(
         plan.snapshotId(),
-        new Settled(snapshot.sequenceNumber(), except),
+        new Settled(snapshot.sequenceNumber(), except, buckets.get(0).settlement().of()),
         added,
         replaced,
         locations,

@@ -138,7 +138,7 @@ public final class TableFacts {
                                     partition,
                                     age,
                                     timesByOrder.get(age),
-                                    word(planner.settled().settling(partition, age)),
+                                    word(planner.settling(files.get(0).file())),
                                     Extent.of(files, schema)))));
     return runs;
   }
@@ -160,7 +160,7 @@ public final class TableFacts {
                   tasks.stream()
                       .collect(Collectors.toMap(task -> task.file().location(), task -> task));
               long number = 0;
-              for (PlannedSection each : planner.sections(partition, tasks)) {
+              for (PlannedSection each : planner.sections(tasks)) {
                 List<FileScanTask> files =
                     each.files().map(file -> byLocation.get(file.file().location())).toList();
                 sections.add(

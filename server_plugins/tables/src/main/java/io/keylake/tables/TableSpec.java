@@ -104,6 +104,11 @@ public record TableSpec(
     return reducers.getOrDefault(column, Reducer.LATEST);
   }
 
+  TableSpec withBuckets(int count) {
+    return new TableSpec(
+        key, versions, ordering, count, bucketBy, partitionBy, reducers, columnGroups);
+  }
+
   /** The version leaf of a value column: its group's, or its own. */
   public String leafOf(String column) {
     for (Map.Entry<String, ColumnGroup> group : columnGroups.entrySet()) {

@@ -36,8 +36,9 @@ import org.apache.iceberg.util.StructLikeMap;
  * @param plannedAt where the branch stands
  * @param undone the writes that are taken back
  * @param buckets that these have touched, and no later overwrite has emptied
+ * @param of how many buckets there are where those are some
  */
-public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
+public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int of) {
 
   /**
    * One bucket.
@@ -103,12 +104,19 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
                 .formatted(commit.snapshotId(), commit.snapshotId()));
       }
     }
+    List<Snapshot> snapshots = new ArrayList<>(undone.commits());
+    snapshots.addAll(later.commits());
+    if (undone.after() != null) {
+      snapshots.add(table.snapshot(undone.after()));
+    }
+    int of = BucketCounts.of(table).in(snapshots).first();
     return new Undo(
         head,
         undone,
         isAddedOnly(undone) && isAddedOnly(later)
             ? addedBy(table, undone)
-            : new Planning(table, undone, later, head).buckets());
+            : new Planning(table, undone, later, head, of).buckets(),
+        of);
   }
 
   private static boolean isAddedOnly(CommitRange range) {
@@ -141,12 +149,12 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
     private final Map<List<Serializable>, List<FileScanTask>> takenOut;
     private final Set<Place> known = new HashSet<>();
 
-    Planning(Table table, CommitRange undone, CommitRange later, long head) {
+    Planning(Table table, CommitRange undone, CommitRange later, long head, int of) {
       KeyedSchema schema = KeyedSchema.of(table);
-      this.now = planner(table, schema, head);
+      this.now = planner(table, schema, head, of);
       this.touched = now.filesTouchedBy(undone);
       this.emptied = now.filesOverwrittenBy(later);
-      this.before = planner(table, schema, undone.after()).files();
+      this.before = planner(table, schema, undone.after(), of).files();
       this.written = now.filesWrittenBy(later);
       this.there = now.files();
       this.takenOut = now.filesTakenOutBy(later);
@@ -157,9 +165,13 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
       }
     }
 
-    private static ReadPlanner planner(Table table, KeyedSchema schema, Long snapshotId) {
+    private static ReadPlanner planner(
+        Table table, KeyedSchema schema, Long snapshotId, int buckets) {
       return new ReadPlanner(
-          table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, Wanted.HISTORY));
+          table,
+          schema,
+          ReadPlanner.Wish.ofAllColumns(schema, snapshotId, Wanted.HISTORY),
+          buckets);
     }
 
     List<Bucket> buckets() {
@@ -204,7 +216,7 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets) {
               partition,
               isAsWritten
                   ? List.of()
-                  : now.sections(partition, wanted).stream().map(PlannedSection::plan).toList()));
+                  : now.sections(wanted).stream().map(PlannedSection::plan).toList()));
     }
   }
 }

@@ -183,6 +183,7 @@ public record WriteSummary(
     properties.keySet().removeIf(name -> !name.startsWith("keylake."));
     properties.remove(Settled.THROUGH);
     properties.remove(Settled.EXCEPT);
+    properties.remove(Settled.EXCEPT_OF);
     properties.remove(COPIED_WHERE);
     properties.put(COPIED_FROM, String.valueOf(commit.snapshotId()));
     put(properties, COPIED_WHERE, where);

@@ -4,6 +4,7 @@ import static io.keylake.tables.BucketLayout.Settling.DONE;
 import static io.keylake.tables.BucketLayout.Settling.IN_VAIN;
 import static io.keylake.tables.BucketLayout.Settling.NOT_YET;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.keylake.tables.BucketLayout.File;
@@ -25,7 +26,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 /**
  * A picture is written as its runs, oldest first: "bytes/section,section" with a row a byte, or
  * "bytes" alone in section 0; "*" after it for tombstones, "?" for partial rows, "+" where it is
- * settled and "~" where that was in vain. A pick is "reason from-to".
+ * settled, "~" where that was in vain, and "^" where the table had fewer buckets. A pick is "reason
+ * from-to".
  */
 class CompactionRuleTest {
   private static final Instant NOW = Instant.parse("2026-01-31T00:00:00Z");
@@ -40,7 +42,7 @@ class CompactionRuleTest {
       boolean hasTombstones = run.endsWith("*");
       boolean hasWholeRows = !run.endsWith("?");
       Settling settling = run.endsWith("+") ? DONE : run.endsWith("~") ? IN_VAIN : NOT_YET;
-      String[] parts = run.replaceAll("[*?+~]", "").split("/");
+      String[] parts = run.replaceAll("[*?+~^]", "").split("/");
       long bytes = Long.parseLong(parts[0]);
       String[] sections = parts.length == 1 ? new String[] {"0"} : parts[1].split(",");
       int age = runs.size() + 1;
@@ -62,6 +64,7 @@ class CompactionRuleTest {
               NOW.minus(Duration.ofDays(30 - age)),
               hasTombstones,
               hasWholeRows,
+              run.endsWith("^"),
               settling,
               files));
     }
@@ -102,6 +105,34 @@ class CompactionRuleTest {
     assertEquals(expected, shown(CompactionRule.first(layout(runs == null ? "" : runs), SMALL)));
   }
 
+  @ParameterizedTest(name = "{0}")
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          one run of fewer buckets              | 100^                              | rebucket 0-1
+          neighbours are divided together       | 9^ 9^ 90                          | rebucket 0-2
+          the oldest stretch first              | 90 9^ 9^ 9 9^                     | rebucket 1-3
+          before any other rule                 | 30^ 9 9 9 9                       | rebucket 0-1
+          as much as is allowed in one merge    | 400^ 400^ 400^                    | rebucket 0-2
+          a run beyond the cap by itself        | 9000^ 9^                          | rebucket 0-1
+          """)
+  void rebucketingCases(String title, String runs, String expected) {
+    for (CompactionPolicy policy : List.of(SMALL, SMALL.onlyRebucketing())) {
+      assertEquals(expected, shown(CompactionRule.first(layout(runs), policy)));
+    }
+    Optional<Pick> settling = CompactionRule.first(layout(runs), CompactionPolicy.SETTLE);
+    assertFalse(shown(settling).startsWith("rebucket"), "what settles writes no data again");
+  }
+
+  @Test
+  void nothingButRebucketingIsWantedWhereThatIsThePolicy() {
+    for (String runs : List.of("90 90 90", "9 9 9 9", "900 900")) {
+      Optional<Pick> pick = CompactionRule.first(layout(runs), SMALL.onlyRebucketing());
+      assertEquals("nothing", shown(pick));
+    }
+  }
+
   /** Of 1000 rows that overlap, 200 have to be new. */
   private static final CompactionPolicy SETTLING =
       new CompactionPolicy(8, 4, 4, 10, 0.9, 0.02, 0.2, 10_000, 100, null);
@@ -135,7 +166,8 @@ class CompactionRuleTest {
           "settle 0-2", shown(CompactionRule.first(layout(runs), CompactionPolicy.SETTLE)));
     }
     for (String runs : List.of("900+ 900+", "900/0 1/1", "900~ 900~")) {
-      assertEquals("nothing", shown(CompactionRule.first(layout(runs), CompactionPolicy.SETTLE)));
+      Optional<Pick> settling = CompactionRule.first(layout(runs), CompactionPolicy.SETTLE);
+      assertFalse(shown(settling).startsWith("rebucket"), "what settles writes no data again");
     }
   }
 
@@ -195,7 +227,7 @@ class CompactionRuleTest {
       for (int day = 0; day < 60; day++) {
         long bytes = 1 + random.nextInt(random.nextInt(4) == 0 ? 200 : 12);
         File file = new File("f" + day, bytes, bytes, 0, 1, random.nextInt(3));
-        runs.add(new Run(day, NOW, false, true, NOT_YET, List.of(file)));
+        runs.add(new Run(day, NOW, false, true, false, NOT_YET, List.of(file)));
         int merges = 0;
         for (Optional<Pick> pick = pick(runs); pick.isPresent(); pick = pick(runs)) {
           merge(runs, pick.get());
@@ -247,6 +279,7 @@ class CompactionRuleTest {
             NOW,
             false,
             true,
+            false,
             NOT_YET,
             all < 100 ? List.of(new File("m", all, all, 0, 1, 0)) : files));
   }

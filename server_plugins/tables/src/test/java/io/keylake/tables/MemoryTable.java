@@ -33,7 +33,7 @@ final class MemoryTable {
   static final Set<String> SKIPPING_NULLS = Set.of("d");
 
   final Table table;
-  final KeyedSchema schema;
+  KeyedSchema schema;
   private final Map<String, List<StoredRow>> rows = new HashMap<>();
   private final Set<String> withoutStatistics;
   private int commits;
@@ -132,7 +132,7 @@ final class MemoryTable {
   /** The metadata of a file with these rows. */
   DataFile file(String name, List<StoredRow> stored) {
     rows.put(name, stored);
-    String partition = schema.hasBucketColumn() ? KeyedSchema.BUCKET : "k_bucket";
+    String partition = table.spec().fields().get(0).name();
     return DataFiles.builder(table.spec())
         .withPath(name)
         .withFormat("parquet")
@@ -141,6 +141,12 @@ final class MemoryTable {
         .withMetrics(metrics(stored))
         .withSortOrder(schema.keyOrder(table))
         .build();
+  }
+
+  /** Files that are committed from now on lie in so many buckets. */
+  void changeBuckets(int buckets) {
+    BucketChange.make(table, buckets);
+    schema = KeyedSchema.of(table);
   }
 
   int bucket(Key key) {

@@ -26,6 +26,9 @@ final class RandomWrites {
     int commits = 1 + random.nextInt(6);
     for (int commit = 1; commit <= commits; commit++) {
       clock.tick(commit);
+      if ((commit + commits) % 5 == 0) {
+        table.changeBuckets(2 * table.schema.spec().buckets());
+      }
       List<WrittenRow> rows = rows(random, clock, isCompound);
       written.add(rows);
       table.commitRows(files(random, table, rows));

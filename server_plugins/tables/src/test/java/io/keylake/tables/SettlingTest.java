@@ -234,10 +234,11 @@ class SettlingTest {
   @Test
   void aSummaryIsNoPlaceForManyExceptions() {
     List<String> names = IntStream.range(0, 101).mapToObj(n -> "[" + n + "]").toList();
-    Map<String, String> few = new Settled(7, Set.copyOf(names.subList(0, 2))).properties();
+    Map<String, String> few = new Settled(7, Set.copyOf(names.subList(0, 2)), 1).properties();
     assertEquals(
-        Map.of(Settled.THROUGH, "7", Settled.EXCEPT, "[\"[0]\",\"[1]\"]"), new HashMap<>(few));
-    assertEquals(Map.of(), new Settled(7, Set.copyOf(names)).properties());
+        Map.of(Settled.THROUGH, "7", Settled.EXCEPT, "[\"[0]\",\"[1]\"]", Settled.EXCEPT_OF, "1"),
+        new HashMap<>(few));
+    assertEquals(Map.of(), new Settled(7, Set.copyOf(names), 1).properties());
     assertEquals(Map.of(), Settled.NOTHING.properties());
   }
 }

@@ -203,7 +203,7 @@ public final class CompactionRunner {
 
   private SettledBuckets.Found look(
       Settlement settlement, String operation, Broadcast<Table> copy) {
-    SettleWork work = SettleWork.of(KeyedSchema.of(table), settlement, operation);
+    SettleWork work = SettleWork.of(KeyedSchema.of(copy.value()), settlement, operation);
     SettleWork.Done done =
         JavaSparkContext.fromSparkContext(spark)
             .parallelize(List.of(work), 1)
@@ -249,12 +249,12 @@ public final class CompactionRunner {
 
   private Outcome merge(Compaction compaction, Broadcast<Table> copy) {
     long start = System.nanoTime();
-    KeyedSchema schema = KeyedSchema.of(table);
     CompactionWork work =
         new CompactionWork(
-            schema,
+            KeyedSchema.of(copy.value()),
             compaction.stretches(),
             compaction.tuple(),
+            compaction.of(),
             compaction.operation(UUID.randomUUID().toString()),
             policy.targetFileBytes());
     List<DataFile> files =

@@ -1,13 +1,19 @@
 package io.keylake.spark.compaction;
 
 import io.keylake.spark.read.StoredRows;
+import io.keylake.spark.write.RowBucket;
 import io.keylake.spark.write.SortedFiles;
+import io.keylake.tables.BucketCounts;
 import io.keylake.tables.BucketPlan;
 import io.keylake.tables.KeyedSchema;
 import java.io.IOException;
 import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.StructLike;
@@ -19,27 +25,54 @@ import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
  * What one task does: streams the merged rows of some stretches of a bucket into sorted files.
  * Nothing is sorted again, and memory holds a batch of each run and the row group that is written.
  *
+ * <p>Where the table has more buckets by now, the rows are dealt out to those that the bucket is
+ * made of. Then a row group of each is held, so no more than {@value #MOST_OPEN} are written at
+ * once; for more of them, the rows are read again.
+ *
+ * @param tuple a partition of the bucket, as Iceberg has it
+ * @param of how many buckets there are where it is one
  * @param operation the common part of the new files' names
  */
 record CompactionWork(
     KeyedSchema schema,
     List<BucketPlan> stretches,
     StructLike tuple,
+    int of,
     String operation,
     long targetFileBytes)
     implements Serializable {
+  private static final int MOST_OPEN = 8;
 
   /** Runs a work where a task is; a class of its own, so that nothing else travels with it. */
   record Runner(Broadcast<Table> table) implements Function<CompactionWork, DataFile[]> {
     @Override
     public DataFile[] call(CompactionWork work) throws IOException {
       return work.run(table.value());
+    }
+  }
+
+  /** The partition of a bucket, where that of another with the same values is known. */
+  private record BucketTuple(StructLike other, int bucket) implements StructLike {
+    @Override
+    public int size() {
+      return other.size();
+    }
+
+    @Override
+    public <T> T get(int position, Class<T> type) {
+      return position == size() - 1 ? type.cast(bucket) : other.get(position, type);
+    }
+
+    @Override
+    public <T> void set(int position, T value) {
+      throw new UnsupportedOperationException("a partition tuple does not change");
     }
   }
 
@@ -50,24 +83,49 @@ record CompactionWork(
             .format(FileFormat.PARQUET)
             .operationId(operation)
             .build();
-    SortedFiles files = new SortedFiles(table, schema, schema.table(), places, targetFileBytes);
+    int bucket = (Integer) stretches.get(0).partition().get(tuple.size() - 1);
+    List<Integer> buckets = BucketCounts.fine(bucket, of, schema.spec().buckets());
+    Map<Integer, SortedFiles> written = new LinkedHashMap<>();
     try {
-      for (BucketPlan stretch : stretches) {
-        write(table, stretch, files, task);
-        files.finishFile();
+      for (int next = 0; next < buckets.size(); next += MOST_OPEN) {
+        Map<Integer, SortedFiles> open = new LinkedHashMap<>();
+        for (int each : buckets.subList(next, Math.min(next + MOST_OPEN, buckets.size()))) {
+          open.put(each, new SortedFiles(table, schema, schema.table(), places, targetFileBytes));
+        }
+        written.putAll(open);
+        for (BucketPlan stretch : stretches) {
+          write(table, stretch, open, task);
+          for (SortedFiles files : open.values()) {
+            files.finishFile();
+          }
+        }
       }
-      return files.finish();
+      List<DataFile> all = new ArrayList<>();
+      for (SortedFiles files : written.values()) {
+        all.addAll(Arrays.asList(files.finish()));
+      }
+      return all.toArray(DataFile[]::new);
     } catch (IOException | RuntimeException e) {
-      files.abort();
+      for (SortedFiles files : written.values()) {
+        files.abort();
+      }
       throw e;
     }
   }
 
-  private void write(Table table, BucketPlan stretch, SortedFiles files, TaskContext task)
+  /**
+   * @param open files of some buckets; rows of others are left out
+   */
+  private void write(
+      Table table, BucketPlan stretch, Map<Integer, SortedFiles> open, TaskContext task)
       throws IOException {
-    StructField[] types = StoredRows.type(schema).fields();
+    StructType type = StoredRows.type(schema);
+    StructField[] types = type.fields();
     Object[] values = new Object[types.length];
     GenericInternalRow row = new GenericInternalRow(values);
+    int stored = schema.hasBucketColumn() ? type.fieldIndex(KeyedSchema.BUCKET) : -1;
+    RowBucket buckets = of == schema.spec().buckets() ? null : new RowBucket(schema, type);
+    int bucket = open.keySet().iterator().next();
     try (StoredRows rows = new StoredRows(table.io(), schema, stretch)) {
       for (ColumnarBatch batch = rows.next(); batch != null; batch = rows.next()) {
         if (task.isInterrupted()) {
@@ -75,7 +133,16 @@ record CompactionWork(
         }
         for (Iterator<InternalRow> each = batch.rowIterator(); each.hasNext(); ) {
           fill(values, each.next(), types);
-          files.write(tuple, row);
+          if (buckets != null) {
+            bucket = buckets.of(row);
+          }
+          if (stored >= 0) {
+            values[stored] = bucket;
+          }
+          SortedFiles files = open.get(bucket);
+          if (files != null) {
+            files.write(new BucketTuple(tuple, bucket), row);
+          }
         }
       }
     }

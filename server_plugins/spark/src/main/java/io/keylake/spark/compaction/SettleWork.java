@@ -9,9 +9,11 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableUtil;
@@ -34,17 +36,19 @@ import org.roaringbitmap.RoaringBitmap;
  * records them for each data file: as a deletion vector, or in tables of format 2 as a file of
  * positions.
  *
- * @param known how many rows of each file are recorded already
+ * @param inputs the files, by location
  * @param operation the common part of the new files' names
  */
-record SettleWork(
-    KeyedSchema schema,
-    BucketPlan plan,
-    StructLike tuple,
-    Map<String, Long> known,
-    String operation)
+record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs, String operation)
     implements Serializable {
   private static final int FIRST_FORMAT_WITH_VECTORS = 3;
+
+  /**
+   * A data file.
+   *
+   * @param known how many of its rows are recorded already
+   */
+  record Input(int specId, StructLike partition, long known) implements Serializable {}
 
   /** What came of it. */
   record Done(Map<String, DeleteFile> superseded, boolean isUnique) implements Serializable {}
@@ -58,12 +62,13 @@ record SettleWork(
   }
 
   static SettleWork of(KeyedSchema schema, Settlement settlement, String operation) {
-    Map<String, Long> known = new HashMap<>();
+    Map<String, Input> inputs = new HashMap<>();
     for (FileScanTask task : settlement.inputs()) {
       long rows = task.deletes().stream().mapToLong(DeleteFile::recordCount).sum();
-      known.put(task.file().location(), rows);
+      DataFile file = task.file();
+      inputs.put(file.location(), new Input(file.specId(), file.partition(), rows));
     }
-    return new SettleWork(schema, settlement.plan(), settlement.tuple(), known, operation);
+    return new SettleWork(schema, settlement.plan(), inputs, operation);
   }
 
   private Done run(Table table) throws IOException {
@@ -79,7 +84,8 @@ record SettleWork(
     }
     superseded
         .entrySet()
-        .removeIf(each -> each.getValue().getLongCardinality() == known.get(each.getKey()));
+        .removeIf(
+            each -> each.getValue().getLongCardinality() == inputs.get(each.getKey()).known());
     boolean hasVectors = TableUtil.formatVersion(table) >= FIRST_FORMAT_WITH_VECTORS;
     return new Done(
         hasVectors ? vectors(table, superseded) : positions(table, superseded), isUnique);
@@ -99,8 +105,10 @@ record SettleWork(
     try (writer) {
       superseded.forEach(
           (location, rows) -> {
+            Input file = inputs.get(location);
+            PartitionSpec spec = table.specs().get(file.specId());
             for (PeekableIntIterator each = rows.getIntIterator(); each.hasNext(); ) {
-              writer.delete(location, each.next(), table.spec(), tuple);
+              writer.delete(location, each.next(), spec, file.partition());
             }
           });
     }
@@ -118,9 +126,11 @@ record SettleWork(
         new GenericFileWriterFactory.Builder(table).deleteFileFormat(FileFormat.PARQUET).build();
     Map<String, DeleteFile> files = new HashMap<>();
     for (Map.Entry<String, RoaringBitmap> each : superseded.entrySet()) {
+      Input file = inputs.get(each.getKey());
+      PartitionSpec spec = table.specs().get(file.specId());
       PositionDeleteWriter<Record> writer =
           writers.newPositionDeleteWriter(
-              places.newOutputFile(table.spec(), tuple), table.spec(), tuple);
+              places.newOutputFile(spec, file.partition()), spec, file.partition());
       try (writer) {
         PositionDelete<Record> row = PositionDelete.create();
         for (PeekableIntIterator rows = each.getValue().getIntIterator(); rows.hasNext(); ) {

@@ -70,7 +70,8 @@ public final class UndoRunner {
   }
 
   private List<DataFile> merged(Undo undo) {
-    KeyedSchema schema = KeyedSchema.of(table);
+    Table copied = SerializableTable.copyOf(table);
+    KeyedSchema schema = KeyedSchema.of(copied);
     long targetFileBytes = CompactionPolicy.of(table).targetFileBytes();
     String operation = "undo-" + UUID.randomUUID();
     List<CompactionWork> works = new ArrayList<>();
@@ -78,14 +79,19 @@ public final class UndoRunner {
       if (!bucket.merged().sections().isEmpty()) {
         works.add(
             new CompactionWork(
-                schema, List.of(bucket.merged()), bucket.tuple(), operation, targetFileBytes));
+                schema,
+                List.of(bucket.merged()),
+                bucket.tuple(),
+                undo.of(),
+                operation,
+                targetFileBytes));
       }
     }
     if (works.isEmpty()) {
       return List.of();
     }
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark);
-    Broadcast<Table> copy = context.broadcast(SerializableTable.copyOf(table));
+    Broadcast<Table> copy = context.broadcast(copied);
     try {
       return context
           .parallelize(works, works.size())

@@ -95,6 +95,18 @@ final class CompactionProcedures {
                     .map(CompactionProcedures::row)
                     .toList()),
         new LocalProcedure(
+            "rebucket",
+            List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
+            OUTCOME,
+            arguments -> {
+              Table table = tables.load(arguments);
+              CompactionPolicy policy = CompactionPolicy.of(table).onlyRebucketing();
+              return new CompactionRunner(spark(), table, arguments.text("branch"), policy)
+                  .run(spark().defaultParallelism()).stream()
+                      .map(CompactionProcedures::row)
+                      .toList();
+            }),
+        new LocalProcedure(
             "compaction_policy",
             List.of(LocalProcedure.required("table"), LocalProcedure.optional("policy")),
             new StructType().add("policy", DataTypes.StringType),

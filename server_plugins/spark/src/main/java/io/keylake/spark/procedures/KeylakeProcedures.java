@@ -52,6 +52,7 @@ public final class KeylakeProcedures {
                 new PositionProcedures(tables).all(),
                 new FileProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
+                new BucketProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 new PublishProcedures(tables).all(),
                 MaintenanceProcedures.all())

@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.UUID;
 import org.apache.iceberg.expressions.And;
 import org.apache.iceberg.expressions.Binder;
@@ -18,12 +19,13 @@ import org.apache.iceberg.types.Types.NestedField;
 
 /**
  * For buckets that are a stored column: turns equalities on the whole of {@code bucket_by} into one
- * on the bucket, and on the group where there is one.
+ * on the bucket, of each number of buckets that there may be files of, and on the group where there
+ * is one.
  */
 final class BucketFilter {
   private BucketFilter() {}
 
-  static Expression of(KeyedSchema schema, Expression filter) {
+  static Expression of(KeyedSchema schema, Expression filter, Set<Integer> counts) {
     if (!schema.hasBucketColumn()) {
       return Expressions.alwaysTrue(); // Iceberg derives the bucket itself
     }
@@ -44,7 +46,8 @@ final class BucketFilter {
       }
       add(hash, value);
     }
-    return Expressions.equal(KeyedSchema.BUCKET, hash.bucket(schema.spec().buckets()));
+    return Expressions.in(
+        KeyedSchema.BUCKET, counts.stream().map(hash::bucket).distinct().toArray());
   }
 
   /** The group of all rows that a filter lets through, where there is only one. */

@@ -2,6 +2,7 @@ package io.keylake.spark.read;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import io.keylake.tables.BucketCounts;
 import io.keylake.tables.ChangePlan;
 import io.keylake.tables.ChangePlanner;
 import io.keylake.tables.CommitRange;
@@ -10,7 +11,6 @@ import io.keylake.tables.KeylakeException;
 import java.util.List;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -179,7 +179,8 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
   }
 
   private ChangePlan plan(CommitRange commits) {
-    ChangePlanner planner = new ChangePlanner(table, schema, filters.fileFilter(schema));
+    ChangePlanner planner =
+        new ChangePlanner(table, schema, filters.fileFilter(schema, BucketCounts.of(table).all()));
     return wanted.isEveryCommit() ? planner.planApart(commits) : planner.plan(commits);
   }
 
@@ -222,6 +223,6 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
             wanted.isEveryCommit() ? "every commit" : "net",
             plan().buckets().size(),
             stretches,
-            filters.fileFilter(schema) == Expressions.alwaysTrue() ? "none" : filters.shownOnKey());
+            filters.shownOnKey());
   }
 }

@@ -1,6 +1,7 @@
 package io.keylake.spark.read;
 
 import io.keylake.merge.MergeRules;
+import io.keylake.tables.BucketCounts;
 import io.keylake.tables.BucketPlan;
 import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.ReadPlan;
@@ -99,7 +100,8 @@ final class KeyedScan
           new ReadPlanner.Wish(
               request.snapshotId(),
               request.after(),
-              filters.fileFilter(schema),
+              filters.fileFilter(
+                  schema, BucketCounts.of(table).read(request.snapshotId(), request.after())),
               filters.onValues(),
               values,
               rows,
@@ -201,7 +203,7 @@ final class KeyedScan
     } else if (!schema.hasBucketColumn()) {
       keys.add(
           org.apache.spark.sql.connector.expressions.Expressions.bucket(
-              schema.spec().buckets(), quoted(schema.spec().bucketBy().get(0))));
+              plan().bucketCount(), quoted(schema.spec().bucketBy().get(0))));
     } else {
       return new UnknownPartitioning(parts().size());
     }

@@ -152,9 +152,11 @@ record PushedFilters(
   /**
    * What Iceberg's planning is asked. Its statistics of uuids are not in one order everywhere, so
    * ranges of them choose no files.
+   *
+   * @param counts how many buckets the files may have been written for
    */
-  Expression fileFilter(KeyedSchema schema) {
-    Expression buckets = BucketFilter.of(schema, onKey);
+  Expression fileFilter(KeyedSchema schema, Set<Integer> counts) {
+    Expression buckets = BucketFilter.of(schema, onKey, counts);
     boolean hasUuid =
         schema.key().stream().anyMatch(field -> field.type().typeId() == Type.TypeID.UUID);
     return hasUuid ? buckets : Expressions.and(onKey, buckets);

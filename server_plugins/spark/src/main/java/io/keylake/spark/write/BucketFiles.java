@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Objects;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.StructLike;
-import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Evaluator;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Projections;
@@ -35,12 +34,12 @@ final class BucketFiles implements Closeable {
   /**
    * @param replaces the partitions that the rows may lie in
    */
-  BucketFiles(Table table, WriteLayout layout, SortedFiles files, Expression replaces) {
+  BucketFiles(WriteLayout layout, SortedFiles files, Expression replaces) {
     this.layout = layout;
     this.files = files;
     this.stated =
         new Evaluator(
-            table.spec().partitionType(), Projections.inclusive(table.spec()).project(replaces));
+            files.spec().partitionType(), Projections.inclusive(files.spec()).project(replaces));
   }
 
   /** A partition value as Iceberg keeps it. */

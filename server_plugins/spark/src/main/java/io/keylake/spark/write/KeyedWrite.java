@@ -159,7 +159,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
               .operationId(queryId)
               .build();
       SortedFiles sorted = new SortedFiles(own, schema, layout.stored(), places, targetFileSize);
-      BucketFiles files = new BucketFiles(own, layout, sorted, replaces);
+      BucketFiles files = new BucketFiles(layout, sorted, replaces);
       return new KeyedDataWriter(
           schema, layout, verb, new RowVersions(layout, fixedVersion), files);
     }

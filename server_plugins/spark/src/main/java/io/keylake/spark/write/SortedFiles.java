@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.tables.BucketCounts;
 import io.keylake.tables.KeyedSchema;
 import java.io.Closeable;
 import java.io.IOException;
@@ -10,6 +11,7 @@ import java.util.Map;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.StructLike;
@@ -31,6 +33,7 @@ public final class SortedFiles implements Closeable {
   private static final int ROWS_BETWEEN_LENGTH_CHECKS = 1000;
 
   private final Table table;
+  private final PartitionSpec spec;
   private final Schema stored;
   private final StructType storedType;
   private final OutputFileFactory places;
@@ -42,6 +45,7 @@ public final class SortedFiles implements Closeable {
   private long rows;
 
   /**
+   * @param schema its bucket count is that of the files: the table may have more by now
    * @param stored the columns of the files
    * @param targetFileSize in bytes; a file that has reached it is followed by another
    */
@@ -52,6 +56,7 @@ public final class SortedFiles implements Closeable {
       OutputFileFactory places,
       long targetFileSize) {
     this.table = table;
+    this.spec = BucketCounts.of(table).spec(schema.spec().buckets());
     this.stored = stored;
     this.storedType = SparkSchemaUtil.convert(stored);
     this.places = places;
@@ -82,7 +87,7 @@ public final class SortedFiles implements Closeable {
   }
 
   private DataWriter<InternalRow> open(StructLike partition, InternalRow first) throws IOException {
-    EncryptedOutputFile file = places.newOutputFile(table.spec(), partition);
+    EncryptedOutputFile file = places.newOutputFile(spec, partition);
     Map<String, String> properties = new HashMap<>(table.properties());
     PageRows.limit(first, storedType).forEach(properties::putIfAbsent);
     return FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
@@ -91,11 +96,16 @@ public final class SortedFiles implements Closeable {
         .metricsConfig(metrics)
         .schema(stored)
         .engineSchema(storedType)
-        .spec(table.spec())
+        .spec(spec)
         .partition(partition)
         .keyMetadata(file.keyMetadata())
         .sortOrder(order)
         .build();
+  }
+
+  /** The partitioning of the files. */
+  PartitionSpec spec() {
+    return spec;
   }
 
   /** Ends the file at hand: the next row lies in another partition, or beyond a gap. */
