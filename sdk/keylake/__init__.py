@@ -30,6 +30,7 @@ from keylake.lake import Lake, ListedTable, connect
 from keylake.maintenance import Maintenance, MaintenanceEntry
 from keylake.metadata import FilesChanged
 from keylake.positions import Consumer
+from keylake.rebucketing import BucketAdvice, BucketChange
 from keylake.reducers import (
     ArraySum,
     BitmapOr,
@@ -96,7 +97,7 @@ __all__ = [
     "Triggers", "Trigger", "Interval", "CommitEvent", "Fired",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
-    "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned",
+    "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned", "BucketChange", "BucketAdvice",
     # what a branch has to pass
     "Check", "null_rate", "row_count_change", "value_range", "unique", "references", "condition",
     "Finding", "Published",

@@ -14,7 +14,7 @@ from typing import Literal
 from pyiceberg.types import BinaryType, BooleanType, DecimalType, IcebergType, IntegerType, StringType
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
-from keylake.archive import TableArchive
+from keylake.rebucketing import TableBuckets
 from keylake.history import snapshot_id_of
 from keylake.results import Commit, CommitInfo
 from keylake.spec import Names, TableSpec, names_of
@@ -49,7 +49,7 @@ class PublishedKv:
         )
 
 
-class TableKv(TableArchive):
+class TableKv(TableBuckets):
     """How a table comes to an online key-value store; a `KeyedTable` can do it."""
 
     def publish_kv(
