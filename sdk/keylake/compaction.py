@@ -16,7 +16,8 @@ _KIB = 1024
 class CompactionPolicy(Policy):
     """When the runs of a bucket are merged or settled; as JSON it is the table property `keylake.compaction`.
 
-    Four checks are made, in this order; the first that wants something gets it.
+    Files from when the table had fewer buckets are divided, before anything else is done to them (`change_buckets`).
+    Then four checks are made, in this order; the first that wants something gets it.
 
     1. *File count*: a bucket with more than `max_files` files below half the target size is merged, come what may.
     2. *Superseded rows*: neighbouring runs are merged when `superseded_share` of their rows would go.

@@ -46,7 +46,8 @@ class TableBuckets(TableArchive):
 
         Old and new files are read together meanwhile, by the old buckets. The server's maintenance then divides the old
         files, or `rebucket` does. The count belongs to the table with all of its branches, and cannot shrink. A class
-        that declares it wants the new number, too. Refused with `DefinitionError` where the count is no larger multiple.
+        that declares it wants the new number, too, and so do other open handles, which keep their `spec`. A count that
+        is no larger multiple is refused with `DefinitionError`.
 
             profiles.change_buckets(128)
         """

@@ -50,6 +50,18 @@ def test_files_stay_few_while_a_stream_writes(lake: kl.Lake) -> None:
     assert repr(lake.maintenance) == "maintenance is on"
 
 
+def test_old_files_are_divided_when_there_are_more_buckets(lake: kl.Lake) -> None:
+    twin = SHAPE.create(lake, fresh_name("maintained"))
+    for operation in operations(SHAPE, seed=310, count=2, rows=30):
+        operation.apply(twin)
+    lake.maintenance.wait(seconds=120)
+    twin.table.change_buckets(4 * SHAPE.buckets)
+    lake.maintenance.wait(seconds=120)
+    twin.check()
+    assert len(twin.table.compaction_plan()) > SHAPE.buckets
+    assert len(twin.table.rebucket()) == 0, "nothing is left to do"
+
+
 def test_it_waits_while_it_is_paused_and_survives_a_restart(lake: kl.Lake, folder: Path) -> None:
     twin = SHAPE.create(lake, fresh_name("maintained"))
     twin.table.set_compaction_policy(POLICY)

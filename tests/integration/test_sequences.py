@@ -1,4 +1,4 @@
-"""Random sequences of writes, branches, publishing, cherry-picks, undo and compactions, against the model.
+"""Random sequences of writes, branches, publishing, cherry-picks, undo, compactions and rebucketing, against the model.
 
 Thirty of them in the ordinary run; KEYLAKE_SEQUENCES=500 makes the nightly one (`make nightly`).
 """
@@ -17,6 +17,7 @@ from model.model import Key, KeyedTable, Written
 
 SEQUENCES = int(os.environ.get("KEYLAKE_SEQUENCES", "30"))
 STEPS = 5
+MOST_BUCKETS = 8
 SHAPES = [
     Shape("explicit", buckets=2),
     Shape("ordering", buckets=1),
@@ -105,6 +106,16 @@ class Sequence:
         self.draft.picked += len(taken)
         return f"pick {len(taken)}"
 
+    def rebucket(self) -> str:
+        """Twice as many buckets; the files that are there are divided on one lane, or on none."""
+        table = self.main.twin.table
+        if table.spec.buckets < MOST_BUCKETS:
+            table.change_buckets(2 * table.spec.buckets)
+        lane = self.random.choice([self.main, self.draft, None])
+        if lane is not None:
+            lane.twin.table.rebucket()
+        return f"{table.spec.buckets} buckets"
+
     def undo(self) -> str:
         """The last commits of main that were written there, so that no range holds what came from the branch."""
         ours = {commit.snapshot_id for commit in self.main.twin.commits}
@@ -129,6 +140,7 @@ def test_a_random_sequence(lake: kl.Lake, seed: int) -> None:
     draft = Lane(replace(main.twin, table=branch, commits=[]), list(main.commits), picked=1)
     sequence = Sequence(random, main, draft, writes)
     steps = {sequence.write: 5, sequence.compact: 2, sequence.publish: 1, sequence.cherry_pick: 2, sequence.undo: 1}
+    steps[sequence.rebucket] = 1
     done: list[str] = []
     for _ in range(STEPS):
         (step,) = random.choices(list(steps), list(steps.values()))

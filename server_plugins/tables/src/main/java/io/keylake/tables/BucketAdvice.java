@@ -26,7 +26,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param buckets how many there are
  */
 public record BucketAdvice(int buckets, int recommended, String reason) {
-  private static final double MIB = 1 << 20;
+  private static final String[] UNITS = {"B", "KiB", "MiB", "GiB", "TiB"};
 
   /**
    * @param branch null for main
@@ -86,6 +86,11 @@ public record BucketAdvice(int buckets, int recommended, String reason) {
   }
 
   private static String shown(double bytes) {
-    return String.format(Locale.ROOT, "%,.1f MiB", bytes / MIB);
+    int unit = 0;
+    double size = bytes;
+    for (; size >= 1024 && unit < UNITS.length - 1; unit++) {
+      size /= 1024;
+    }
+    return String.format(Locale.ROOT, "%.1f %s", size, UNITS[unit]);
   }
 }
