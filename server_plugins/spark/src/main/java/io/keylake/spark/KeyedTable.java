@@ -59,13 +59,23 @@ public final class KeyedTable extends SparkTable {
 
   private final SparkTable loaded;
   private final KeyedSchema keyed;
-  private final boolean isPrepared;
+  private final Rows rows;
 
-  private KeyedTable(SparkTable loaded, KeyedSchema keyed, boolean isPrepared) {
+  /**
+   * How far the rows that are to be written are: prepared, and then spread over tasks in some way.
+   */
+  public enum Rows {
+    AS_GIVEN,
+    PREPARED,
+    BY_HASH,
+    BY_RANGE
+  }
+
+  private KeyedTable(SparkTable loaded, KeyedSchema keyed, Rows rows) {
     super(loaded.table());
     this.loaded = loaded;
     this.keyed = keyed;
-    this.isPrepared = isPrepared;
+    this.rows = rows;
   }
 
   static KeyedTable of(SparkTable loaded) {
@@ -76,7 +86,7 @@ public final class KeyedTable extends SparkTable {
             ? loaded.table().schema()
             : SnapshotUtil.schemaFor(loaded.table(), snapshot);
     Schema effective = loaded.branch() == null ? schema : loaded.table().schema();
-    return new KeyedTable(loaded, KeyedSchema.of(loaded.table(), effective), false);
+    return new KeyedTable(loaded, KeyedSchema.of(loaded.table(), effective), Rows.AS_GIVEN);
   }
 
   private static Long headOf(SparkTable loaded) {
@@ -85,12 +95,13 @@ public final class KeyedTable extends SparkTable {
         : loaded.table().currentSnapshot().snapshotId();
   }
 
-  public KeyedTable prepared() {
-    return new KeyedTable(loaded, keyed, true);
+  /** The same table, as the target of rows that are so far. */
+  public KeyedTable taking(Rows next) {
+    return new KeyedTable(loaded, keyed, next);
   }
 
-  public boolean isPrepared() {
-    return isPrepared;
+  public Rows rows() {
+    return rows;
   }
 
   public KeyedSchema keyed() {
@@ -208,7 +219,7 @@ public final class KeyedTable extends SparkTable {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    if (!isPrepared()) {
+    if (rows == Rows.AS_GIVEN) {
       throw new KeylakeException(
           UNSUPPORTED,
           "this kind of write to keyed table %s is not supported; use INSERT INTO, writeTo(...).append() or the verbs of the SDK (and see that spark.sql.extensions has %s)"
@@ -223,7 +234,7 @@ public final class KeyedTable extends SparkTable {
           "the session's write-audit-publish branch '%s' is not supported on keyed table %s; write to the table's branch_%s"
               .formatted(target, name(), target));
     }
-    return new KeyedWriteBuilder(spark(), table(), target, keyed, info);
+    return new KeyedWriteBuilder(spark(), table(), target, keyed, info, rows == Rows.BY_RANGE);
   }
 
   KeylakeException noRowLevel(String statement) {
@@ -255,13 +266,11 @@ public final class KeyedTable extends SparkTable {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof KeyedTable that
-        && loaded.equals(that.loaded)
-        && isPrepared == that.isPrepared;
+    return other instanceof KeyedTable that && loaded.equals(that.loaded) && rows == that.rows;
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(loaded, isPrepared);
+    return Objects.hash(loaded, rows);
   }
 }

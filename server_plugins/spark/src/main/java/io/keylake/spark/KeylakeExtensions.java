@@ -5,6 +5,7 @@ import io.keylake.spark.plan.BucketedFrameRule;
 import io.keylake.spark.plan.KeyLayoutRule;
 import io.keylake.spark.read.PlainScanRule;
 import io.keylake.spark.read.ReadOptionsRule;
+import io.keylake.spark.write.KeyRangeRule;
 import io.keylake.spark.write.KeyedWriteRule;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -15,8 +16,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * What a session needs beside the catalog: the rules that keep reads apart, prepare writes, show
- * Spark how tables lie, and find plain scans. Named in {@code spark.sql.extensions}.
+ * What a session needs beside the catalog: the rules that keep reads apart, prepare and spread
+ * writes, show Spark how tables lie, and find plain scans. Named in {@code spark.sql.extensions}.
  */
 public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
@@ -47,6 +48,13 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
           @Override
           public Rule<LogicalPlan> apply(SparkSession session) {
             return new KeyLayoutRule();
+          }
+        });
+    extensions.injectOptimizerRule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new KeyRangeRule(session);
           }
         });
     extensions.injectPreCBORule(

@@ -53,6 +53,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private final KeyedSchema schema;
   private final LogicalWriteInfo info;
   private final WriteOptions options;
+  private final boolean isSpread;
   private final Expression replaces;
   private final WriteLayout layout;
   private final String branch;
@@ -60,6 +61,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private boolean stateUnknown;
 
   /**
+   * @param isSpread whether every task has the ranges of keys that it is to write already
    * @param replaces what an overwrite replaces; null for an append
    */
   KeyedWrite(
@@ -69,12 +71,14 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       KeyedSchema schema,
       LogicalWriteInfo info,
       WriteOptions options,
+      boolean isSpread,
       Expression replaces) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
     this.info = info;
     this.options = options;
+    this.isSpread = isSpread;
     this.replaces = replaces;
     this.layout = WriteLayout.of(info.schema(), schema, options);
     this.branch = branch;
@@ -83,6 +87,9 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   @Override
   public Distribution requiredDistribution() {
+    if (isSpread) {
+      return Distributions.unspecified();
+    }
     List<String> columns = new ArrayList<>(schema.spec().partitionBy());
     columns.add(KeyedSchema.BUCKET);
     return Distributions.clustered(

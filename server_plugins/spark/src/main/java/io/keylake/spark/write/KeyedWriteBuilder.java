@@ -23,15 +23,25 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
   private final String branch;
   private final KeyedSchema schema;
   private final LogicalWriteInfo info;
+  private final boolean isSpread;
   private Expression replaces;
 
+  /**
+   * @param isSpread whether every task has the ranges of keys that it is to write already
+   */
   public KeyedWriteBuilder(
-      SparkSession spark, Table table, String branch, KeyedSchema schema, LogicalWriteInfo info) {
+      SparkSession spark,
+      Table table,
+      String branch,
+      KeyedSchema schema,
+      LogicalWriteInfo info,
+      boolean isSpread) {
     this.spark = spark;
     this.table = table;
     this.branch = branch;
     this.schema = schema;
     this.info = info;
+    this.isSpread = isSpread;
   }
 
   @Override
@@ -77,6 +87,6 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
           UNSUPPORTED,
           "business_time goes with writes that add to main, not with an overwrite or a write to a branch; leave it out");
     }
-    return new KeyedWrite(spark, table, branch, schema, info, options, replaces);
+    return new KeyedWrite(spark, table, branch, schema, info, options, isSpread, replaces);
   }
 }

@@ -96,7 +96,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
 
   private static LogicalPlan prepare(V2WriteCommand write) {
     KeyedTable table = keyedTable(write.table());
-    if (table == null || table.isPrepared() || !write.query().resolved()) {
+    if (table == null || table.rows() != KeyedTable.Rows.AS_GIVEN || !write.query().resolved()) {
       return (LogicalPlan) write;
     }
     if (write instanceof OverwritePartitionsDynamic) {
@@ -113,7 +113,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     Seq<NamedExpression> columns = columns(write, schema, options);
     DataSourceV2Relation target =
         relation.copy(
-            table.prepared(),
+            table.taking(KeyedTable.Rows.PREPARED),
             relation.output(),
             relation.catalog(),
             relation.identifier(),
