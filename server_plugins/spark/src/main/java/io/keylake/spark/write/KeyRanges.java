@@ -13,16 +13,16 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Cuts rows, ordered by (partition, bucket, key), into ranges of about equal size. A bucket of a
  * partition, here a cell, lies in one range, and so in one file, unless it has more rows than a
- * range should have. A key is never cut.
+ * range should have. It is then cut between values of the first key column; only a value that has
+ * too many rows itself is cut by the next column, and so on. A key is never cut.
  */
 final class KeyRanges {
-  private static final double LOOSE = 1.5; // a cell this much over the limit is left whole
+  private static final double LOOSE = 1.5; // what is this much over the limit is left whole
   private static final double WIDER = 1.1;
 
   private final DataType[] types;
   private final int columnsOfCell;
-  private final Comparator<InternalRow> order;
-  private final Comparator<InternalRow> orderOfCells;
+  private final List<Comparator<InternalRow>> orders = new ArrayList<>();
 
   /**
    * @param types of the columns of a row's place: partition, bucket, and the rest of the key
@@ -31,8 +31,9 @@ final class KeyRanges {
   KeyRanges(DataType[] types, int columnsOfCell) {
     this.types = types;
     this.columnsOfCell = columnsOfCell;
-    this.order = order(types);
-    this.orderOfCells = order(Arrays.copyOf(types, columnsOfCell));
+    for (int columns = 0; columns <= types.length; columns++) {
+      orders.add(order(Arrays.copyOf(types, columns)));
+    }
   }
 
   /** As Spark sorts rows; nulls come first. */
@@ -48,12 +49,8 @@ final class KeyRanges {
    */
   record Point(InternalRow place, long rows) {}
 
-  /** Neighbours that may not be cut, or need not be. */
-  private record Group(List<Point> points, long rows) {
-    InternalRow first() {
-      return points.get(0).place();
-    }
-  }
+  /** Neighbours with the same values of the first columns. */
+  private record Group(List<Point> points, int columns, long rows) {}
 
   /**
    * The places at which ranges begin, without the first, in order.
@@ -62,61 +59,68 @@ final class KeyRanges {
    */
   List<InternalRow> cuts(List<Point> sample, int ranges) {
     List<Point> sorted = new ArrayList<>(sample);
-    sorted.sort(Comparator.comparing(Point::place, order));
-    List<Group> cells = groups(sorted, orderOfCells);
+    sorted.sort(Comparator.comparing(Point::place, orders.get(types.length)));
+    List<Group> cells = groups(sorted, columnsOfCell);
     long rows = cells.stream().mapToLong(Group::rows).sum();
     // With fewer cells than tasks, as many tasks as cells are enough while none of them is hot.
     double limit = (double) rows / Math.min(ranges, Math.max(1, cells.size()));
-    List<InternalRow> cuts = cuts(cells, limit);
-    while (cuts.size() >= ranges) {
+    Cutting cutting = new Cutting();
+    cutting.cut(cells, limit);
+    while (cutting.cuts.size() >= ranges) {
       limit *= WIDER;
-      cuts = cuts(cells, limit);
+      cutting = new Cutting();
+      cutting.cut(cells, limit);
     }
-    return cuts;
+    return cutting.cuts;
   }
 
-  private List<InternalRow> cuts(List<Group> cells, double limit) {
-    List<InternalRow> cuts = new ArrayList<>();
-    double filled = 0;
-    for (Group cell : cells) {
-      if (filled > 0 && filled + cell.rows() > limit) {
-        cuts.add(beginOf(cell));
-        filled = 0;
-      }
-      if (cell.rows() <= LOOSE * limit) {
-        filled += cell.rows();
-        continue;
-      }
-      double share = cell.rows() / Math.ceil(cell.rows() / limit);
-      for (Group key : groups(cell.points(), order)) {
-        // The key goes to where more of it lies.
-        if (filled > 0 && filled + key.rows() / 2.0 > share) {
-          cuts.add(key.first());
+  /** One way through the groups. */
+  private final class Cutting {
+    private final List<InternalRow> cuts = new ArrayList<>();
+    private double filled;
+
+    void cut(List<Group> groups, double limit) {
+      boolean wasHot = false;
+      for (Group group : groups) {
+        boolean isHot = group.columns() < types.length && group.rows() > LOOSE * limit;
+        // The bounds of a file's key columns tell which keys it has only where it has whole groups,
+        // or a part of one and nothing else.
+        boolean isApart = group.columns() > columnsOfCell && (isHot || wasHot);
+        boolean isFull = filled + group.rows() / 2.0 > limit;
+        if (filled > 0 && (isApart || isFull)) {
+          cuts.add(beginOf(group));
           filled = 0;
         }
-        filled += key.rows();
+        if (isHot) {
+          cut(
+              groups(group.points(), group.columns() + 1),
+              group.rows() / Math.ceil(group.rows() / limit));
+        } else {
+          filled += group.rows();
+        }
+        wasHot = isHot;
       }
     }
-    return cuts;
   }
 
-  /** Below every key of the cell, those that are not in the sample, too. */
-  private InternalRow beginOf(Group cell) {
+  /** Below every key of the group, those that are not in the sample, too. */
+  private InternalRow beginOf(Group group) {
     Object[] values = new Object[types.length];
-    for (int i = 0; i < columnsOfCell; i++) {
-      values[i] = cell.first().get(i, types[i]);
+    for (int i = 0; i < group.columns(); i++) {
+      values[i] = group.points().get(0).place().get(i, types[i]);
     }
     return new GenericInternalRow(values);
   }
 
-  private static List<Group> groups(List<Point> sorted, Comparator<InternalRow> order) {
+  private List<Group> groups(List<Point> sorted, int columns) {
+    Comparator<InternalRow> order = orders.get(columns);
     List<Group> groups = new ArrayList<>();
     int begin = 0;
     for (int end = 1; end <= sorted.size(); end++) {
       if (end == sorted.size()
           || order.compare(sorted.get(begin).place(), sorted.get(end).place()) != 0) {
         List<Point> points = sorted.subList(begin, end);
-        groups.add(new Group(points, points.stream().mapToLong(Point::rows).sum()));
+        groups.add(new Group(points, columns, points.stream().mapToLong(Point::rows).sum()));
         begin = end;
       }
     }

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 
 class KeyRangesTest {
@@ -48,6 +49,41 @@ class KeyRangesTest {
     Map<Integer, Long> sizes = sizes(sample, RANGES.cuts(sample, 3));
     assertTrue(Collections.max(sizes.values()) < 2 * 1000 / sizes.size(), sizes.toString());
     assertEquals(List.of("1", "1:300", "1:600"), shown(RANGES.cuts(sample, 4)));
+  }
+
+  @Test
+  void aCompoundKeyIsCutByItsLaterColumnsOnlyWhereTheFirstIsHot() {
+    DataType[] types = {DataTypes.IntegerType, DataTypes.LongType, DataTypes.LongType};
+    List<Point> sample = new ArrayList<>();
+    for (long shop = 0; shop < 20; shop++) {
+      for (long visitor = 0; visitor < (shop == 7 ? 500 : 25); visitor++) {
+        sample.add(new Point(new GenericInternalRow(new Object[] {0, shop, visitor}), 1));
+      }
+    }
+    for (int bucket = 1; bucket < 8; bucket++) {
+      sample.add(new Point(new GenericInternalRow(new Object[] {bucket, 0L, 0L}), 1));
+    }
+    List<String> cuts =
+        new KeyRanges(types, 1)
+            .cuts(sample, 16).stream()
+                .map(
+                    cut ->
+                        cut.toSeq(
+                                new StructType().add("b", "int").add("s", "long").add("v", "long"))
+                            .mkString(":"))
+                .toList();
+    assertEquals(
+        List.of(
+            "0:5:null",
+            "0:7:null",
+            "0:7:100",
+            "0:7:200",
+            "0:7:300",
+            "0:7:400",
+            "0:8:null",
+            "0:13:null",
+            "0:18:null"),
+        cuts);
   }
 
   @Test
