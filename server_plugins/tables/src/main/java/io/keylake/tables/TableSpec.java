@@ -106,7 +106,7 @@ public record TableSpec(
 
   TableSpec withBuckets(int count) {
     return new TableSpec(
-        key, versions, ordering, count, bucketBy, partitionBy, reducers, columnGroups);
+        key, versions, ordering, count, bucketBy, partitionBy, reducers, columnGroups, groups);
   }
 
   /** The version leaf of a value column: its group's, or its own. */

@@ -86,7 +86,7 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     Set<String> names = new LinkedHashSet<>(schema.spec().partitionBy());
     names.add(KeyedSchema.BUCKET);
     int columnsOfCell = names.size();
-    names.addAll(schema.spec().key());
+    schema.sortKey().forEach(field -> names.add(field.name()));
     List<Attribute> place = names.stream().map(name -> column(query, name)).toList();
     DataType[] types = place.stream().map(Attribute::dataType).toArray(DataType[]::new);
     int ranges = SQLConf.get().numShufflePartitions();
