@@ -104,9 +104,14 @@ class _Layout:
     def of(cls, spec: TableSpec, on: Sequence[str]) -> _Layout | None:
         """The layout of a table; none where samples cannot be brought into it."""
         has_uuid = any(isinstance(spec.column(name).type, UUIDType) for name in spec.bucket_by)
-        if spec.partition_by or has_uuid or not set(spec.bucket_by) <= set(on):
+        if spec.partition_by or spec.groups or has_uuid or not set(spec.bucket_by) <= set(on):
             return None
         return cls(spec.buckets, spec.bucket_by)
+
+    def is_like(self, other: _Layout) -> bool:
+        """Whether samples that lie as the tables of one do lie as those of the other, read by as many buckets."""
+        few, many = sorted((self.buckets, other.buckets))
+        return self.bucket_by == other.bucket_by and many % few == 0
 
 
 @dataclass(frozen=True)
@@ -163,10 +168,10 @@ class _Plan:
         """The samples with all columns, in the order in which they were asked for."""
         states = states_of(self.session, frame, self.as_of, [one.table for one in self.tables])
         moved: list[_Layout] = []
-        for number in sorted(range(len(self.tables)), key=self._place):
+        for number in self._order():
             one = self.tables[number]
             layout = _Layout.of(one.table.spec, self.on)
-            if layout is not None and layout not in moved:
+            if layout is not None and not any(layout.is_like(other) for other in moved):
                 frame = self._bucketed(frame, layout, len(moved))
                 moved.append(layout)
             frame = self._with(frame, number, one, states[number])
@@ -178,10 +183,16 @@ class _Plan:
                 wanted.append(f"{value} AS {quoted(name)}")
         return frame.selectExpr(*wanted)
 
-    def _place(self, number: int) -> int:
-        """Tables of one layout come one after the other, at the place of the first of them."""
+    def _order(self) -> list[int]:
+        """Tables among which samples need not be moved come one after the other."""
         layouts = [_Layout.of(one.table.spec, self.on) for one in self.tables]
-        return number if layouts[number] is None else layouts.index(layouts[number])
+
+        def place(number: int) -> int:
+            own = layouts[number]
+            likes = (at for at, other in enumerate(layouts) if own and other and other.is_like(own))
+            return next(likes, number)
+
+        return sorted(range(len(self.tables)), key=place)
 
     def _bucketed(self, frame: DataFrame, layout: _Layout, number: int) -> DataFrame:
         """The samples where the rows of such tables lie; the server leaves them where they are if they lie there."""

@@ -14,8 +14,8 @@ from typing import Literal
 from pyiceberg.types import BinaryType, BooleanType, DecimalType, IcebergType, IntegerType, StringType
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
-from keylake.rebucketing import TableBuckets
 from keylake.history import snapshot_id_of
+from keylake.rebucketing import TableBuckets
 from keylake.results import Commit, CommitInfo
 from keylake.spec import Names, TableSpec, names_of
 from keylake.statements import Call, quoted

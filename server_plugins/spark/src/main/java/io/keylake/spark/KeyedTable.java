@@ -4,7 +4,6 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.read.KeyedScanBuilder;
 import io.keylake.spark.read.MergeInfoType;
-import io.keylake.spark.read.PlainScanRule;
 import io.keylake.spark.read.ReadRange;
 import io.keylake.spark.write.KeyedWriteBuilder;
 import io.keylake.tables.KeyedSchema;
@@ -214,7 +213,7 @@ public final class KeyedTable extends SparkTable {
         range == null ? snapshotId() : range.until(),
         range == null ? null : range.after(),
         schema(),
-        PlainScanRule.isPlain(options));
+        options);
   }
 
   @Override

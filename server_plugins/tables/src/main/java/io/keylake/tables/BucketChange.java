@@ -2,6 +2,7 @@ package io.keylake.tables;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import java.util.Map;
 import org.apache.iceberg.Table;
@@ -69,6 +70,12 @@ public record BucketChange(int before, int after) {
   }
 
   private static void check(Table table, int before, long wanted) {
+    if (KeyedSchema.of(table).hasGroups()) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "table %s has key groups, and their buckets cannot be changed yet; create a table with %d buckets and write the rows there"
+              .formatted(table.name(), wanted));
+    }
     if (wanted <= before) {
       throw new KeylakeException(
           DEFINITION,

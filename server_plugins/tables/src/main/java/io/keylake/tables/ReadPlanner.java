@@ -104,9 +104,10 @@ public final class ReadPlanner {
   }
 
   /**
-   * @param buckets by how many the files are grouped: no file may have been written for fewer
+   * @param buckets by how many the files are grouped: every file was written for as many, or for a
+   *     multiple
    */
-  ReadPlanner(Table table, KeyedSchema schema, Wish wish, int buckets) {
+  public ReadPlanner(Table table, KeyedSchema schema, Wish wish, int buckets) {
     this.table = table;
     this.schema = schema;
     this.wish = wish;

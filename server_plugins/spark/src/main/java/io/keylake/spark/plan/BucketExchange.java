@@ -42,7 +42,8 @@ public final class BucketExchange extends SparkStrategy {
       values.add(new GenericInternalRow(new Object[] {bucket}));
     }
     Seq<InternalRow> partitions = CollectionConverters.asScala(values).toSeq();
-    Seq<Expression> by = CollectionConverters.asScala(List.<Expression>of(layout.bucket())).toSeq();
+    Seq<Expression> by =
+        CollectionConverters.asScala(List.<Expression>copyOf(layout.hidden())).toSeq();
     KeyGroupedPartitioning partitioning =
         new KeyGroupedPartitioning(by, buckets, partitions, partitions, false);
     SparkPlan rows =

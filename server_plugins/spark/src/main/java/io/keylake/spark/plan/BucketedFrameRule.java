@@ -6,11 +6,14 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Remainder;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.MetadataBuilder;
 import scala.Option;
@@ -65,6 +68,29 @@ public final class BucketedFrameRule extends Rule<LogicalPlan> {
             && frame.optNumPartitions().contains(buckets)
         ? KeyLayout.of(columns, buckets, bucket)
         : null;
+  }
+
+  /** The frame in fewer buckets, each made of several of its own. */
+  static LogicalPlan by(int buckets, RepartitionByExpression frame, KeyLayout layout) {
+    AttributeReference bucket = layout.hidden().get(0);
+    Metadata mark =
+        new MetadataBuilder().withMetadata(bucket.metadata()).putLong(BUCKETS, buckets).build();
+    Alias fewer =
+        new Alias(
+            new Remainder(bucket, Literal.create(buckets, DataTypes.IntegerType)),
+            bucket.name(),
+            NamedExpression.newExprId(),
+            bucket.qualifier(),
+            Option.apply(mark),
+            CollectionConverters.asScala(List.<String>of()).toSeq());
+    List<NamedExpression> columns =
+        new ArrayList<>(CollectionConverters.asJava(frame.child().output()));
+    columns.add(fewer);
+    return frame.copy(
+        CollectionConverters.asScala(List.<Expression>of(fewer.toAttribute())).toSeq(),
+        new Project(CollectionConverters.asScala(columns).toSeq(), frame.child()),
+        Option.apply(buckets),
+        frame.optAdvisoryPartitionSize());
   }
 
   private static LogicalPlan marked(RepartitionByExpression frame) {

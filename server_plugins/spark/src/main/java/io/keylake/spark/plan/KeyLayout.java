@@ -1,14 +1,18 @@
 package io.keylake.spark.plan;
 
 import io.keylake.spark.KeyedTable;
+import io.keylake.spark.read.ReadRange;
+import io.keylake.tables.BucketCounts;
+import io.keylake.tables.KeyGroups;
 import io.keylake.tables.KeyedSchema;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -22,25 +26,35 @@ import scala.jdk.javaapi.CollectionConverters;
  * @param partitionBy the key columns by which rows are partitioned before they are bucketed
  * @param bucketBy the key columns that decide the bucket
  * @param key the key columns, null where the plan has lost one
- * @param bucket the column with the bucket; null where Spark knows it as Iceberg's transform of one
- *     column
+ * @param hidden the columns with the bucket and, where the table has groups, with the group; none
+ *     where Spark knows the bucket as Iceberg's transform of one column
  */
 record KeyLayout(
     Hashing hashing,
     List<Attribute> partitionBy,
     List<Attribute> bucketBy,
     List<Attribute> key,
-    AttributeReference bucket) {
+    List<AttributeReference> hidden) {
 
   /**
    * How a bucket is computed.
    *
+   * @param groups what groups of keys there are, or null
    * @param types of the hashed columns, as far as they change the hash
    */
-  record Hashing(int buckets, List<String> types) {
-    static Hashing of(KeyedSchema schema) {
+  record Hashing(int buckets, KeyGroups groups, List<String> types) {
+    static Hashing of(KeyedTable table, DataSourceV2Relation relation) {
+      KeyedSchema schema = table.keyed();
+      Integer wanted = KeyLayoutRule.buckets(relation.options());
+      ReadRange range = ReadRange.of(relation.options(), table.snapshotId());
+      BucketCounts counts = BucketCounts.of(table.table());
+      int found =
+          range == null
+              ? counts.read(table.snapshotId(), null).first()
+              : counts.read(range.until(), range.after()).first();
       return new Hashing(
-          schema.spec().buckets(),
+          wanted == null ? found : wanted,
+          schema.spec().groups(),
           schema.bucketBy().stream()
               .map(
                   field ->
@@ -52,7 +66,8 @@ record KeyLayout(
     }
 
     static Hashing of(int buckets, List<Attribute> columns) {
-      return new Hashing(buckets, columns.stream().map(column -> type(column.dataType())).toList());
+      return new Hashing(
+          buckets, null, columns.stream().map(column -> type(column.dataType())).toList());
     }
 
     private static String type(DataType type) {
@@ -78,31 +93,48 @@ record KeyLayout(
       return null;
     }
     KeyedSchema schema = table.keyed();
-    AttributeReference read =
-        named(CollectionConverters.asJava(relation.output()), KeyedSchema.BUCKET);
-    AttributeReference hidden =
-        named(CollectionConverters.asJava(relation.metadataOutput()), KeyedSchema.BUCKET);
-    boolean isColumn = schema.hasBucketColumn() || byBucket || read != null;
+    List<AttributeReference> hidden = new ArrayList<>();
+    if (schema.hasBucketColumn() || byBucket || read(relation, KeyedSchema.BUCKET) != null) {
+      hidden.add(hidden(relation, KeyedSchema.BUCKET));
+    }
+    if (schema.hasGroups()) {
+      hidden.add(hidden(relation, KeyedSchema.GROUP));
+    }
     KeyLayout whole =
         new KeyLayout(
-            Hashing.of(schema),
+            Hashing.of(table, relation),
             columns(relation, schema.spec().partitionBy()),
             columns(relation, schema.spec().bucketBy()),
             columns(relation, schema.spec().key()),
-            isColumn ? Objects.requireNonNullElse(read, hidden) : null);
+            hidden);
     return whole.bucketBy.contains(null) || whole.partitionBy.contains(null) ? null : whole;
   }
 
   /** The layout of rows that were repartitioned by their bucket. */
   static KeyLayout of(List<Attribute> bucketBy, int buckets, AttributeReference bucket) {
     return new KeyLayout(
-        Hashing.of(buckets, bucketBy), List.of(), List.copyOf(bucketBy), List.of(), bucket);
+        Hashing.of(buckets, bucketBy),
+        List.of(),
+        List.copyOf(bucketBy),
+        List.of(),
+        List.of(bucket));
+  }
+
+  private static AttributeReference read(DataSourceV2Relation relation, String name) {
+    return named(CollectionConverters.asJava(relation.output()), name);
+  }
+
+  private static AttributeReference hidden(DataSourceV2Relation relation, String name) {
+    AttributeReference read = read(relation, name);
+    return read != null
+        ? read
+        : named(CollectionConverters.asJava(relation.metadataOutput()), name);
   }
 
   private static List<Attribute> columns(DataSourceV2Relation relation, List<String> names) {
     List<Attribute> columns = new ArrayList<>();
     for (String name : names) {
-      columns.add(named(CollectionConverters.asJava(relation.output()), name));
+      columns.add(read(relation, name));
     }
     return columns;
   }
@@ -128,7 +160,7 @@ record KeyLayout(
     List<Attribute> buckets = renamed(bucketBy, seen);
     return partitions.contains(null) || buckets.contains(null)
         ? null
-        : new KeyLayout(hashing, partitions, buckets, renamed(key, seen), bucket);
+        : new KeyLayout(hashing, partitions, buckets, renamed(key, seen), hidden);
   }
 
   private static List<Attribute> renamed(List<Attribute> columns, Map<ExprId, Attribute> seen) {
@@ -142,9 +174,7 @@ record KeyLayout(
   /** What the rows of a partition are ordered by: first what is the same in all of them. */
   List<Attribute> order() {
     List<Attribute> order = new ArrayList<>(partitionBy);
-    if (bucket != null) {
-      order.add(bucket);
-    }
+    order.addAll(hidden);
     for (Attribute column : key) {
       if (column == null) {
         break;
@@ -162,5 +192,28 @@ record KeyLayout(
    */
   boolean isLike(KeyLayout other) {
     return hashing.equals(other.hashing) && partitionBy.size() == other.partitionBy.size();
+  }
+
+  /** Whether rows that are equal in these columns lie in one partition. */
+  boolean isAmong(List<Expression> columns) {
+    return Stream.concat(partitionBy.stream(), bucketBy.stream())
+        .allMatch(column -> columns.stream().anyMatch(column::semanticEquals));
+  }
+
+  /** By how many buckets both would be alike, or null where there is no such number. */
+  Integer commonBuckets(KeyLayout other) {
+    int few = Math.min(hashing.buckets(), other.hashing.buckets());
+    int many = Math.max(hashing.buckets(), other.hashing.buckets());
+    boolean isSame =
+        hashing.types().equals(other.hashing.types())
+            && hashing.groups() == null
+            && other.hashing.groups() == null
+            && partitionBy.size() == other.partitionBy.size();
+    return isSame && many % few == 0 ? few : null;
+  }
+
+  /** Whether Spark reads the bucket as a column. */
+  boolean isColumn() {
+    return !hidden.isEmpty();
   }
 }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -20,19 +21,42 @@ import scala.jdk.javaapi.CollectionConverters;
  * <ul>
  *   <li>Spark knows no bucket of several columns. Where such columns are compared, grouped by or
  *       partitioned by, the hidden bucket is so as well: it follows from them, and changes nothing.
+ *   <li>A bucket of few is made of whole buckets of many, where the one number divides the other:
+ *       the table with more of them is read by as many as the other has.
  *   <li>Columns are brought into the order in which rows lie; a query may name them in any.
  * </ul>
  */
 public final class KeyLayoutRule extends Rule<LogicalPlan> {
+  private static final String BUCKETS = "keylake.buckets";
+
+  /** By how many buckets a scan with these options is wanted, or null for as many as there are. */
+  public static Integer buckets(CaseInsensitiveStringMap options) {
+    String said = options.get(BUCKETS);
+    return said == null ? null : Integer.valueOf(said);
+  }
+
+  /** The relation read by fewer buckets, each made of several of its own. */
+  static LogicalPlan by(int buckets, DataSourceV2Relation relation) {
+    Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
+    options.put(BUCKETS, String.valueOf(buckets));
+    return relation.copy(
+        relation.table(),
+        relation.output(),
+        relation.catalog(),
+        relation.identifier(),
+        new CaseInsensitiveStringMap(options),
+        relation.timeTravelSpec());
+  }
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     if (plan.isStreaming() || !plan.collectLeaves().exists(KeyLayoutRule::isKeyed)) {
       return plan;
     }
-    Pass first = new Pass(false);
-    LogicalPlan done = first.visit(plan);
-    return first.needsColumns ? new Pass(true).visit(plan) : done;
+    LogicalPlan agreed = new BucketAgreement().visit(plan);
+    Pass first = new Pass(new Layouts(false));
+    LogicalPlan done = first.visit(agreed);
+    return first.needsColumns ? new Pass(new Layouts(true)).visit(agreed) : done;
   }
 
   private static boolean isKeyed(Object leaf) {

@@ -106,7 +106,11 @@ final class KeyedScan
               values,
               rows,
               !request.isSpread());
-      ReadPlan all = new ReadPlanner(table, schema, wish).plan();
+      ReadPlanner planner =
+          request.buckets() == null
+              ? new ReadPlanner(table, schema, wish)
+              : new ReadPlanner(table, schema, wish, request.buckets());
+      ReadPlan all = planner.plan();
       plan = request.limit() == ScanRequest.ALL ? all : all.limited(request.limit());
     }
     return plan;

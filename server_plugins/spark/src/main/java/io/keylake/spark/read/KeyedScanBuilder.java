@@ -1,5 +1,6 @@
 package io.keylake.spark.read;
 
+import io.keylake.spark.plan.KeyLayoutRule;
 import io.keylake.tables.KeyedSchema;
 import java.util.Optional;
 import org.apache.iceberg.Table;
@@ -13,6 +14,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * Collects what a query needs of a keyed table. All of its filters are still evaluated on the
@@ -30,6 +32,7 @@ public final class KeyedScanBuilder
   private final Long snapshotId;
   private final Long after;
   private final boolean isPlain;
+  private final Integer buckets;
   private StructType wanted;
   private PushedFilters filters = PushedFilters.NONE;
   private int limit = ScanRequest.ALL;
@@ -39,7 +42,8 @@ public final class KeyedScanBuilder
   /**
    * @param after if not null, only what commits after this one have written is read
    * @param visible the columns of a query that names none
-   * @param isPlain whether the query has no use for partitioning and order
+   * @param options what rules of the optimizer have found: whether the query has no use for
+   *     partitioning and order, and by how many buckets it joins
    */
   public KeyedScanBuilder(
       SparkSession spark,
@@ -48,14 +52,15 @@ public final class KeyedScanBuilder
       Long snapshotId,
       Long after,
       StructType visible,
-      boolean isPlain) {
+      CaseInsensitiveStringMap options) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
     this.snapshotId = snapshotId;
     this.after = after;
     this.wanted = visible;
-    this.isPlain = isPlain;
+    this.isPlain = PlainScanRule.isPlain(options);
+    this.buckets = KeyLayoutRule.buckets(options);
   }
 
   @Override
@@ -116,7 +121,8 @@ public final class KeyedScanBuilder
   }
 
   private KeyedScan scan(StructType columns, boolean isSpread) {
-    ScanRequest request = new ScanRequest(snapshotId, after, columns, filters, limit, isSpread);
+    ScanRequest request =
+        new ScanRequest(snapshotId, after, columns, filters, limit, isSpread, buckets);
     return new KeyedScan(spark, table, schema, request);
   }
 }

@@ -13,6 +13,8 @@ import org.apache.spark.sql.types.StructType;
  * @param limit how many rows are enough, or {@link #ALL}
  * @param isSpread whether the query needs neither the buckets' partitioning nor the order of rows,
  *     so that a bucket may become several tasks
+ * @param buckets by how many the rows are wanted, a part of those that files lie in; null for as
+ *     many as there are
  */
 record ScanRequest(
     Long snapshotId,
@@ -20,11 +22,12 @@ record ScanRequest(
     StructType wanted,
     PushedFilters filters,
     int limit,
-    boolean isSpread) {
+    boolean isSpread,
+    Integer buckets) {
   static final int ALL = -1;
 
   ScanRequest and(PushedFilters more) {
-    return new ScanRequest(snapshotId, after, wanted, filters.and(more), limit, isSpread);
+    return new ScanRequest(snapshotId, after, wanted, filters.and(more), limit, isSpread, buckets);
   }
 
   boolean has(String column) {
