@@ -133,8 +133,6 @@ def _sums(target: Path) -> tuple[int, ...]:
 
 def _shuffled(events: Path) -> int:
     """Bytes that all tasks so far have written for others."""
-    lines = [
-        line for path in events.iterdir() for line in path.read_text().splitlines() if "SparkListenerTaskEnd" in line
-    ]
-    ended = [event for event in map(json.loads, lines) if event["Event"] == "SparkListenerTaskEnd"]
+    lines = [line for path in events.iterdir() for line in path.read_text().splitlines()]
+    ended = [json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerTaskEnd"')]
     return sum(event["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Bytes Written"] for event in ended)

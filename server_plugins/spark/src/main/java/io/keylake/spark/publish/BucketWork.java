@@ -53,13 +53,13 @@ record BucketWork(
     File local = Utils.createTempDir(Utils.getLocalDir(SparkEnv.get().conf()), "keylake-publish");
     try (PublishedRows rows = rows(table);
         Target.Folder folder = target.open()) {
+      GroupWriters writers = format.writers(schema, folder.files().getConf());
       List<GroupFile> files = new ArrayList<>();
       TaskContext task = TaskContext.get();
       boolean hasRow = rows.next();
       while (hasRow) {
         Group group = new Group(rows.group(), new File(local, format.fileOf(rows.group())));
-        try (GroupWriter writer =
-            format.open(group.file, schema, group.number, target.hadoop().value())) {
+        try (GroupWriters.GroupWriter writer = writers.open(group.file, group.number)) {
           while (hasRow && rows.group() == group.number) {
             writer.write(rows.row(), rows.isDeleted());
             group.count(rows.isDeleted());

@@ -3,8 +3,6 @@ package io.keylake.spark.publish;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.tables.KeylakeException;
-import java.io.File;
-import java.io.IOException;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.stream.Collectors;
@@ -14,16 +12,14 @@ import org.apache.hadoop.conf.Configuration;
 enum KvFormat {
   PARQUET("parquet") {
     @Override
-    GroupWriter open(File file, PublishedSchema schema, int group, Configuration hadoop)
-        throws IOException {
-      return new ParquetGroup(file, schema, group, hadoop);
+    GroupWriters writers(PublishedSchema schema, Configuration hadoop) {
+      return new ParquetGroups(schema, hadoop);
     }
   },
   ROCKSDB("sst") {
     @Override
-    GroupWriter open(File file, PublishedSchema schema, int group, Configuration hadoop)
-        throws IOException {
-      return new SstGroup(file, schema);
+    GroupWriters writers(PublishedSchema schema, Configuration hadoop) {
+      return new SstGroups(schema);
     }
   };
 
@@ -58,7 +54,5 @@ enum KvFormat {
     return "group=%06d.%s".formatted(group, ending);
   }
 
-  /** A local file that is about to be written; rows come in key order. */
-  abstract GroupWriter open(File file, PublishedSchema schema, int group, Configuration hadoop)
-      throws IOException;
+  abstract GroupWriters writers(PublishedSchema schema, Configuration hadoop);
 }

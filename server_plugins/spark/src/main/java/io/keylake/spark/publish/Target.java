@@ -14,9 +14,9 @@ import java.util.List;
 import java.util.UUID;
 import java.util.zip.CRC32;
 import java.util.zip.CheckedInputStream;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.util.SerializableConfiguration;
 
@@ -27,9 +27,8 @@ record Target(String location, SerializableConfiguration hadoop) implements Seri
 
   Folder open() throws IOException {
     Path path = new Path(location);
-    FileSystem files = FileSystem.newInstance(path.toUri(), hadoop.value());
-    // The manifest has a checksum; the file system's own would be another file beside each.
-    return new Folder(files instanceof LocalFileSystem local ? local.getRaw() : files, path);
+    Configuration settings = PlainLocalFiles.in(hadoop.value());
+    return new Folder(FileSystem.newInstance(path.toUri(), settings), path);
   }
 
   /** The folder, as one thread works in it; what has its name there is whole. */

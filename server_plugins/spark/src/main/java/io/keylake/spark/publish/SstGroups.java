@@ -20,20 +20,17 @@ import org.rocksdb.SstFileWriter;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A table file of RocksDB, for its {@code IngestExternalFile}. A key is what {@link KeyBytes} makes
+ * Table files of RocksDB, for its {@code IngestExternalFile}. A key is what {@link KeyBytes} makes
  * of it; its value is a JSON object of the value columns in UTF-8, nulls included, with times in
  * ISO form and in UTC, and binary in base64. A deleted key is a deletion.
  */
-final class SstGroup implements GroupWriter {
+final class SstGroups implements GroupWriters {
   private static final Map<String, String> JSON =
       Map.of(
           "ignoreNullFields", "false",
           "timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
           "timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS");
 
-  private final EnvOptions environment;
-  private final Options options;
-  private final SstFileWriter file;
   private final KeyBytes keys;
   private final StructField[] values;
   private final int valuesAt;
@@ -42,43 +39,18 @@ final class SstGroup implements GroupWriter {
   private final StringWriter text = new StringWriter();
   private final JacksonGenerator json;
 
-  SstGroup(File file, PublishedSchema schema) throws IOException {
+  SstGroups(PublishedSchema schema) {
+    RocksDB.loadLibrary();
     StructType type = schema.sparkValues();
     this.keys = new KeyBytes(schema.key());
     this.values = type.fields();
     this.valuesAt = schema.key().size();
     this.cells = new Object[values.length];
     this.shown = new GenericInternalRow(cells);
-    this.json =
-        new JacksonGenerator(
-            type,
-            text,
-            new JSONOptions(
-                scala.collection.immutable.Map.from(CollectionConverters.asScala(JSON)),
-                "UTC",
-                "_corrupt_record"));
-    RocksDB.loadLibrary();
-    this.environment = new EnvOptions();
-    this.options = new Options().setCompressionType(CompressionType.LZ4_COMPRESSION);
-    this.file = new SstFileWriter(environment, options);
-    try {
-      this.file.open(file.getPath());
-    } catch (RocksDBException e) {
-      throw new IOException("cannot write " + file, e);
-    }
-  }
-
-  @Override
-  public void write(InternalRow row, boolean isDeleted) throws IOException {
-    try {
-      if (isDeleted) {
-        file.delete(keys.of(row));
-      } else {
-        file.put(keys.of(row), value(row));
-      }
-    } catch (RocksDBException e) {
-      throw new IOException("RocksDB does not take a row", e);
-    }
+    JSONOptions options =
+        new JSONOptions(
+            scala.collection.immutable.Map.from(CollectionConverters.asScala(JSON)), "UTC", "");
+    this.json = new JacksonGenerator(type, text, options);
   }
 
   private byte[] value(InternalRow row) {
@@ -93,15 +65,48 @@ final class SstGroup implements GroupWriter {
   }
 
   @Override
-  public void close() throws IOException {
-    try {
-      file.finish();
-    } catch (RocksDBException e) {
-      throw new IOException("RocksDB cannot finish a file", e);
-    } finally {
-      file.close();
-      options.close();
-      environment.close();
+  public GroupWriter open(File file, int group) throws IOException {
+    return new Writer(file);
+  }
+
+  private final class Writer implements GroupWriter {
+    private final EnvOptions environment = new EnvOptions();
+    private final Options options =
+        new Options().setCompressionType(CompressionType.LZ4_COMPRESSION);
+    private final SstFileWriter file = new SstFileWriter(environment, options);
+
+    Writer(File file) throws IOException {
+      try {
+        this.file.open(file.getPath());
+      } catch (RocksDBException e) {
+        throw new IOException("RocksDB cannot write " + file, e);
+      }
+    }
+
+    @Override
+    public void write(InternalRow row, boolean isDeleted) throws IOException {
+      try {
+        if (isDeleted) {
+          file.delete(keys.of(row));
+        } else {
+          file.put(keys.of(row), value(row));
+        }
+      } catch (RocksDBException e) {
+        throw new IOException("RocksDB does not take a row", e);
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      try {
+        file.finish();
+      } catch (RocksDBException e) {
+        throw new IOException("RocksDB cannot finish a file", e);
+      } finally {
+        file.close();
+        options.close();
+        environment.close();
+      }
     }
   }
 }

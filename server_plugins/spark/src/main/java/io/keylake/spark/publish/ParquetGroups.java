@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.TableProperties;
@@ -23,41 +22,24 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Parquet: the key, the group, the values and, where keys may be deleted, whether this one is. */
-final class ParquetGroup implements GroupWriter {
+final class ParquetGroups implements GroupWriters {
   /** What lies in memory until it is written. */
   private static final long ROW_GROUP_BYTES = 16L << 20;
 
-  private final FileAppender<InternalRow> file;
+  private final Configuration hadoop;
+  private final Schema stored;
+  private final StructType type;
   private final StructField[] columns;
   private final int keys;
-  private final Object[] cells;
-  private final InternalRow stored;
   private final boolean hasTombstones;
 
-  /**
-   * @param hadoop shared by all files: to read the settings anew takes longer than to write a group
-   */
-  ParquetGroup(File file, PublishedSchema schema, int group, Configuration hadoop)
-      throws IOException {
-    Schema all = stored(schema);
-    StructType type = SparkSchemaUtil.convert(all);
+  ParquetGroups(PublishedSchema schema, Configuration hadoop) {
+    this.hadoop = hadoop;
+    this.stored = stored(schema);
+    this.type = SparkSchemaUtil.convert(stored);
     this.columns = SparkSchemaUtil.convert(schema.columns()).fields();
     this.keys = schema.key().size();
-    this.cells = new Object[type.length()];
-    this.cells[keys] = group;
-    this.stored = new GenericInternalRow(cells);
     this.hasTombstones = schema.hasTombstones();
-    this.file =
-        Parquet.write(
-                HadoopOutputFile.fromPath(
-                    new Path(file.toURI()), FileSystem.getLocal(hadoop).getRaw(), hadoop))
-            .schema(all)
-            .createWriterFunc(
-                (expected, parquet) -> SparkParquetWriters.buildWriter(expected, parquet, type))
-            .set(TableProperties.PARQUET_COMPRESSION, "zstd")
-            .set(TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES, String.valueOf(ROW_GROUP_BYTES))
-            .overwrite()
-            .build();
   }
 
   private static Schema stored(PublishedSchema schema) {
@@ -72,18 +54,43 @@ final class ParquetGroup implements GroupWriter {
   }
 
   @Override
-  public void write(InternalRow row, boolean isDeleted) {
-    for (int i = 0; i < columns.length; i++) {
-      cells[i < keys ? i : i + 1] = row.isNullAt(i) ? null : row.get(i, columns[i].dataType());
-    }
-    if (hasTombstones) {
-      cells[cells.length - 1] = isDeleted;
-    }
-    file.add(stored);
+  public GroupWriter open(File file, int group) throws IOException {
+    return new Writer(file, group);
   }
 
-  @Override
-  public void close() throws IOException {
-    file.close();
+  private final class Writer implements GroupWriter {
+    private final FileAppender<InternalRow> file;
+    private final Object[] cells = new Object[type.length()];
+    private final InternalRow row = new GenericInternalRow(cells);
+
+    Writer(File file, int group) throws IOException {
+      this.cells[keys] = group;
+      this.file =
+          Parquet.write(HadoopOutputFile.fromPath(new Path(file.toURI()), hadoop))
+              .schema(stored)
+              .createWriterFunc(
+                  (expected, parquet) -> SparkParquetWriters.buildWriter(expected, parquet, type))
+              .set(TableProperties.PARQUET_COMPRESSION, "zstd")
+              .set(TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES, String.valueOf(ROW_GROUP_BYTES))
+              .overwrite()
+              .build();
+    }
+
+    @Override
+    public void write(InternalRow given, boolean isDeleted) {
+      for (int i = 0; i < columns.length; i++) {
+        Object value = given.isNullAt(i) ? null : given.get(i, columns[i].dataType());
+        cells[i < keys ? i : i + 1] = value;
+      }
+      if (hasTombstones) {
+        cells[cells.length - 1] = isDeleted;
+      }
+      file.add(row);
+    }
+
+    @Override
+    public void close() throws IOException {
+      file.close();
+    }
   }
 }
