@@ -23,8 +23,6 @@ import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -35,7 +33,6 @@ import scala.jdk.javaapi.CollectionConverters;
  * where to cut. A small write is shuffled by the hash of its buckets, without such a look.
  */
 public final class KeyRangeRule extends Rule<LogicalPlan> {
-  private static final Logger LOG = LoggerFactory.getLogger(KeyRangeRule.class);
   private static final int POINTS_PER_RANGE = 64;
   private static final int POINTS_PER_TASK = 256;
   private static final int MARGIN = 3; // some tasks read more rows than others
@@ -54,26 +51,19 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
         && table.rows() == KeyedTable.Rows.PREPARED)) {
       return plan;
     }
-    LogicalPlan query = write.query();
-    KeyedTable.Rows spread = KeyedTable.Rows.BY_HASH;
-    if (!fitsOneTask(query)) {
-      try {
-        query = byRange(query, table.keyed());
-        spread = KeyedTable.Rows.BY_RANGE;
-      } catch (RuntimeException e) {
-        // What is wrong with the rows is for the write to say, with their own words.
-        LOG.warn("the keys that are written to {} could not be looked at", table.name(), e);
-      }
-    }
+    boolean isSmall = fitsOneTask(write.query());
     DataSourceV2Relation target =
         relation.copy(
-            table.taking(spread),
+            table.taking(isSmall ? KeyedTable.Rows.BY_HASH : KeyedTable.Rows.BY_RANGE),
             relation.output(),
             relation.catalog(),
             relation.identifier(),
             relation.options(),
             relation.timeTravelSpec());
-    return (LogicalPlan) write.withNewTable(target).withNewQuery(query);
+    return (LogicalPlan)
+        write
+            .withNewTable(target)
+            .withNewQuery(isSmall ? write.query() : byRange(write.query(), table.keyed()));
   }
 
   /** Spark's own measure of what is worth a task. */
