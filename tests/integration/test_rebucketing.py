@@ -12,7 +12,7 @@ import pytest
 
 import keylake as kl
 from integration.histories import COMPOUND, Operation, Shape, operations
-from integration.query_plans import planned
+from integration.query_plans import explained, planned
 from integration.raw import catalog_of, in_pyiceberg, in_spark
 from integration.refusals import refused, refused_in_sql
 from integration.spark_processes import connect_server, kill
@@ -176,14 +176,17 @@ def test_joins_of_a_table_on_its_way(lake: kl.Lake, shape: Shape) -> None:
     old, new = (shape.create(lake, fresh_name("rebucketing"), factor * shape.buckets) for factor in (1, 2))
     for number, twin in enumerate((old, new)):
         applied(twin, operations(shape, 762 + number, count=2, rows=40))
-    for left, right in ((half, old), (half, new), (half, moved), (new, half)):
-        assert left_join(left, right) == expected_left_join(left, right), (left.table.name, right.table.name)
+    for left, right in ((half, old), (half, moved), (new, half), (moved, new)):
+        found = rows_by_key(lake.spark.sql(left_join(left, right)).toArrow(), left.model.key)
+        assert found == expected_left_join(left, right), (left.table.name, right.table.name)
+    if shape.key.keys() == {"id"}:  # of a compound key, Spark cannot tell by itself
+        for left, right in ((half, old), (moved, new)):
+            assert "hashpartitioning" not in explained(lake, left_join(left, right))
 
 
-def left_join(left: Twin, right: Twin) -> Found:
+def left_join(left: Twin, right: Twin) -> str:
     on = " AND ".join(f"l.`{name}` = r.`{name}`" for name in left.model.key)
-    query = f"SELECT l.*, r.a AS other FROM {left.sql_name} l LEFT JOIN {right.sql_name} r ON {on}"
-    return rows_by_key(left.lake.spark.sql(query).toArrow(), left.model.key)
+    return f"SELECT l.*, r.a AS other FROM {left.sql_name} l LEFT JOIN {right.sql_name} r ON {on}"
 
 
 def expected_left_join(left: Twin, right: Twin) -> Found:

@@ -32,7 +32,8 @@ public record BucketAdvice(int buckets, int recommended, String reason) {
    * @param branch null for main
    */
   public static BucketAdvice of(Table table, String branch) {
-    int buckets = KeyedSchema.of(table).spec().buckets();
+    TableSpec spec = KeyedSchema.of(table).spec();
+    int buckets = spec.buckets();
     Long head = new CommitLog(table, branch).headId();
     if (head == null) {
       return new BucketAdvice(buckets, buckets, "Nothing was ever written to the table.");
@@ -44,7 +45,7 @@ public record BucketAdvice(int buckets, int recommended, String reason) {
     Map<List<Serializable>, Double> before = mergedBytes(table, oldest.snapshotId());
     Map<List<Serializable>, Double> now = mergedBytes(table, head);
     return now.keySet().stream()
-        .map(partition -> of(table, buckets, before.get(partition), now.get(partition)))
+        .map(partition -> of(table, spec, before.get(partition), now.get(partition)))
         .max((one, other) -> Double.compare(one.expected(), other.expected()))
         .map(Sized::advice)
         .orElseGet(() -> new BucketAdvice(buckets, buckets, "The table has no rows."));
@@ -52,7 +53,8 @@ public record BucketAdvice(int buckets, int recommended, String reason) {
 
   private record Sized(double expected, BucketAdvice advice) {}
 
-  private static Sized of(Table table, int buckets, Double before, double now) {
+  private static Sized of(Table table, TableSpec spec, Double before, double now) {
+    int buckets = spec.buckets();
     double growth = Math.max(now - Optional.ofNullable(before).orElse(0.0), 0);
     double expected = now + growth;
     double target = CompactionPolicy.of(table).targetFileBytes();
@@ -61,8 +63,13 @@ public record BucketAdvice(int buckets, int recommended, String reason) {
       recommended *= 2;
     }
     String size =
-        "The largest partition has %s when it is merged, %s of it since the oldest commit that is kept; when that comes once more, each of its %d buckets has %s"
-            .formatted(shown(now), shown(growth), buckets, shown(expected / buckets));
+        "%s has %s when it is merged, %s of it since the oldest commit that is kept; when that comes once more, each of its %d buckets has %s"
+            .formatted(
+                spec.partitionBy().isEmpty() ? "The table" : "The largest partition",
+                shown(now),
+                shown(growth),
+                buckets,
+                shown(expected / buckets));
     String reason =
         recommended == buckets
             ? "%s, which fits into one merged file of %s.".formatted(size, shown(target))

@@ -76,6 +76,9 @@ record CompactionWork(
     }
   }
 
+  /** The files that one bucket gets. */
+  private record Target(BucketTuple tuple, SortedFiles files) {}
+
   private DataFile[] run(Table table) throws IOException {
     TaskContext task = TaskContext.get();
     OutputFileFactory places =
@@ -85,28 +88,30 @@ record CompactionWork(
             .build();
     int bucket = (Integer) stretches.get(0).partition().get(tuple.size() - 1);
     List<Integer> buckets = BucketCounts.fine(bucket, of, schema.spec().buckets());
-    Map<Integer, SortedFiles> written = new LinkedHashMap<>();
+    List<SortedFiles> written = new ArrayList<>();
     try {
       for (int next = 0; next < buckets.size(); next += MOST_OPEN) {
-        Map<Integer, SortedFiles> open = new LinkedHashMap<>();
+        Map<Integer, Target> open = new LinkedHashMap<>();
         for (int each : buckets.subList(next, Math.min(next + MOST_OPEN, buckets.size()))) {
-          open.put(each, new SortedFiles(table, schema, schema.table(), places, targetFileBytes));
+          SortedFiles files =
+              new SortedFiles(table, schema, schema.table(), places, targetFileBytes);
+          open.put(each, new Target(new BucketTuple(tuple, each), files));
+          written.add(files);
         }
-        written.putAll(open);
         for (BucketPlan stretch : stretches) {
           write(table, stretch, open, task);
-          for (SortedFiles files : open.values()) {
-            files.finishFile();
+          for (Target target : open.values()) {
+            target.files().finishFile();
           }
         }
       }
       List<DataFile> all = new ArrayList<>();
-      for (SortedFiles files : written.values()) {
+      for (SortedFiles files : written) {
         all.addAll(Arrays.asList(files.finish()));
       }
       return all.toArray(DataFile[]::new);
     } catch (IOException | RuntimeException e) {
-      for (SortedFiles files : written.values()) {
+      for (SortedFiles files : written) {
         files.abort();
       }
       throw e;
@@ -114,10 +119,9 @@ record CompactionWork(
   }
 
   /**
-   * @param open files of some buckets; rows of others are left out
+   * @param open some of the buckets; rows of others are left out
    */
-  private void write(
-      Table table, BucketPlan stretch, Map<Integer, SortedFiles> open, TaskContext task)
+  private void write(Table table, BucketPlan stretch, Map<Integer, Target> open, TaskContext task)
       throws IOException {
     StructType type = StoredRows.type(schema);
     StructField[] types = type.fields();
@@ -125,7 +129,7 @@ record CompactionWork(
     GenericInternalRow row = new GenericInternalRow(values);
     int stored = schema.hasBucketColumn() ? type.fieldIndex(KeyedSchema.BUCKET) : -1;
     RowBucket buckets = of == schema.spec().buckets() ? null : new RowBucket(schema, type);
-    int bucket = open.keySet().iterator().next();
+    Target target = open.values().iterator().next();
     try (StoredRows rows = new StoredRows(table.io(), schema, stretch)) {
       for (ColumnarBatch batch = rows.next(); batch != null; batch = rows.next()) {
         if (task.isInterrupted()) {
@@ -134,14 +138,13 @@ record CompactionWork(
         for (Iterator<InternalRow> each = batch.rowIterator(); each.hasNext(); ) {
           fill(values, each.next(), types);
           if (buckets != null) {
-            bucket = buckets.of(row);
+            target = open.get(buckets.of(row));
           }
-          if (stored >= 0) {
-            values[stored] = bucket;
-          }
-          SortedFiles files = open.get(bucket);
-          if (files != null) {
-            files.write(new BucketTuple(tuple, bucket), row);
+          if (target != null) {
+            if (stored >= 0) {
+              values[stored] = target.tuple().bucket();
+            }
+            target.files().write(target.tuple(), row);
           }
         }
       }
