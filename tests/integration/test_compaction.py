@@ -110,6 +110,19 @@ def test_late_data_does_not_bring_a_deleted_row_back(lake: kl.Lake) -> None:
     twin.check()
 
 
+def test_late_data_in_a_younger_run_stays_deleted(lake: kl.Lake) -> None:
+    twin = Shape("explicit", buckets=1).create(lake, fresh_name("compaction"))
+    whole = dict.fromkeys("abcde")
+    twin.upsert([{"id": number} | whole for number in range(50)], 1)
+    twin.delete([{"id": 1}], 9)
+    twin.upsert([{"id": number} | whole for number in range(2, 50)], 9)
+    twin.update([{"id": 1, "a": 3}], 3)
+    forgetting = kl.CompactionPolicy(tombstone_seconds=0, settle_share=None)
+    for _ in range(3):
+        twin.table.compact(forgetting)
+        twin.check()
+
+
 def test_tombstones_go_after_their_time(lake: kl.Lake) -> None:
     twin = after_upserts(lake, 2)
     twin.delete([{"id": key} for key in range(100)], version=50)

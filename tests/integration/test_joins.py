@@ -170,7 +170,8 @@ def test_one_side_that_is_shuffled_keeps_rows_that_the_first_table_lacks(lake: k
     few.upsert([{"id": 1, "day": DAY, "a": 1} | dict.fromkeys("bcde")], 1)
     many.upsert([{"id": n, "day": DAY, "a": n} | dict.fromkeys("bcde") for n in range(40)], 1)
     bucket = "lake.system.key_bucket(8, id, day) AS w"
-    samples = f"(SELECT /*+ REPARTITION(8, w) */ *, {bucket} FROM (SELECT id, DATE'1970-01-01' AS day FROM range(60)))"
+    ids = "(SELECT id, date_add(DATE'1970-01-01', CAST(id DIV 50 AS INT)) AS day FROM range(60))"
+    samples = f"(SELECT /*+ REPARTITION(8, w) */ *, {bucket} FROM {ids})"
     query = f"""SELECT s.id, l.a, r.a FROM {samples} s LEFT JOIN {few.sql_name} l ON {on(shape, "s", "l")}
         LEFT JOIN {many.sql_name} r ON {on(shape, "s", "r")}"""
     assert moved(lake, query) == (1, 1)
@@ -196,6 +197,22 @@ def test_bytes_as_keys(lake: kl.Lake) -> None:
         "(SELECT /*+ REPARTITION(3, w) */ *, lake.system.key_bucket(3, k) AS w FROM VALUES (X'01'), (X'63') AS t(k))"
     )
     assert moved(lake, f"SELECT s.k, r.a FROM {samples} s LEFT JOIN {name} r ON s.k = r.k")[0] == 1
+
+
+def test_a_table_that_is_broadcast_keeps_buckets_that_others_do_not_have(lake: kl.Lake) -> None:
+    """Spark tells scans below a broadcast, too, which buckets the tables of a join are in."""
+    shape = Shape("explicit")
+    one, two = (shape.create(lake, fresh_name("joins")) for _ in range(2))
+    other = shape.create(lake, fresh_name("joins"), buckets=16)
+    for twin in (one, two, other):
+        twin.upsert([{"id": n, "a": n} | dict.fromkeys("bcde") for n in range(40)], 1)
+    query = f"""SELECT /*+ BROADCAST(d) */ l.id, d.id AS other, r.a FROM {one.sql_name} l
+        JOIN {other.sql_name} d ON l.a = d.a JOIN {two.sql_name} r ON l.id = r.id"""
+    assert moved(lake, query) == (0, 0)
+    assert lake.spark.sql(query).count() == 40
+    unfiltered = f"""SELECT /*+ BROADCAST(d) */ l.id, d.a AS x FROM {one.sql_name} l
+        LEFT JOIN {other.sql_name} d ON l.id = d.id LEFT SEMI JOIN {two.sql_name} r ON l.id = r.id"""
+    assert moved(lake, unfiltered)[0] == 0
 
 
 @pytest.mark.parametrize("seed", range(6))

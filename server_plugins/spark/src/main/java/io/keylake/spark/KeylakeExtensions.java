@@ -2,6 +2,7 @@ package io.keylake.spark;
 
 import io.keylake.spark.plan.BucketExchange;
 import io.keylake.spark.plan.BucketedFrameRule;
+import io.keylake.spark.plan.ExchangeRule;
 import io.keylake.spark.plan.KeyLayoutRule;
 import io.keylake.spark.read.PlainScanRule;
 import io.keylake.spark.read.ReadOptionsRule;
@@ -11,6 +12,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
@@ -69,6 +71,13 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
           @Override
           public SparkStrategy apply(SparkSession session) {
             return new BucketExchange((org.apache.spark.sql.classic.SparkSession) session);
+          }
+        });
+    extensions.injectQueryStagePrepRule(
+        new AbstractFunction1<SparkSession, Rule<SparkPlan>>() {
+          @Override
+          public Rule<SparkPlan> apply(SparkSession session) {
+            return new ExchangeRule();
           }
         });
     return BoxedUnit.UNIT;

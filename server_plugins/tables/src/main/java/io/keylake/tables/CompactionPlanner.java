@@ -199,7 +199,6 @@ public final class CompactionPlanner {
   /** Empty where all of the picked files would come out as they went in. */
   private Optional<Compaction> compaction(BucketCounts.Bucket bucket, Pick pick) {
     boolean takesAll = pick.reason() == Reason.REBUCKET;
-    // Younger runs may hold late data that tombstones of old buckets keep down.
     boolean drops = !takesAll && pick.dropsTombstones(policy);
     Set<Long> ages =
         pick.stretch().runs().stream().map(Run::age).collect(Collectors.toCollection(HashSet::new));

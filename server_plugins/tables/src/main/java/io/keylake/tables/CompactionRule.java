@@ -26,13 +26,13 @@ interface CompactionRule {
   record Pick(Stretch stretch, Reason reason, String because) {
 
     /**
-     * Whether tombstones may go: nothing older remains that they hold down, and late data had its
-     * time.
+     * Whether tombstones may go: nothing remains that they hold down, neither older runs nor late
+     * data in younger ones, and what is later still had its time.
      */
     boolean dropsTombstones(CompactionPolicy policy) {
       var retention = policy.tombstoneRetention();
       return retention != null
-          && stretch.from() == 0
+          && stretch.size() == stretch.layout().runs().size()
           && stretch.runs().stream()
               .filter(BucketLayout.Run::hasTombstones)
               .allMatch(run -> !run.committedAt().plus(retention).isAfter(stretch.layout().now()));

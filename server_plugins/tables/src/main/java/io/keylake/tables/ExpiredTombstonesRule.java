@@ -4,7 +4,7 @@ import io.keylake.tables.BucketLayout.Run;
 import java.util.Optional;
 
 /**
- * The oldest run is written again when its tombstones have nothing left to hold down, and the time
+ * The only run is written again when its tombstones have nothing left to hold down, and the time
  * for which late data must not bring a row back is over.
  */
 final class ExpiredTombstonesRule implements CompactionRule {
@@ -15,7 +15,7 @@ final class ExpiredTombstonesRule implements CompactionRule {
         new Pick(
             layout.stretch(0, 1),
             Reason.EXPIRED_TOMBSTONES,
-            "tombstones of the oldest run are older than %d seconds"
+            "tombstones of the only run are older than %d seconds"
                 .formatted(policy.tombstoneSeconds()));
     return oldest.hasTombstones() && pick.dropsTombstones(policy)
         ? Optional.of(pick)
