@@ -17,7 +17,7 @@ from integration.raw import catalog_of, in_pyiceberg, in_spark
 from integration.refusals import refused, refused_in_sql
 from integration.spark_processes import connect_server, kill
 from integration.test_changes import appended, at, by_key, expected_appended, expected_changes
-from integration.test_joins import without_shuffles  # noqa: F401 - a fixture
+from integration.test_joins import without_broadcasts  # noqa: F401 - a fixture
 from integration.twin import Found, Twin, fresh_name
 from integration.twin import by_key as rows_by_key
 
@@ -168,7 +168,7 @@ def literal(value: object) -> str:
 
 
 @shaped
-@pytest.mark.usefixtures("without_shuffles")
+@pytest.mark.usefixtures("without_broadcasts")
 def test_joins_of_a_table_on_its_way(lake: kl.Lake, shape: Shape) -> None:
     half = mid_move(lake, shape, seed=760)
     moved = mid_move(lake, shape, seed=761)
