@@ -4,6 +4,7 @@
     reads       merged reads beside other systems and two limits; --workload, --question and --system choose a part
     compaction  what compaction keeps, writes and costs, day by day; leaves a picture, too
     settling    what it costs to settle a table instead of merging it, and what reads make of it
+    joins       four feature tables joined to samples; publishing to a key-value store; writes of skewed keys
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
     soak        writers, readers and a compactor at once, for ten minutes
 
@@ -22,10 +23,10 @@ from rich.console import Console
 
 sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are imported by their names, as pytest does it
 
-from benchmarks import compaction, figures, first, reads, repair, settling, soak  # noqa: E402
+from benchmarks import backfill, compaction, figures, first, reads, repair, settling, soak  # noqa: E402
 from benchmarks.arena import Choice  # noqa: E402
 
-BENCHES = ("first", "reads", "compaction", "settling", "repair", "soak")
+BENCHES = ("first", "reads", "compaction", "settling", "joins", "repair", "soak")
 
 
 def main() -> None:
@@ -62,6 +63,7 @@ def main() -> None:
                 "reads": partial(reads.run, choice=choice),
                 "compaction": compaction.run,
                 "settling": settling.run,
+                "joins": backfill.run,
                 "repair": repair.run,
                 "soak": soak.run,
             }

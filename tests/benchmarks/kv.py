@@ -4,7 +4,6 @@ A table of a base and nine updates of a tenth of its keys each, compacted; both 
 The log of Spark's events says how many bytes each has shuffled.
 """
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from benchmarks.figures import Findings, Target, figure
 from benchmarks.machine import CORES, processor
 from benchmarks.spark_server import ALIKE, HEAP
 from benchmarks.stopwatch import Pace, race
+from benchmarks.task_events import TaskEvents
 
 KEYS, UPDATES, CHANGED = 4_000_000, 9, 0.1
 STRIDE = 997  # has no factor in common with the number of keys
@@ -45,23 +45,13 @@ def run(scale: float, console: Console) -> Findings:
     keys = max(round(KEYS * scale / 1000), 10) * 1000
     with tempfile.TemporaryDirectory(prefix="keylake-bench-") as name:
         folder = Path(name)
-        (folder / "events").mkdir()
-        with kl.connect(warehouse=folder / "lake", memory=HEAP, settings=_settings(folder)) as lake:
-            return _measured(lake, folder, keys, console)
+        events = TaskEvents(folder / "events")
+        settings = {**ALIKE, "spark.keylake.maintenance.enabled": "false", **events.settings()}
+        with kl.connect(warehouse=folder / "lake", memory=HEAP, settings=settings) as lake:
+            return _measured(lake, folder, events, keys, console)
 
 
-def _settings(folder: Path) -> dict[str, str]:
-    return {
-        **ALIKE,
-        "spark.keylake.maintenance.enabled": "false",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.rolling.enabled": "false",
-        "spark.eventLog.compress": "false",
-        "spark.eventLog.dir": f"file://{folder / 'events'}",
-    }
-
-
-def _measured(lake: kl.Lake, folder: Path, keys: int, console: Console) -> Findings:
+def _measured(lake: kl.Lake, folder: Path, events: TaskEvents, keys: int, console: Console) -> Findings:
     words = f"{keys:,} keys in {GROUPS:,} groups and {BUCKETS} buckets; {processor()}, local[{CORES}], heap {HEAP}"
     words = f"{words}, keylake {version('keylake')}, Spark {version('pyspark')}"
     console.print(words, highlight=False)
@@ -88,10 +78,9 @@ def _measured(lake: kl.Lake, folder: Path, keys: int, console: Console) -> Findi
     times = race({name: timed(name) for name in tasks}, warm_up=WARM_UP, rounds=ROUNDS)
     found, moved = {}, {}
     for name in tasks:
-        before = _shuffled(folder / "events")
-        target = once(name)
-        moved[name] = _shuffled(folder / "events") - before
-        found[name] = _sums(target)
+        targets: list[Path] = []
+        moved[name] = events.of(lambda name=name, targets=targets: targets.append(once(name))).shuffled  # type: ignore[misc]
+        found[name] = _sums(targets[0])
         console.print(f"  {name}: {times[name]} s, {moved[name]:,} bytes shuffled, {found[name]}", highlight=False)
     assert len(set(found.values())) == 1, f"they have not published the same: {found}"
     better = min((SORTED, IN_GROUPS), key=lambda name: times[name].median)
@@ -129,10 +118,3 @@ def _sums(target: Path) -> tuple[int, ...]:
     """Rows and a sum over two of their columns, equal for equal rows."""
     rows = ds.dataset([str(path) for path in target.rglob("*.parquet")]).to_table(columns=["id", "b"])
     return rows.num_rows, sum(rows.column("id").to_numpy().tolist()), int(rows.column("b").to_numpy().sum())
-
-
-def _shuffled(events: Path) -> int:
-    """Bytes that all tasks so far have written for others."""
-    lines = [line for path in events.iterdir() for line in path.read_text().splitlines()]
-    ended = [json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerTaskEnd"')]
-    return sum(event["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Bytes Written"] for event in ended)

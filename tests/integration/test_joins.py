@@ -19,6 +19,7 @@ SHAPES = {
     "a text": Shape("explicit", TEXT),
     "two columns": Shape("explicit", COMPOUND),
     "partitioned": Shape("explicit", COMPOUND, partition_by=("day",)),
+    "key groups": Shape("explicit", COMPOUND, key_groups=7),
 }
 HOW = ("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
 

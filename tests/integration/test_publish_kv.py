@@ -110,6 +110,20 @@ def test_a_table_without_groups_has_its_buckets(lake: kl.Lake, tmp_path: Path) -
     assert set(store.keys()) == {kl.kv_key(spec, *key.values()) for key in keys[3:]}
 
 
+def test_buckets_that_are_on_their_way_are_not_published_as_groups(lake: kl.Lake, tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
+    spec = kl.TableSpec.from_arrow(schema, name=fresh_name("kv"), key="id", versions="commit", buckets=2)
+    table = lake.create(spec)
+    table.upsert([{"id": n, "a": n} for n in range(20)])
+    table.change_buckets(4)
+    with pytest.raises(kl.Unsupported, match=r"has 4 buckets, and files from when there were 2.*rebucket\(\)"):
+        table.publish_kv(tmp_path / "online")
+    table.rebucket()
+    assert table.publish_kv(tmp_path / "online").rows == 20
+    rows = parquet.ParquetFile(files(tmp_path / "online")[0]).read().to_pylist()
+    assert {table.spec.bucket_of(row["id"]) for row in rows} == {manifest(tmp_path / "online")["files"][0]["group"]}
+
+
 def test_rocksdb_takes_the_files_and_finds_every_key(pages: Twin, tmp_path: Path) -> None:
     done = pages.table.publish_kv(tmp_path / "sst", format="rocksdb")
     store = store_of(tmp_path / "sst", tmp_path / "store")

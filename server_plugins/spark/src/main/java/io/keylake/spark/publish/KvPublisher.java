@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.merge.MergeRules;
 import io.keylake.spark.publish.Manifest.GroupFile;
+import io.keylake.tables.BucketCounts;
 import io.keylake.tables.ChangePlanner;
 import io.keylake.tables.CommitRange;
 import io.keylake.tables.KeyGroups;
@@ -124,6 +125,13 @@ public final class KvPublisher {
           UNSUPPORTED,
           "table %s is partitioned by %s, so that a group lies in many partitions; publish a table without partition_by"
               .formatted(table.name(), keyed.spec().partitionBy()));
+    }
+    int buckets = BucketCounts.of(table).read(wish.snapshotId(), wish.after()).first();
+    if (buckets != keyed.spec().buckets()) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "table %s has %d buckets, and files from when there were %d; finish the move first: rebucket()"
+              .formatted(table.name(), keyed.spec().buckets(), buckets));
     }
     return PublishedSchema.of(keyed, wish.columns(), wish.after() != null);
   }
