@@ -232,7 +232,9 @@ class Bench:
         self.engine.fetch(f"INSERT INTO {table} SELECT * FROM stored")
         if sorted_by:
             writer = frame.repartition(BUCKETS, "id").write.format("parquet").bucketBy(BUCKETS, "id").sortBy("id")
-            writer.option("path", self._path(f"bucketed_{name}")).saveAsTable(f"spark_catalog.default.{name}")
+            self.engine.fetch("USE spark_catalog.default")
+            writer.option("path", self._path(f"bucketed_{name}")).saveAsTable(name)
+            self.engine.fetch(f"USE {self.lake.catalog}")
 
     def _frame(self, table: int, rows: int, commit: int, prefix: str) -> DataFrame:
         """So many rows, of keys that lie everywhere, with the commit as their version."""
