@@ -18,12 +18,12 @@ from rich.console import Console
 import keylake as kl
 from benchmarks.figures import Findings, Target, figure
 from benchmarks.machine import CORES, processor
+from benchmarks.repair import rows
 from benchmarks.spark_server import ALIKE, HEAP
 from benchmarks.stopwatch import Pace, race
 from benchmarks.task_events import TaskEvents
 
 KEYS, UPDATES, CHANGED = 4_000_000, 9, 0.1
-STRIDE = 997  # has no factor in common with the number of keys
 WARM_UP, ROUNDS = Pace(1, 1, 0), Pace(3, 3, 0)
 BUCKETS, GROUPS = 16, 1024
 MINE, SORTED, IN_GROUPS = "publish_kv", "repartition, sort, write", "repartition(groups), sort, write"
@@ -57,7 +57,7 @@ def _measured(lake: kl.Lake, folder: Path, events: TaskEvents, keys: int, consol
     console.print(words, highlight=False)
     table = lake.create(Profile)
     for number in range(UPDATES + 1):
-        table.upsert(_rows(lake, keys, round(keys * CHANGED) if number else keys, number), version="version")
+        table.upsert(rows(lake, keys, round(keys * CHANGED) if number else keys, number), version="version")
     table.compact("full")
     grouped = lake.spark.sql(f"SELECT *, _group FROM {lake.catalog}.{table.name}")
     tasks: dict[str, Callable[[Path], object]] = {
@@ -93,20 +93,6 @@ def _measured(lake: kl.Lake, folder: Path, events: TaskEvents, keys: int, consol
             figure("bytes that publish_kv shuffles", moved[MINE], Target(0), "by the log of Spark's events"),
         ],
         {"publish": times},
-    )
-
-
-def _rows(lake: kl.Lake, keys: int, rows: int, commit: int) -> DataFrame:
-    """So many rows, of keys that lie everywhere, with the commit as their version."""
-    number = f"pmod(id * {STRIDE} + {commit} * 7919, {keys})"
-    return lake.spark.range(rows).selectExpr(
-        f"{number} AS id",
-        f"xxhash64({number}, {commit}) AS a",
-        f"{number} * 3 + {commit} AS b",
-        f"rand({commit}) AS c",
-        f"CAST({number} AS DOUBLE) / 7 AS d",
-        f"concat('text ', {number} % 1000, ' of ', {commit}) AS e",
-        f"CAST({commit} AS BIGINT) AS version",
     )
 
 

@@ -10,7 +10,9 @@ import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
 import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.Schema;
@@ -30,6 +32,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -105,6 +108,31 @@ public final class KeyedTable extends SparkTable {
 
   public KeyedSchema keyed() {
     return keyed;
+  }
+
+  /** A mention of a table in a plan with an option more, of which its scan is told. */
+  public static DataSourceV2Relation with(
+      DataSourceV2Relation relation, String option, String value) {
+    Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
+    options.put(option, value);
+    return relation.copy(
+        relation.table(),
+        relation.output(),
+        relation.catalog(),
+        relation.identifier(),
+        new CaseInsensitiveStringMap(options),
+        relation.timeTravelSpec());
+  }
+
+  /** A mention of the table in a plan, as this form of it. */
+  public DataSourceV2Relation inPlaceOf(DataSourceV2Relation relation) {
+    return relation.copy(
+        this,
+        relation.output(),
+        relation.catalog(),
+        relation.identifier(),
+        relation.options(),
+        relation.timeTravelSpec());
   }
 
   @Override

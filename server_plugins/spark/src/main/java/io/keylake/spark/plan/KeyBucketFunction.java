@@ -1,5 +1,6 @@
 package io.keylake.spark.plan;
 
+import io.keylake.spark.write.IntFunction;
 import io.keylake.spark.write.RowHash;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
@@ -10,12 +11,10 @@ import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.IntegerType;
@@ -86,7 +85,22 @@ public final class KeyBucketFunction implements UnboundFunction {
         : null;
   }
 
-  private record Bound(DataType[] inputTypes, DataType[] key) implements ScalarFunction<Integer> {
+  private static final class Bound implements IntFunction {
+    private static final long serialVersionUID = 1L;
+    private final DataType[] inputTypes;
+    private final DataType[] key;
+    private transient RowHash hash;
+
+    Bound(DataType[] inputTypes, DataType[] key) {
+      this.inputTypes = inputTypes;
+      this.key = key;
+    }
+
+    @Override
+    public DataType[] inputTypes() {
+      return inputTypes;
+    }
+
     @Override
     public Integer produceResult(InternalRow row) {
       int buckets = row.isNullAt(0) ? 0 : row.getInt(0);
@@ -96,7 +110,10 @@ public final class KeyBucketFunction implements UnboundFunction {
             "key_bucket was asked for one of %d buckets; there is at least 1".formatted(buckets));
       }
       if (key.length > 1 || key[0] instanceof BooleanType) {
-        return new RowHash(key, new boolean[key.length]).bucket(row, 1, buckets);
+        if (hash == null) {
+          hash = new RowHash(key, new boolean[key.length]);
+        }
+        return hash.bucket(row, 1, buckets);
       }
       return row.isNullAt(1) ? 0 : bucketOfOne(row, buckets);
     }
@@ -123,16 +140,6 @@ public final class KeyBucketFunction implements UnboundFunction {
     @Override
     public String toString() {
       return NAME;
-    }
-
-    @Override
-    public DataType resultType() {
-      return DataTypes.IntegerType;
-    }
-
-    @Override
-    public boolean isResultNullable() {
-      return false;
     }
 
     @Override

@@ -37,15 +37,7 @@ public final class KeyLayoutRule extends Rule<LogicalPlan> {
 
   /** The relation read by fewer buckets, each made of several of its own. */
   static LogicalPlan by(int buckets, DataSourceV2Relation relation) {
-    Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
-    options.put(BUCKETS, String.valueOf(buckets));
-    return relation.copy(
-        relation.table(),
-        relation.output(),
-        relation.catalog(),
-        relation.identifier(),
-        new CaseInsensitiveStringMap(options),
-        relation.timeTravelSpec());
+    return KeyedTable.with(relation, BUCKETS, String.valueOf(buckets));
   }
 
   @Override

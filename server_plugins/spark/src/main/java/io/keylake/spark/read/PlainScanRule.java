@@ -1,9 +1,7 @@
 package io.keylake.spark.read;
 
 import io.keylake.spark.KeyedTable;
-import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -50,7 +48,9 @@ public final class PlainScanRule extends Rule<LogicalPlan> {
 
   private LogicalPlan visit(LogicalPlan plan, boolean isUsed) {
     if (plan instanceof DataSourceV2Relation relation) {
-      return !isUsed && relation.table() instanceof KeyedTable ? plain(relation) : plan;
+      return !isUsed && relation.table() instanceof KeyedTable
+          ? KeyedTable.with(relation, PLAIN_SCAN, "true")
+          : plan;
     }
     boolean usesBelow = isUsedBelow(plan, isUsed);
     return plan.mapChildren(
@@ -60,18 +60,6 @@ public final class PlainScanRule extends Rule<LogicalPlan> {
             return visit(child, usesBelow);
           }
         });
-  }
-
-  private static LogicalPlan plain(DataSourceV2Relation relation) {
-    Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
-    options.put(PLAIN_SCAN, "true");
-    return relation.copy(
-        relation.table(),
-        relation.output(),
-        relation.catalog(),
-        relation.identifier(),
-        new CaseInsensitiveStringMap(options),
-        relation.timeTravelSpec());
   }
 
   private static boolean isUsedBelow(LogicalPlan plan, boolean isUsed) {

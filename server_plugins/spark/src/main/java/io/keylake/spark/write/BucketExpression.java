@@ -45,7 +45,7 @@ final class BucketExpression {
   }
 
   /** The hash over the whole of {@code bucket_by}. */
-  private static final class StoredBucket implements ScalarFunction<Integer> {
+  private static final class StoredBucket implements IntFunction {
     private static final long serialVersionUID = 1L;
     private final int buckets;
     private final DataType[] types;
@@ -73,16 +73,6 @@ final class BucketExpression {
     @Override
     public DataType[] inputTypes() {
       return types;
-    }
-
-    @Override
-    public DataType resultType() {
-      return DataTypes.IntegerType;
-    }
-
-    @Override
-    public boolean isResultNullable() {
-      return false;
     }
 
     @Override

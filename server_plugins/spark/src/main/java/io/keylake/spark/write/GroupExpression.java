@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DecimalType;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -40,7 +39,7 @@ final class GroupExpression {
     BUCKET
   }
 
-  private static final class OfKey implements ScalarFunction<Integer> {
+  private static final class OfKey implements IntFunction {
     private static final long serialVersionUID = 1L;
     private final Part part;
     private final TableSpec spec;
@@ -88,16 +87,6 @@ final class GroupExpression {
     @Override
     public DataType[] inputTypes() {
       return sparkTypes;
-    }
-
-    @Override
-    public DataType resultType() {
-      return DataTypes.IntegerType;
-    }
-
-    @Override
-    public boolean isResultNullable() {
-      return false;
     }
 
     @Override

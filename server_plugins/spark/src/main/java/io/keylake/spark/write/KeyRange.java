@@ -4,12 +4,10 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DataTypes;
 
 /** The number of the range in which a row lies: how many cuts are not above it. */
-final class KeyRange implements ScalarFunction<Integer> {
+final class KeyRange implements IntFunction {
   private static final long serialVersionUID = 1L;
   private final DataType[] types;
   private final InternalRow[] cuts;
@@ -32,16 +30,6 @@ final class KeyRange implements ScalarFunction<Integer> {
   @Override
   public DataType[] inputTypes() {
     return types;
-  }
-
-  @Override
-  public DataType resultType() {
-    return DataTypes.IntegerType;
-  }
-
-  @Override
-  public boolean isResultNullable() {
-    return false;
   }
 
   @Override

@@ -53,13 +53,9 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     }
     boolean isSmall = fitsOneTask(write.query());
     DataSourceV2Relation target =
-        relation.copy(
-            table.taking(isSmall ? KeyedTable.Rows.BY_HASH : KeyedTable.Rows.BY_RANGE),
-            relation.output(),
-            relation.catalog(),
-            relation.identifier(),
-            relation.options(),
-            relation.timeTravelSpec());
+        table
+            .taking(isSmall ? KeyedTable.Rows.BY_HASH : KeyedTable.Rows.BY_RANGE)
+            .inPlaceOf(relation);
     return (LogicalPlan)
         write
             .withNewTable(target)

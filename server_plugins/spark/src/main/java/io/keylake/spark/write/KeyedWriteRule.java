@@ -111,14 +111,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     WriteOptions options =
         WriteOptions.of(given, unlessSaid(write)).versionedBy(schema.spec().ordering());
     Seq<NamedExpression> columns = columns(write, schema, options);
-    DataSourceV2Relation target =
-        relation.copy(
-            table.taking(KeyedTable.Rows.PREPARED),
-            relation.output(),
-            relation.catalog(),
-            relation.identifier(),
-            relation.options(),
-            relation.timeTravelSpec());
+    DataSourceV2Relation target = table.taking(KeyedTable.Rows.PREPARED).inPlaceOf(relation);
     return (LogicalPlan)
         write.withNewTable(target).withNewQuery(new Project(columns, write.query()));
   }
