@@ -121,6 +121,34 @@ def test_reads_are_merged_wherever_they_stand(lake: kl.Lake) -> None:
     assert lake.spark.table(t).where("k = 4").select("a", "b").collect() == [(100, "x")]
 
 
+def test_members_of_structs_one_by_one(lake: kl.Lake) -> None:
+    """Spark asks for the members that a query names; others lay in their place."""
+    inner = pa.struct([("w", pa.string()), ("z", pa.string())])
+    place = pa.struct([("v", pa.int64()), ("x", pa.int64()), ("y", inner)])
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("place", place), ("places", pa.list_(inner))])
+    spec = kl.TableSpec.from_arrow(schema, name=fresh_name("sql"), key="k", versions="explicit", buckets=2)
+    table = lake.create(spec)
+    name = f"lake.{table.name}"
+
+    def rows(query: str) -> list[tuple[object, ...]]:
+        return sorted(tuple(row) for row in lake.spark.sql(query.format(name)).collect())
+
+    for version in (1, 2):  # one run, then two that are merged
+        made = [
+            {"k": k, "place": {"v": -k, "x": k, "y": {"w": "w", "z": f"z{k}"}}, "places": [{"w": "w", "z": f"z{k}"}]}
+            for k in range(3)
+        ]
+        table.upsert(pa.Table.from_pylist(made, schema=schema), version=version)
+        assert rows("SELECT place.x FROM {}") == [(0,), (1,), (2,)]
+        assert rows("SELECT place.y.z, k FROM {} WHERE place.y.z > 'z0'") == [("z1", 1), ("z2", 2)]
+        assert rows("SELECT places.z FROM {} WHERE place.x = 1") == [(["z1"],)]
+        assert rows("SELECT max(place.x), min(place.y.z) FROM {}") == [(2, "z0")]
+        assert rows("SELECT l.place.y.z FROM {0} l JOIN {0} r ON l.k = r.k WHERE r.place.x = 2") == [("z2",)]
+        assert rows("SELECT _merge_info.written, k FROM {} WHERE _merge_info.version > 0") == [(0, k) for k in range(3)]
+        assert rows("SELECT _merge_info.columns.places FROM {}") == [(0,)] * 3
+        assert rows("SELECT k FROM {} WHERE _merge_info.deleted IS NOT NULL") == []
+
+
 def test_merge_info_is_there_and_not_in_the_star(lake: kl.Lake) -> None:
     twin = Shape("explicit", COMPOUND).create(lake, fresh_name("sql"))
     twin.update([{"id": 1, "day": NOON.date(), "a": 1}], version=5)

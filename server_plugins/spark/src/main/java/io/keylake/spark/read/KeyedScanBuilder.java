@@ -4,6 +4,7 @@ import io.keylake.spark.plan.KeyLayoutRule;
 import io.keylake.tables.KeyedSchema;
 import java.util.Optional;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -13,6 +14,8 @@ import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
@@ -74,9 +77,20 @@ public final class KeyedScanBuilder
     return filters.used().toArray(Predicate[]::new);
   }
 
+  /** Of a struct all members are read, those, too, that the query does not want. */
   @Override
   public void pruneColumns(StructType requiredSchema) {
-    wanted = requiredSchema;
+    StructType stored = SparkSchemaUtil.convert(schema.table());
+    wanted = new StructType();
+    for (StructField field : requiredSchema.fields()) {
+      DataType type =
+          field.name().equals(KeyedSchema.MERGE_INFO)
+              ? MergeInfoType.of(schema)
+              : stored.getFieldIndex(field.name()).isDefined()
+                  ? stored.apply(field.name()).dataType()
+                  : field.dataType();
+      wanted = wanted.add(field.name(), type, field.nullable(), field.metadata());
+    }
   }
 
   /** There is one answer for the whole table, so that nothing is left for Spark to add up. */
