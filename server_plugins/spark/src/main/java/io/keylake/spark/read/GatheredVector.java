@@ -8,14 +8,17 @@ import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column of numbers of merged rows, gathered from the places that were decided: one tight loop
- * over one column keeps to a few streams of memory, where a look-up for every value of a row jumps
- * among all columns of all runs.
+ * A column of numbers or texts of merged rows, gathered from the places that were decided: one
+ * tight loop over one column keeps to a few streams of memory, where a look-up for every value of a
+ * row jumps among all columns of all runs.
  */
 abstract class GatheredVector extends ReadOnlyVector {
   private final boolean[] nulls;
@@ -39,13 +42,17 @@ abstract class GatheredVector extends ReadOnlyVector {
     if (type instanceof IntegerType || type instanceof DateType) {
       return new Ints(type, capacity);
     }
-    return type instanceof FloatType ? new Floats(type, capacity) : null;
+    if (type instanceof FloatType) {
+      return new Floats(type, capacity);
+    }
+    return type instanceof StringType ? new Texts(type, capacity) : null;
   }
 
   /**
    * @param sources the column in each run's current batch; null in runs that do not carry it
    */
   final void gather(ColumnVector[] sources, int[] places, int count) {
+    begin();
     if (hasNull) {
       Arrays.fill(nulls, false);
       hasNull = false;
@@ -82,6 +89,9 @@ abstract class GatheredVector extends ReadOnlyVector {
     nulls[row] = true;
     hasNull = true;
   }
+
+  /** Forgets what was gathered before. */
+  void begin() {}
 
   abstract void set(int i, ColumnVector source, int row);
 
@@ -203,6 +213,73 @@ abstract class GatheredVector extends ReadOnlyVector {
     @Override
     public float getFloat(int row) {
       return values[row];
+    }
+  }
+
+  /**
+   * Short texts are copied next to each other: in dictionaries, of which each run has its own, they
+   * lie anywhere. Long ones stay where they are.
+   */
+  private static final class Texts extends GatheredVector {
+    private static final int SHORT_BYTES = 64;
+    private static final int ELSEWHERE = -1;
+    private final int[] begins;
+    private final int[] lengths;
+    private final UTF8String[] elsewhere;
+    private byte[] bytes = new byte[0];
+    private int end;
+
+    Texts(DataType type, int capacity) {
+      super(type, capacity);
+      begins = new int[capacity];
+      lengths = new int[capacity];
+      elsewhere = new UTF8String[capacity];
+    }
+
+    @Override
+    void begin() {
+      end = 0;
+    }
+
+    @Override
+    void set(int i, ColumnVector source, int row) {
+      UTF8String text = source.getUTF8String(row);
+      int length = text.numBytes();
+      if (length > SHORT_BYTES) {
+        lengths[i] = ELSEWHERE;
+        elsewhere[i] = text;
+        return;
+      }
+      if (end + length > bytes.length) {
+        bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, begins.length * SHORT_BYTES / 4));
+      }
+      if (text.getBaseObject() instanceof byte[] base) {
+        int from = (int) text.getBaseOffset() - Platform.BYTE_ARRAY_OFFSET;
+        System.arraycopy(base, from, bytes, end, length); // quicker for so few bytes
+      } else {
+        text.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET + end);
+      }
+      begins[i] = end;
+      lengths[i] = length;
+      end += length;
+    }
+
+    @Override
+    void gatherAll(ColumnVector[] sources, int[] places, int count) {
+      for (int i = 0; i < count; i++) {
+        int place = places[i];
+        set(i, sources[Decisions.run(place)], Decisions.row(place));
+      }
+    }
+
+    @Override
+    public UTF8String getUTF8String(int row) {
+      if (isNullAt(row)) {
+        return null;
+      }
+      return lengths[row] == ELSEWHERE
+          ? elsewhere[row]
+          : UTF8String.fromBytes(bytes, begins[row], lengths[row]);
     }
   }
 }
