@@ -1,5 +1,6 @@
 package io.keylake.spark;
 
+import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.plan.BucketExchange;
 import io.keylake.spark.plan.BucketedFrameRule;
 import io.keylake.spark.plan.ExchangeRule;
@@ -12,6 +13,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import scala.runtime.AbstractFunction1;
@@ -78,6 +80,18 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
           @Override
           public Rule<SparkPlan> apply(SparkSession session) {
             return new ExchangeRule();
+          }
+        });
+    extensions.injectColumnar(
+        new AbstractFunction1<SparkSession, ColumnarRule>() {
+          @Override
+          public ColumnarRule apply(SparkSession session) {
+            return new ColumnarRule() {
+              @Override
+              public Rule<SparkPlan> preColumnarTransitions() {
+                return new KeyedMergeJoinRule();
+              }
+            };
           }
         });
     return BoxedUnit.UNIT;

@@ -136,7 +136,7 @@ final class ColumnarRunCursor extends RunCursor {
       }
       int size = batch.numRows();
       rowsRead += size;
-      order.prefixes(batch.column(keyPositions[0]), size, prefixes);
+      order.prefixes(batch.column(keyPositions[0]), 0, size, prefixes);
       int from = bounds.first(prefixes, size);
       int to = bounds.end(prefixes, size);
       if (from < to) {

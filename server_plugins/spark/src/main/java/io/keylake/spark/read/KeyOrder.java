@@ -18,12 +18,12 @@ import org.apache.spark.unsafe.types.UTF8String;
  * The order of keys that lie in column vectors: an 8-byte prefix from the first column, and the
  * whole comparison for keys with equal prefixes.
  */
-final class KeyOrder {
+public final class KeyOrder {
   private final Column[] columns;
 
   /** How one key column is compared. */
   private interface Column {
-    void prefixes(ColumnVector vector, int size, long[] into);
+    void prefixes(ColumnVector vector, int from, int to, long[] into);
 
     int compare(ColumnVector a, int rowA, ColumnVector b, int rowB);
 
@@ -31,21 +31,21 @@ final class KeyOrder {
     boolean isExact();
   }
 
-  KeyOrder(List<DataType> types) {
+  public KeyOrder(List<DataType> types) {
     columns = types.stream().map(KeyOrder::column).toArray(Column[]::new);
   }
 
   /** Whether the prefix is the whole key. */
-  boolean isExact() {
+  public boolean isExact() {
     return columns.length == 1 && columns[0].isExact();
   }
 
-  void prefixes(ColumnVector first, int size, long[] into) {
-    columns[0].prefixes(first, size, into);
+  public void prefixes(ColumnVector first, int from, int to, long[] into) {
+    columns[0].prefixes(first, from, to, into);
   }
 
   /** Compares keys whose prefixes are equal. */
-  int compareTied(ColumnVector[] a, int rowA, ColumnVector[] b, int rowB) {
+  public int compareTied(ColumnVector[] a, int rowA, ColumnVector[] b, int rowB) {
     for (int i = columns[0].isExact() ? 1 : 0; i < columns.length; i++) {
       int order = columns[i].compare(a[i], rowA, b[i], rowB);
       if (order != 0) {
@@ -76,8 +76,8 @@ final class KeyOrder {
 
   private static final class Longs implements Column {
     @Override
-    public void prefixes(ColumnVector vector, int size, long[] into) {
-      for (int row = 0; row < size; row++) {
+    public void prefixes(ColumnVector vector, int from, int to, long[] into) {
+      for (int row = from; row < to; row++) {
         into[row] = vector.getLong(row);
       }
     }
@@ -95,8 +95,8 @@ final class KeyOrder {
 
   private static final class Ints implements Column {
     @Override
-    public void prefixes(ColumnVector vector, int size, long[] into) {
-      for (int row = 0; row < size; row++) {
+    public void prefixes(ColumnVector vector, int from, int to, long[] into) {
+      for (int row = from; row < to; row++) {
         into[row] = vector.getInt(row);
       }
     }
@@ -114,8 +114,8 @@ final class KeyOrder {
 
   private static final class Booleans implements Column {
     @Override
-    public void prefixes(ColumnVector vector, int size, long[] into) {
-      for (int row = 0; row < size; row++) {
+    public void prefixes(ColumnVector vector, int from, int to, long[] into) {
+      for (int row = from; row < to; row++) {
         into[row] = vector.getBoolean(row) ? 1 : 0;
       }
     }
@@ -133,8 +133,8 @@ final class KeyOrder {
 
   private static final class Strings implements Column {
     @Override
-    public void prefixes(ColumnVector vector, int size, long[] into) {
-      for (int row = 0; row < size; row++) {
+    public void prefixes(ColumnVector vector, int from, int to, long[] into) {
+      for (int row = from; row < to; row++) {
         UTF8String text = vector.getUTF8String(row);
         into[row] = text.getPrefix() ^ Long.MIN_VALUE; // unsigned order as signed order
       }
@@ -153,8 +153,8 @@ final class KeyOrder {
 
   private static final class Bytes implements Column {
     @Override
-    public void prefixes(ColumnVector vector, int size, long[] into) {
-      for (int row = 0; row < size; row++) {
+    public void prefixes(ColumnVector vector, int from, int to, long[] into) {
+      for (int row = from; row < to; row++) {
         into[row] = ByteArray.getPrefix(vector.getBinary(row)) ^ Long.MIN_VALUE;
       }
     }
@@ -172,8 +172,8 @@ final class KeyOrder {
 
   private record Decimals(DecimalType type) implements Column {
     @Override
-    public void prefixes(ColumnVector vector, int size, long[] into) {
-      for (int row = 0; row < size; row++) {
+    public void prefixes(ColumnVector vector, int from, int to, long[] into) {
+      for (int row = from; row < to; row++) {
         Decimal value = vector.getDecimal(row, type.precision(), type.scale());
         into[row] = isExact() ? value.toUnscaledLong() : ordered(value.toDouble());
       }

@@ -148,6 +148,11 @@ final class KeyedScan
     return request.limit();
   }
 
+  /** Columns of which no two rows have the same values; none where a range of commits is read. */
+  Set<String> uniqueBy() {
+    return request.after() == null ? Set.copyOf(schema.spec().key()) : Set.of();
+  }
+
   private boolean has(String column) {
     return request.has(column);
   }

@@ -115,7 +115,7 @@ final class PassedThroughReader extends SectionReader {
     int from = 0;
     int to = size;
     if (section.slice() != null) {
-      order.prefixes(batch.column(columns.position(task.firstKey())), size, prefixes);
+      order.prefixes(batch.column(columns.position(task.firstKey())), 0, size, prefixes);
       from = bounds.first(prefixes, size);
       to = bounds.end(prefixes, size);
     }

@@ -1,0 +1,145 @@
+package io.keylake.spark.join;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Collectors;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.execution.metric.SQLMetrics;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Joins one sorted input with keyed tables, all of them in one pass over their batches. It is
+ * public because Spark copies plans by their constructors.
+ */
+public final class KeyedMergeJoin extends SparkPlan {
+  private static final long serialVersionUID = 1L;
+  private static final String ROWS_OUT = "numOutputRows";
+  private final Seq<SparkPlan> inputs;
+  private final Seq<Attribute> output;
+  private final JoinPlan plan;
+  private final Map<String, SQLMetric> metrics;
+
+  /**
+   * @param inputs the first one, whose order the result keeps, and those of the sides
+   */
+  public KeyedMergeJoin(Seq<SparkPlan> inputs, Seq<Attribute> output, JoinPlan plan) {
+    this.inputs = inputs;
+    this.output = output;
+    this.plan = plan;
+    SQLMetric rowsOut = SQLMetrics.createMetric(sparkContext(), "number of output rows");
+    this.metrics =
+        scala.collection.immutable.Map.from(
+            CollectionConverters.asScala(java.util.Map.of(ROWS_OUT, rowsOut)));
+  }
+
+  @Override
+  public Seq<Attribute> output() {
+    return output;
+  }
+
+  @Override
+  public AttributeSet producedAttributes() {
+    return outputSet(); // some go by new names
+  }
+
+  @Override
+  public Partitioning outputPartitioning() {
+    return inputs.head().outputPartitioning();
+  }
+
+  @Override
+  public Seq<SortOrder> outputOrdering() {
+    return inputs.head().outputOrdering();
+  }
+
+  @Override
+  public boolean supportsColumnar() {
+    return true;
+  }
+
+  @Override
+  public Map<String, SQLMetric> metrics() {
+    return metrics;
+  }
+
+  @Override
+  public RDD<ColumnarBatch> doExecuteColumnar() {
+    List<RDD<?>> batches = new ArrayList<>();
+    for (SparkPlan input : CollectionConverters.asJava(inputs)) {
+      batches.add(input.executeColumnar());
+    }
+    return new JoinedRdd(sparkContext(), batches, plan, metrics.apply(ROWS_OUT));
+  }
+
+  @Override
+  public RDD<InternalRow> doExecute() {
+    return new ColumnarToRowExec(this).execute();
+  }
+
+  @Override
+  public String simpleString(int maxFields) {
+    return plan.sides().stream()
+        .map(this::described)
+        .collect(Collectors.joining(", ", nodeName() + " ", ""));
+  }
+
+  private String described(Side side) {
+    int input = plan.sides().indexOf(side) + 1;
+    return side.how() + " " + names(0, side.firstKey()) + " = " + names(input, side.ownKey());
+  }
+
+  private List<Attribute> names(int input, List<Integer> columns) {
+    return columns.stream().map(column -> inputs.apply(input).output().apply(column)).toList();
+  }
+
+  @Override
+  public Seq<SparkPlan> children() {
+    return inputs;
+  }
+
+  @Override
+  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
+    return new KeyedMergeJoin(children, output, plan);
+  }
+
+  @Override
+  public int productArity() {
+    return 3;
+  }
+
+  @Override
+  public Object productElement(int n) {
+    return n == 0 ? inputs : n == 1 ? output : plan;
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof KeyedMergeJoin;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof KeyedMergeJoin that
+        && inputs.equals(that.inputs)
+        && output.equals(that.output)
+        && plan.equals(that.plan);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(inputs, output, plan);
+  }
+}

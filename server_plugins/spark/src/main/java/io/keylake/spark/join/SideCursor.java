@@ -1,0 +1,89 @@
+package io.keylake.spark.join;
+
+import io.keylake.spark.read.TakenVector;
+import java.util.Iterator;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** One side as the join walks it, and which of its rows the rows of the first input have met. */
+final class SideCursor {
+  private final Iterator<ColumnarBatch> batches;
+  private final Side side;
+  private final BatchKeys own;
+  private final BatchKeys first;
+  private ColumnarBatch batch;
+  private boolean hasEnded;
+  private int size;
+  private int row;
+  private int[] rows = {};
+  private int matched;
+
+  SideCursor(Side side, Iterator<ColumnarBatch> batches) {
+    this.batches = batches;
+    this.side = side;
+    this.own = new BatchKeys(side.ownKey(), side.types());
+    this.first = new BatchKeys(side.firstKey(), side.types());
+  }
+
+  Side.How how() {
+    return side.how();
+  }
+
+  /** The batch in which the rows lie; null where there is none, and then no row is met. */
+  ColumnarBatch batch() {
+    return batch;
+  }
+
+  /** Which row of the batch a row of the first input meets, or {@link TakenVector#NOWHERE}. */
+  int met(int firstRow) {
+    return rows[firstRow];
+  }
+
+  /** Begins with another batch of the first input. */
+  void begin(ColumnarBatch next) {
+    first.show(next);
+    matched = 0;
+    if (rows.length < next.numRows()) {
+      rows = new int[next.numRows()];
+    }
+  }
+
+  /**
+   * Finds what rows of the first input meet, up to one of them; but no further than one batch of
+   * this side goes, unless none of the rows needs that batch any more.
+   *
+   * @param from the first row that has not been passed on yet
+   * @return up to where it is known
+   */
+  int match(int from, int to) {
+    while (matched < to) {
+      if (first.isNull(matched)) {
+        rows[matched++] = TakenVector.NOWHERE;
+        continue;
+      }
+      int order = -1;
+      while (row < size && (order = own.compare(row, first, matched)) < 0) {
+        row++;
+      }
+      if (row < size) {
+        rows[matched++] = order == 0 ? row : TakenVector.NOWHERE;
+      } else if (hasEnded) {
+        rows[matched++] = TakenVector.NOWHERE;
+      } else if (matched > from) {
+        return matched;
+      } else {
+        load();
+      }
+    }
+    return to;
+  }
+
+  private void load() {
+    hasEnded = !batches.hasNext();
+    batch = hasEnded ? null : batches.next();
+    size = hasEnded ? 0 : batch.numRows();
+    row = 0;
+    if (!hasEnded) {
+      own.show(batch);
+    }
+  }
+}
