@@ -43,6 +43,12 @@ def main() -> None:
             default=[],
             help=f"of reads: only this {part}; several with commas",
         )
+    parser.add_argument(
+        "--part",
+        type=lambda words: words.split(","),
+        default=[],
+        help="of joins: only this one of joins, publish and writes",
+    )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
     parser.add_argument("--trial", action="store_true", help="of reads: one round of each, to see that all of it works")
     parser.add_argument("--markdown", action="store_true", help="print what the last run left")
@@ -63,7 +69,7 @@ def main() -> None:
                 "reads": partial(reads.run, choice=choice),
                 "compaction": compaction.run,
                 "settling": settling.run,
-                "joins": backfill.run,
+                "joins": partial(backfill.run, chosen=asked.part),
                 "repair": repair.run,
                 "soak": soak.run,
             }

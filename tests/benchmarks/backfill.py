@@ -10,8 +10,8 @@
 All of them run in turns in one server; their answers are compared by a checksum before.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from benchmarks.task_events import TaskEvents
 
 SAMPLES, TABLES, COLUMNS, UPDATES, CHANGED, BUCKETS = 2_000_000, 4, 20, 10, 0.1, 16
 STRIDE = 997  # has no factor in common with the number of keys
-WARM_UP, ROUNDS = Pace(2, 2, 0), Pace(5, 5, 0)
+WARM_UP, ROUNDS = Pace(1, 3, 40), Pace(3, 7, 80)
 KEYLAKE, ICEBERG, BUCKETED, SHUFFLED = "keylake", "Iceberg storage-partitioned", "Spark bucketBy", "plain Parquet"
 KINDS = ("bigint", "double", "bigint", "string", "double")
 JOINED = {
@@ -38,8 +38,22 @@ JOINED = {
 }
 
 
-def run(scale: float, console: Console) -> Findings:
-    """The joins; then publishing to a store, and writes of skewed keys."""
+def run(scale: float, console: Console, chosen: Sequence[str] = ()) -> Findings:
+    """The joins; publishing to a store; writes of skewed keys. Or some of these."""
+    parts = {"joins": joins, "publish": kv.run, "writes": skewed_writes.run}
+    unknown = [part for part in chosen if part not in parts]
+    if unknown:
+        raise SystemExit(f"joins has no part {unknown[0]!r}; it has {', '.join(parts)}")
+    found = [part(scale, console) for name, part in parts.items() if name in (chosen or parts)]
+    return Findings(
+        "; ".join(each.run for each in found),
+        [each for findings in found for each in findings.figures],
+        {question: times for findings in found for question, times in findings.seconds.items()},
+    )
+
+
+def joins(scale: float, console: Console) -> Findings:
+    """Tables are written, joined, and compacted in between."""
     rows = max(round(SAMPLES * scale / 1000), 2) * 1000
     with machine() as place:
         words = f"{rows:,} samples, {TABLES} tables of as many keys x {COLUMNS} columns; {place.describe()}"
@@ -49,8 +63,7 @@ def run(scale: float, console: Console) -> Findings:
         bench = Bench(place, lake, rows, Connected(lake.spark), events, console)
         bench.write()
         figures = [*bench.unmerged(), *bench.backfill(), *bench.compacted()]
-    others = [part.run(scale, console) for part in (kv, skewed_writes)]
-    return Findings(words, [*figures, *(each for found in others for each in found.figures)])
+        return Findings(words, figures, bench.seconds)
 
 
 @dataclass
@@ -63,6 +76,7 @@ class Bench:
     engine: Connected
     events: TaskEvents
     console: Console
+    seconds: dict[str, Mapping[str, Times]] = field(default_factory=dict)
 
     def write(self) -> None:
         """Samples, and tables of a base and ten updates; the raw rows of all of them, and the merged ones."""
@@ -185,6 +199,7 @@ class Bench:
         self.engine.consume(query)
 
     def _told(self, title: str, times: Mapping[str, Times]) -> None:
+        self.seconds[title] = times
         self.console.print(title)
         for name, each in times.items():
             self.console.print(f"  {name} {each} s", highlight=False)

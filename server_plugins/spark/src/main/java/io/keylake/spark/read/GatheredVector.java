@@ -12,7 +12,6 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.vectorized.ColumnVector;
-import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -217,12 +216,12 @@ abstract class GatheredVector extends ReadOnlyVector {
   }
 
   /**
-   * Short texts are copied next to each other: in dictionaries, of which each run has its own, they
-   * lie anywhere. Long ones stay where they are.
+   * Short texts of dictionaries, of which each run has its own, lie anywhere: they are copied next
+   * to each other. All others stay where they are.
    */
   private static final class Texts extends GatheredVector {
     private static final int SHORT_BYTES = 64;
-    private static final int ELSEWHERE = -1;
+    private static final int ELSEWHERE = TextVector.NOT_COPIED;
     private final int[] begins;
     private final int[] lengths;
     private final UTF8String[] elsewhere;
@@ -243,25 +242,18 @@ abstract class GatheredVector extends ReadOnlyVector {
 
     @Override
     void set(int i, ColumnVector source, int row) {
-      UTF8String text = source.getUTF8String(row);
-      int length = text.numBytes();
-      if (length > SHORT_BYTES) {
-        lengths[i] = ELSEWHERE;
-        elsewhere[i] = text;
-        return;
-      }
-      if (end + length > bytes.length) {
+      if (end + SHORT_BYTES > bytes.length) {
         bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, begins.length * SHORT_BYTES / 4));
       }
-      if (text.getBaseObject() instanceof byte[] base) {
-        int from = (int) text.getBaseOffset() - Platform.BYTE_ARRAY_OFFSET;
-        System.arraycopy(base, from, bytes, end, length); // quicker for so few bytes
-      } else {
-        text.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET + end);
-      }
+      int length =
+          source instanceof TextVector texts ? texts.copy(row, bytes, end, SHORT_BYTES) : ELSEWHERE;
       begins[i] = end;
       lengths[i] = length;
-      end += length;
+      if (length == ELSEWHERE) {
+        elsewhere[i] = source.getUTF8String(row);
+      } else {
+        end += length;
+      }
     }
 
     @Override

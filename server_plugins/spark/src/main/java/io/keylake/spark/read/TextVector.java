@@ -7,11 +7,18 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A stored column of text. Where the file holds it as numbers into a dictionary, an entry becomes
- * text once, not once for every row that has it.
+ * text once, not once for every row that has it; and where rows are copied, the entries lie close
+ * together, since rows want them in any order.
  */
 final class TextVector extends ReadOnlyVector {
+  static final int NOT_COPIED = -1;
+
   private final WritableColumnVector stored;
   private UTF8String[] entries = new UTF8String[0];
+  private int[] begins = {};
+  private int[] lengths = {}; // 0 where the entry is not known, or is no text at all
+  private byte[] bytes = {};
+  private int end;
 
   TextVector(WritableColumnVector stored) {
     super(DataTypes.StringType);
@@ -21,6 +28,8 @@ final class TextVector extends ReadOnlyVector {
   /** To be called when another row group begins: it has a dictionary of its own. */
   void forgetDictionary() {
     Arrays.fill(entries, null);
+    Arrays.fill(lengths, 0);
+    end = 0;
   }
 
   @Override
@@ -57,5 +66,44 @@ final class TextVector extends ReadOnlyVector {
       entries[number] = text;
     }
     return text;
+  }
+
+  /**
+   * Copies the text of a row that has one, out of a dictionary.
+   *
+   * @param into has room for the longest text that is copied
+   * @return its bytes, or {@link #NOT_COPIED} where there are more of them than may be, or where it
+   *     is in no dictionary
+   */
+  int copy(int row, byte[] into, int at, int most) {
+    if (!stored.hasDictionary()) {
+      return NOT_COPIED;
+    }
+    int number = stored.getDictionaryIds().getDictId(row);
+    if (number >= lengths.length || lengths[number] == 0) {
+      keep(number, stored.getUTF8String(row).getBytes(), most);
+    }
+    int length = lengths[number];
+    if (length > most) {
+      return NOT_COPIED;
+    }
+    System.arraycopy(bytes, begins[number], into, at, length);
+    return length;
+  }
+
+  private void keep(int number, byte[] text, int most) {
+    if (number >= lengths.length) {
+      lengths = Arrays.copyOf(lengths, Math.max(number + 1, 2 * lengths.length));
+      begins = Arrays.copyOf(begins, lengths.length);
+    }
+    lengths[number] = text.length;
+    if (text.length <= most) {
+      if (end + text.length > bytes.length) {
+        bytes = Arrays.copyOf(bytes, 2 * (end + text.length));
+      }
+      System.arraycopy(text, 0, bytes, end, text.length);
+      begins[number] = end;
+      end += text.length;
+    }
   }
 }
