@@ -3,7 +3,6 @@ package io.keylake.spark.join;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.stream.Collectors;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -30,7 +29,7 @@ public final class KeyedMergeJoin extends SparkPlan {
   private final Seq<SparkPlan> inputs;
   private final Seq<Attribute> output;
   private final JoinPlan plan;
-  private final Map<String, SQLMetric> metrics;
+  private Map<String, SQLMetric> metrics;
 
   /**
    * @param inputs the first one, whose order the result keeps, and those of the sides
@@ -39,10 +38,6 @@ public final class KeyedMergeJoin extends SparkPlan {
     this.inputs = inputs;
     this.output = output;
     this.plan = plan;
-    SQLMetric rowsOut = SQLMetrics.createMetric(sparkContext(), "number of output rows");
-    this.metrics =
-        scala.collection.immutable.Map.from(
-            CollectionConverters.asScala(java.util.Map.of(ROWS_OUT, rowsOut)));
   }
 
   @Override
@@ -70,8 +65,15 @@ public final class KeyedMergeJoin extends SparkPlan {
     return true;
   }
 
+  /** Made when it is asked for: plans are also copied where there is no session. */
   @Override
-  public Map<String, SQLMetric> metrics() {
+  public synchronized Map<String, SQLMetric> metrics() {
+    if (metrics == null) {
+      SQLMetric rowsOut = SQLMetrics.createMetric(sparkContext(), "number of output rows");
+      metrics =
+          scala.collection.immutable.Map.from(
+              CollectionConverters.asScala(java.util.Map.of(ROWS_OUT, rowsOut)));
+    }
     return metrics;
   }
 
@@ -81,7 +83,7 @@ public final class KeyedMergeJoin extends SparkPlan {
     for (SparkPlan input : CollectionConverters.asJava(inputs)) {
       batches.add(input.executeColumnar());
     }
-    return new JoinedRdd(sparkContext(), batches, plan, metrics.apply(ROWS_OUT));
+    return new JoinedRdd(sparkContext(), batches, plan, metrics().apply(ROWS_OUT));
   }
 
   @Override
@@ -91,14 +93,13 @@ public final class KeyedMergeJoin extends SparkPlan {
 
   @Override
   public String simpleString(int maxFields) {
-    return plan.sides().stream()
-        .map(this::described)
-        .collect(Collectors.joining(", ", nodeName() + " ", ""));
-  }
-
-  private String described(Side side) {
-    int input = plan.sides().indexOf(side) + 1;
-    return side.how() + " " + names(0, side.firstKey()) + " = " + names(input, side.ownKey());
+    List<String> described = new ArrayList<>();
+    for (Side side : plan.sides()) {
+      int input = described.size() + 1;
+      described.add(
+          side.how() + " " + names(0, side.firstKey()) + " = " + names(input, side.ownKey()));
+    }
+    return nodeName() + " " + String.join(", ", described);
   }
 
   private List<Attribute> names(int input, List<Integer> columns) {
