@@ -50,8 +50,9 @@ def test_a_history_on_two_executors(on_cluster: kl.Lake, folder: Path, shape: Sh
     key, expected = next(iter(twin.expected().items()))
     assert twin.get(dict(zip(twin.model.key, key, strict=True))) == expected
     joined = on_cluster.spark.sql(
-        f"SELECT l.* FROM {twin.sql_name} l JOIN {twin.sql_name} r USING ({', '.join(twin.model.key)})"
+        f"SELECT /*+ MERGE(r) */ l.* FROM {twin.sql_name} l JOIN {twin.sql_name} r USING ({', '.join(twin.model.key)})"
     )
+    kl.assert_no_shuffle(joined)
     assert by_key(joined.toArrow(), twin.model.key) == twin.expected()
     assert executors(folder) == {"worker-0", "worker-1"}
 
