@@ -1,10 +1,30 @@
-"""What Spark says of a query: the plan of a scan before it runs, and its numbers afterwards."""
+"""What Spark says of a query: its rows, under any settings; the plan of a scan before it runs; its numbers afterwards."""
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark.sql import DataFrame
 
 import keylake as kl
+
+
+@contextmanager
+def changed_settings(lake: kl.Lake, values: Mapping[str, str]) -> Iterator[None]:
+    """Settings of Spark, for as long as the block runs."""
+    before = {name: str(lake.spark.conf.get(name)) for name in values}
+    for name, value in values.items():
+        lake.spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            lake.spark.conf.set(name, value)
+
+
+def rows_of(lake: kl.Lake, query: str) -> list[str]:
+    """The rows as texts, in an order that does not depend on the plan."""
+    return sorted(str(row) for row in lake.spark.sql(query).toArrow().to_pylist())
 
 
 def explained(lake: kl.Lake, query: str) -> str:

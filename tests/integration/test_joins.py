@@ -1,7 +1,6 @@
 """Joins, groupings and windows that Spark does where tables lie, and the same ones with shuffles: rows are equal."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date
 from random import Random
 
@@ -10,9 +9,11 @@ import pytest
 
 import keylake as kl
 from integration.histories import COMPOUND, TEXT, Shape, operations
+from integration.query_plans import changed_settings, rows_of
 from integration.twin import Twin, fresh_name
 
 BUCKETING = "spark.sql.sources.v2.bucketing"
+SHUFFLED = {f"{BUCKETING}.enabled": "false"}
 DAY = date(1970, 1, 1)
 SHAPES = {
     "one column": Shape("explicit"),
@@ -24,21 +25,9 @@ SHAPES = {
 HOW = ("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
 
 
-@contextmanager
-def setting(lake: kl.Lake, **values: str) -> Iterator[None]:
-    """Settings of Spark, by names whose dots are two underscores, for as long as the block runs."""
-    names = {name.replace("__", "."): value for name, value in values.items()}
-    before = {name: str(lake.spark.conf.get(name)) for name in names}
-    for name, value in names.items():
-        lake.spark.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        lake.spark.conf.set(name, value)
-
-
 @pytest.fixture(autouse=True)
 def without_broadcasts(lake: kl.Lake) -> Iterator[None]:
-    with setting(lake, spark__sql__autoBroadcastJoinThreshold="-1"):
+    with changed_settings(lake, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
         yield
 
 
@@ -49,14 +38,10 @@ def filled(lake: kl.Lake, shape: Shape, seed: int, buckets: int | None = None) -
     return twin
 
 
-def rows_of(lake: kl.Lake, query: str) -> list[str]:
-    return sorted(str(row) for row in lake.spark.sql(query).toArrow().to_pylist())
-
-
 def moved(lake: kl.Lake, query: str) -> tuple[int, int]:
     """How many shuffles and sorts a query has, once it has been seen to give what it gives with shuffles."""
     found = rows_of(lake, query)
-    with setting(lake, spark__sql__sources__v2__bucketing__enabled="false"):
+    with changed_settings(lake, SHUFFLED):
         assert found == rows_of(lake, query), query
     assert found, query
     explained = kl.explain_join(lake.spark.sql(query))
@@ -237,5 +222,5 @@ def test_random_queries_give_what_they_give_with_shuffles(lake: kl.Lake, seed: i
         if random.random() < 0.2:
             query = f"SELECT {', '.join(key)}, sum(a) OVER (PARTITION BY {', '.join(key)}) AS a FROM ({query})"
         found = rows_of(lake, query)
-        with setting(lake, spark__sql__sources__v2__bucketing__enabled="false"):
+        with changed_settings(lake, SHUFFLED):
             assert found == rows_of(lake, query), (step, query)

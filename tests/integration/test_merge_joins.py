@@ -1,7 +1,5 @@
 """Joins with keyed tables batch by batch: which joins are done so, and that they give what Spark's own join gives."""
 
-import contextlib
-import io
 import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -12,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
+from integration.query_plans import changed_settings, explained, rows_of
 from integration.twin import fresh_name
 
 ROWS = 12_000  # a bucket of them is several batches
-BUCKETING = "spark.sql.sources.v2.bucketing.enabled"
+SHUFFLED = {"spark.sql.sources.v2.bucketing.enabled": "false"}
 SETTINGS = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.adaptive.enabled": "false"}
 SCHEMA = pa.schema(
     [
@@ -62,12 +61,8 @@ def row(draw: random.Random, number: int) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def settings(lake: kl.Lake) -> Iterator[None]:
-    before = {name: str(lake.spark.conf.get(name)) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        lake.spark.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        lake.spark.conf.set(name, value)
+    with changed_settings(lake, SETTINGS):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -89,21 +84,12 @@ def tables(lake: kl.Lake) -> list[str]:
 
 def joins_in(lake: kl.Lake, query: str) -> tuple[int, int]:
     """How many joins go batch by batch, and how many are Spark's own, when rows are what they are with shuffles."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        lake.spark.sql(query).explain()
+    plan = explained(lake, query).partition("\n\n")[0]  # the tree, and not what is said of each operator
     found = rows_of(lake, query)
-    lake.spark.conf.set(BUCKETING, "false")
-    try:
+    with changed_settings(lake, SHUFFLED):
         assert found == rows_of(lake, query), query
-    finally:
-        lake.spark.conf.set(BUCKETING, "true")
     assert found
-    return printed.getvalue().count("KeyedMergeJoin"), printed.getvalue().count("SortMergeJoin")
-
-
-def rows_of(lake: kl.Lake, query: str) -> list[str]:
-    return sorted(map(str, lake.spark.sql(query).toArrow().to_pylist()))
+    return plan.count("KeyedMergeJoin"), plan.count("SortMergeJoin")
 
 
 def on(left: str, right: str) -> str:
@@ -147,12 +133,8 @@ def test_samples_with_nulls_and_keys_that_come_again(lake: kl.Lake, tables: list
 def test_joins_that_are_left_to_spark(lake: kl.Lake, tables: list[str]) -> None:
     one, two, three = tables
     assert joins_in(lake, f"SELECT l.*, r.* FROM {one} l FULL JOIN {two} r ON {on('l', 'r')}") == (0, 1)
-    assert joins_in(
-        lake, f"SELECT l.*, r.* FROM {one} l LEFT JOIN {two} r ON {on('l', 'r')} AND l.ratio < r.ratio"
-    ) == (
-        0,
-        1,
-    )
+    compared = f"SELECT l.*, r.* FROM {one} l LEFT JOIN {two} r ON {on('l', 'r')} AND l.ratio < r.ratio"
+    assert joins_in(lake, compared) == (0, 1)
     grouped = f"(SELECT id, name, max(number) AS m FROM {two} GROUP BY id, name)"
     assert joins_in(lake, f"SELECT l.m, r.m AS x FROM {grouped} l JOIN {grouped} r ON {on('l', 'r')}") == (0, 1)
     # the key of the second join is the first one's, and null where that has no row

@@ -1,5 +1,6 @@
 package io.keylake.spark.join;
 
+import io.keylake.spark.read.KeyOrder;
 import io.keylake.spark.read.UniqueRows;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -24,18 +25,11 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.AtomicType;
-import org.apache.spark.sql.types.BinaryType;
-import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.DateType;
-import org.apache.spark.sql.types.DecimalType;
-import org.apache.spark.sql.types.IntegerType;
-import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.types.TimestampNTZType;
-import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.types.VariantType;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -82,7 +76,7 @@ final class JoinChain {
       SortMergeJoinExec join, SparkPlan streamed, SparkPlan unique, boolean isLeft) {
     Side.How how = how(join.joinType(), isLeft);
     Map<ExprId, JoinPlan.Output> own = new HashMap<>();
-    SparkPlan table = lookedThrough(unique, 0, own);
+    SparkPlan table = lookedThrough(unique, own);
     if (how == null || !(table instanceof BatchScanExec scan) || !scan.supportsColumnar()) {
       return null;
     }
@@ -95,7 +89,7 @@ final class JoinChain {
       return below;
     }
     Map<ExprId, JoinPlan.Output> columns = new HashMap<>();
-    SparkPlan first = lookedThrough(streamed, 0, columns);
+    SparkPlan first = lookedThrough(streamed, columns);
     JoinChain chain = new JoinChain(first, columns);
     return chain.add(how, firstKey, ownKey, scan, own) ? chain : null;
   }
@@ -114,11 +108,10 @@ final class JoinChain {
   }
 
   /** What lies below mere naming of columns, and where the named columns are in it. */
-  private static SparkPlan lookedThrough(
-      SparkPlan plan, int input, Map<ExprId, JoinPlan.Output> columns) {
+  private static SparkPlan lookedThrough(SparkPlan plan, Map<ExprId, JoinPlan.Output> columns) {
     if (plan instanceof ProjectExec project && isNaming(project)) {
       Map<ExprId, JoinPlan.Output> below = new HashMap<>();
-      SparkPlan found = lookedThrough(project.child(), input, below);
+      SparkPlan found = lookedThrough(project.child(), below);
       if (found.supportsColumnar()) {
         columns.putAll(renamed(below, project));
         return found;
@@ -126,7 +119,7 @@ final class JoinChain {
     }
     List<Attribute> output = CollectionConverters.asJava(plan.output());
     for (int i = 0; i < output.size(); i++) {
-      columns.put(output.get(i).exprId(), new JoinPlan.Output(input, i, output.get(i).dataType()));
+      columns.put(output.get(i).exprId(), new JoinPlan.Output(0, i, output.get(i).dataType()));
     }
     return plan;
   }
@@ -203,17 +196,10 @@ final class JoinChain {
     return key instanceof Attribute named ? columns.get(named.exprId()) : null;
   }
 
-  /** Types by which rows of keyed tables are sorted. */
+  /** Texts are sorted by their bytes, which is one of the orders that Spark has for them. */
   private static boolean isOrdered(DataType type) {
-    return type instanceof BooleanType
-        || type instanceof IntegerType
-        || type instanceof DateType
-        || type instanceof LongType
-        || type instanceof TimestampType
-        || type instanceof TimestampNTZType
-        || type instanceof BinaryType
-        || type instanceof DecimalType
-        || type.equals(DataTypes.StringType); // in the order of its bytes
+    return KeyOrder.orders(type)
+        && (!(type instanceof StringType) || type.equals(DataTypes.StringType));
   }
 
   /**

@@ -18,9 +18,4 @@ record JoinPlan(List<Side> sides, List<Output> output) implements Serializable {
    * @param column among the columns of that input
    */
   record Output(int input, int column, DataType type) implements Serializable {}
-
-  /** Whether every row of the first input stays. */
-  boolean keepsAll() {
-    return sides.stream().allMatch(side -> side.how() == Side.How.OUTER);
-  }
 }

@@ -2,8 +2,10 @@ package io.keylake.spark.join;
 
 import io.keylake.spark.read.TakenVector;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.function.LongConsumer;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -18,9 +20,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  */
 final class JoinedBatches implements Iterator<ColumnarBatch> {
   private final JoinPlan plan;
-  private final boolean keepsAll;
   private final Iterator<ColumnarBatch> batches;
   private final List<SideCursor> sides = new ArrayList<>();
+  private final Map<List<Integer>, BatchKeys> firstKeys = new HashMap<>(); // most sides share one
   private final LongConsumer rowsOut;
   private final int[][] taken;
   private ColumnarBatch first;
@@ -33,12 +35,13 @@ final class JoinedBatches implements Iterator<ColumnarBatch> {
    */
   JoinedBatches(JoinPlan plan, List<Iterator<ColumnarBatch>> inputs, LongConsumer rowsOut) {
     this.plan = plan;
-    this.keepsAll = plan.keepsAll();
     this.batches = inputs.get(0);
     this.rowsOut = rowsOut;
     this.taken = new int[inputs.size()][0];
-    for (int i = 0; i < plan.sides().size(); i++) {
-      sides.add(new SideCursor(plan.sides().get(i), inputs.get(i + 1)));
+    for (Side side : plan.sides()) {
+      BatchKeys firstKey =
+          firstKeys.computeIfAbsent(side.firstKey(), key -> new BatchKeys(key, side.types()));
+      sides.add(new SideCursor(side, firstKey, inputs.get(sides.size() + 1)));
     }
   }
 
@@ -76,8 +79,11 @@ final class JoinedBatches implements Iterator<ColumnarBatch> {
       }
       first = batches.next();
       from = 0;
+      for (BatchKeys keys : firstKeys.values()) {
+        keys.show(first);
+      }
       for (SideCursor side : sides) {
-        side.begin(first);
+        side.begin(first.numRows());
       }
       if (taken[0].length < first.numRows()) {
         for (int i = 0; i < taken.length; i++) {
@@ -92,7 +98,7 @@ final class JoinedBatches implements Iterator<ColumnarBatch> {
   private int take(int to) {
     int count = 0;
     for (int row = from; row < to; row++) {
-      if (keepsAll || isKept(row)) {
+      if (isKept(row)) {
         taken[0][count] = row;
         for (int i = 0; i < sides.size(); i++) {
           taken[i + 1][count] = sides.get(i).met(row);

@@ -17,11 +17,14 @@ final class SideCursor {
   private int[] rows = {};
   private int matched;
 
-  SideCursor(Side side, Iterator<ColumnarBatch> batches) {
+  /**
+   * @param first the keys of the current batch of the first input
+   */
+  SideCursor(Side side, BatchKeys first, Iterator<ColumnarBatch> batches) {
     this.batches = batches;
     this.side = side;
     this.own = new BatchKeys(side.ownKey(), side.types());
-    this.first = new BatchKeys(side.firstKey(), side.types());
+    this.first = first;
   }
 
   Side.How how() {
@@ -39,11 +42,10 @@ final class SideCursor {
   }
 
   /** Begins with another batch of the first input. */
-  void begin(ColumnarBatch next) {
-    first.show(next);
+  void begin(int rowsOfFirst) {
     matched = 0;
-    if (rows.length < next.numRows()) {
-      rows = new int[next.numRows()];
+    if (rows.length < rowsOfFirst) {
+      rows = new int[rowsOfFirst];
     }
   }
 

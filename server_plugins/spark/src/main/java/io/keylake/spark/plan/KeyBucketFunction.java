@@ -1,5 +1,6 @@
 package io.keylake.spark.plan;
 
+import io.keylake.spark.read.KeyOrder;
 import io.keylake.spark.write.IntFunction;
 import io.keylake.spark.write.RowHash;
 import io.keylake.tables.KeylakeException;
@@ -18,12 +19,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.IntegerType;
-import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.types.TimestampNTZType;
-import org.apache.spark.sql.types.TimestampType;
 
 /**
  * {@code system.key_bucket(64, id, day)}: the bucket in which a table of 64 buckets keeps a key.
@@ -54,7 +52,7 @@ public final class KeyBucketFunction implements UnboundFunction {
     }
     DataType[] key = Arrays.copyOfRange(types, 1, types.length);
     for (DataType type : key) {
-      if (!isKeyType(type)) {
+      if (!KeyOrder.orders(type)) {
         throw new KeylakeException(
             Kind.DEFINITION,
             "a column of type %s cannot be part of a key, so key_bucket knows no bucket for it"
@@ -62,18 +60,6 @@ public final class KeyBucketFunction implements UnboundFunction {
       }
     }
     return new Bound(types, key);
-  }
-
-  private static boolean isKeyType(DataType type) {
-    return type instanceof BooleanType
-        || type instanceof IntegerType
-        || type instanceof LongType
-        || type instanceof DateType
-        || type instanceof TimestampType
-        || type instanceof TimestampNTZType
-        || type instanceof DecimalType
-        || type instanceof StringType
-        || type instanceof BinaryType;
   }
 
   /** How many buckets a call is about, or null where this is no call with a plain number. */

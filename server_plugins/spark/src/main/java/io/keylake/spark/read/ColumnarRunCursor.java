@@ -7,9 +7,7 @@ import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.SectionPlan;
 import io.keylake.tables.SectionPlan.StoredFile;
 import java.io.IOException;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
@@ -30,7 +28,6 @@ final class ColumnarRunCursor extends RunCursor {
   private final KeyOrder order;
   private final KeyedSchema schema;
   private final int[] keyPositions;
-  private final Map<Integer, Integer> positions = new HashMap<>(); // asked for in every batch
   private final SliceBounds bounds;
   private final long[] prefixes;
   private final ColumnVector[] keys;
@@ -74,9 +71,6 @@ final class ColumnarRunCursor extends RunCursor {
         schema.sortKey().stream()
             .mapToInt(field -> reading.columns().position(field.fieldId()))
             .toArray();
-    for (int i = 0; i < reading.columns().ids().size(); i++) {
-      positions.put(reading.columns().ids().get(i), i);
-    }
     this.keys = new ColumnVector[keyPositions.length];
     this.bounds = SliceBounds.of(section.slice());
     this.prefixes = new long[batchRows];
@@ -114,8 +108,8 @@ final class ColumnarRunCursor extends RunCursor {
 
   /** A stored column in the current batch; null when this run does not carry it or has ended. */
   ColumnVector column(int fieldId) {
-    Integer position = positions.get(fieldId);
-    return position == null || batch == null ? null : batch.column(position);
+    int position = reading.columns().position(fieldId);
+    return position < 0 || batch == null ? null : batch.column(position);
   }
 
   /** How many rows of the run have been read. */

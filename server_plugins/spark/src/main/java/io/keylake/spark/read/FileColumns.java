@@ -2,8 +2,9 @@ package io.keylake.spark.read;
 
 import io.keylake.tables.KeyedSchema;
 import java.io.Serializable;
-import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Type;
@@ -18,9 +19,9 @@ import org.apache.spark.sql.types.StructType;
  * Columns to read from a data file, found there by field id, so that renames cost nothing. The
  * types are those in the file: a uuid is 16 bytes here and becomes text on the way out.
  *
- * @param ids field ids, in the order of {@code schema}; 0 for the struct of versions
+ * @param positions of field ids in {@code schema}; 0 is the struct of versions
  */
-record FileColumns(List<Integer> ids, StructType schema) implements Serializable {
+record FileColumns(Map<Integer, Integer> positions, StructType schema) implements Serializable {
   private static final String FIELD_ID = "parquet.field.id";
 
   /**
@@ -28,35 +29,35 @@ record FileColumns(List<Integer> ids, StructType schema) implements Serializable
    * @param leaves which members of the struct of versions, by field id; empty for none
    */
   static FileColumns of(List<Types.NestedField> fields, KeyedSchema schema, Set<Integer> leaves) {
-    List<Integer> ids = new ArrayList<>();
+    Map<Integer, Integer> positions = new HashMap<>();
     StructType columns = new StructType();
     for (Types.NestedField field : fields) {
-      ids.add(field.fieldId());
+      positions.put(field.fieldId(), positions.size());
       columns = columns.add(fieldWithId(field, stored(field.type())));
     }
     if (!leaves.isEmpty()) {
-      ids.add(0);
+      positions.put(0, positions.size());
       columns =
           columns.add(
               fieldWithId(
                   schema.mergeInfo(), only(schema.mergeInfo().type().asStructType(), leaves)));
     }
-    return new FileColumns(ids, columns);
+    return new FileColumns(positions, columns);
   }
 
   /** One column of a file that has no versions. */
   static FileColumns of(Types.NestedField field) {
     return new FileColumns(
-        List.of(field.fieldId()), new StructType().add(fieldWithId(field, stored(field.type()))));
+        Map.of(field.fieldId(), 0), new StructType().add(fieldWithId(field, stored(field.type()))));
   }
 
   int position(int fieldId) {
-    return ids.indexOf(fieldId);
+    return positions.getOrDefault(fieldId, -1);
   }
 
   /** The position of the struct of versions, or -1. */
   int mergeInfo() {
-    return ids.indexOf(0);
+    return position(0);
   }
 
   private static StructType only(Types.StructType struct, Set<Integer> leaves) {

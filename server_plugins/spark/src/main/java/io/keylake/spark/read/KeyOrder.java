@@ -9,7 +9,10 @@ import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.TimestampNTZType;
+import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.types.ByteArray;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -33,6 +36,19 @@ public final class KeyOrder {
 
   public KeyOrder(List<DataType> types) {
     columns = types.stream().map(KeyOrder::column).toArray(Column[]::new);
+  }
+
+  /** Whether values of a type can be part of a key. */
+  public static boolean orders(DataType type) {
+    return type instanceof BooleanType
+        || type instanceof IntegerType
+        || type instanceof LongType
+        || type instanceof DateType
+        || type instanceof TimestampType
+        || type instanceof TimestampNTZType
+        || type instanceof DecimalType
+        || type instanceof StringType
+        || type instanceof BinaryType;
   }
 
   /** Whether the prefix is the whole key. */

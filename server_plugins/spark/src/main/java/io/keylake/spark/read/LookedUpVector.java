@@ -2,6 +2,7 @@ package io.keylake.spark.read;
 
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
@@ -9,8 +10,22 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** A column that copies nothing: each of its values lies in some row of some other column. */
 abstract class LookedUpVector extends ReadOnlyVector {
+  private final LookedUpVector[] children;
+
   LookedUpVector(DataType type) {
     super(type);
+    children = type instanceof StructType struct ? new LookedUpVector[struct.length()] : null;
+  }
+
+  /** A member of a struct, looked up where the struct is. */
+  abstract LookedUpVector child(DataType childType, int ordinal);
+
+  @Override
+  public final ColumnVector getChild(int ordinal) {
+    if (children[ordinal] == null) {
+      children[ordinal] = child(((StructType) type).fields()[ordinal].dataType(), ordinal);
+    }
+    return children[ordinal];
   }
 
   /** The column in which the value of a row lies. */

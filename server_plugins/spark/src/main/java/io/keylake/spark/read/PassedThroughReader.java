@@ -61,7 +61,7 @@ final class PassedThroughReader extends SectionReader {
 
   @Override
   ColumnarBatch next() throws IOException {
-    return columns.ids().isEmpty() ? nextFromCounts() : nextFromFiles();
+    return columns.schema().isEmpty() ? nextFromCounts() : nextFromFiles();
   }
 
   /** Where no stored column is wanted, the manifest has said how many rows there are. */

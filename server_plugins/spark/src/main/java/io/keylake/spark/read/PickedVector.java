@@ -2,7 +2,6 @@ package io.keylake.spark.read;
 
 import io.keylake.merge.Decisions;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
@@ -12,7 +11,6 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 final class PickedVector extends LookedUpVector {
   private final ColumnVector[] sources;
   private final int[] places;
-  private final PickedVector[] children;
 
   /**
    * @param sources the column in each run's current batch; null in runs that do not carry it
@@ -21,7 +19,6 @@ final class PickedVector extends LookedUpVector {
     super(type);
     this.sources = sources;
     this.places = places;
-    this.children = type instanceof StructType struct ? new PickedVector[struct.length()] : null;
   }
 
   @Override
@@ -40,15 +37,11 @@ final class PickedVector extends LookedUpVector {
   }
 
   @Override
-  public ColumnVector getChild(int ordinal) {
-    if (children[ordinal] == null) {
-      ColumnVector[] childSources = new ColumnVector[sources.length];
-      for (int run = 0; run < sources.length; run++) {
-        childSources[run] = sources[run] == null ? null : sources[run].getChild(ordinal);
-      }
-      DataType childType = ((StructType) type).fields()[ordinal].dataType();
-      children[ordinal] = new PickedVector(childType, childSources, places);
+  LookedUpVector child(DataType childType, int ordinal) {
+    ColumnVector[] childSources = new ColumnVector[sources.length];
+    for (int run = 0; run < sources.length; run++) {
+      childSources[run] = sources[run] == null ? null : sources[run].getChild(ordinal);
     }
-    return children[ordinal];
+    return new PickedVector(childType, childSources, places);
   }
 }

@@ -1,17 +1,16 @@
 package io.keylake.spark.read;
 
+import io.keylake.merge.Decisions;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /** Some rows of a column, in an order of their own and as often as is wanted, and rows of nulls. */
 public final class TakenVector extends LookedUpVector {
   /** A row of this number is null. */
-  public static final int NOWHERE = -1;
+  public static final int NOWHERE = Decisions.NOWHERE;
 
   private final ColumnVector source;
   private final int[] rows;
-  private final TakenVector[] children;
 
   /**
    * @param rows for each row its number in the source; it is not copied, and may be longer
@@ -20,7 +19,6 @@ public final class TakenVector extends LookedUpVector {
     super(type);
     this.source = source;
     this.rows = rows;
-    this.children = type instanceof StructType struct ? new TakenVector[struct.length()] : null;
   }
 
   @Override
@@ -39,11 +37,7 @@ public final class TakenVector extends LookedUpVector {
   }
 
   @Override
-  public ColumnVector getChild(int ordinal) {
-    if (children[ordinal] == null) {
-      DataType childType = ((StructType) type).fields()[ordinal].dataType();
-      children[ordinal] = new TakenVector(childType, source.getChild(ordinal), rows);
-    }
-    return children[ordinal];
+  LookedUpVector child(DataType childType, int ordinal) {
+    return new TakenVector(childType, source.getChild(ordinal), rows);
   }
 }
