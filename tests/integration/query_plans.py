@@ -1,4 +1,4 @@
-"""What Spark says of a query: its rows, under any settings; the plan of a scan before it runs; its numbers afterwards."""
+"""What Spark says of a query: its rows, under any settings; its plan before it runs; its numbers afterwards."""
 
 import re
 from collections.abc import Iterator, Mapping
