@@ -36,7 +36,7 @@ test: environment build
 ## make nightly    five hundred random sequences of branches and repairs against the model
 .PHONY: nightly
 nightly: environment build
-	KEYLAKE_SEQUENCES=500 $(BIN)/python -m pytest tests/integration/test_sequences.py
+	KEYLAKE_SEQUENCES=500 $(BIN)/python -m pytest tests/integration/branches/test_sequences.py
 
 ## make lint       formatting, style and types, Python and Java
 .PHONY: lint

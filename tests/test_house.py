@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
@@ -43,8 +44,11 @@ ROOMS = {
     },
     "sdk": {"keylake", "README.md", "NOTICE", "requirements.lock", "wheel_needs_jars.py"},
     "server_plugins": {"merge", "tables", "spark", "pom.xml", "mvnw"},
-    "tests": {"cases", "unit", "model", "integration", "benchmarks", "conftest.py", "test_house.py"},
+    "tests": {"cases", "unit", "model", "integration", "benchmarks", "test_house.py"},
 }
+
+# Tests on a server lie in these; helpers that several of them use lie beside them.
+ROOMS_OF_TESTS = {"writing", "reading", "layout", "time", "branches", "serving", "faults", "packaging"}
 
 # Who stands on whom. A module that is not named here may stand anywhere, as long as it makes no circle.
 SPINE = (
@@ -90,6 +94,12 @@ LOCKED = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", (ROOT / "sdk/requirements.lock
 def test_a_room_holds_what_the_house_names(room: str) -> None:
     here = {path.name for path in (ROOT / room).iterdir() if is_written_by_hand(path) and not path.name.startswith(".")}
     assert here <= ROOMS[room], f"{sorted(here - ROOMS[room])} in {room}: put it into a room, or name it in the house"
+
+
+def test_every_test_on_a_server_lies_in_a_room() -> None:
+    sizes = Counter(path.parent.name for path in (ROOT / "tests/integration").rglob("test_*.py"))
+    assert sizes.keys() <= ROOMS_OF_TESTS
+    assert not {room: size for room, size in sizes.items() if size > 20}
 
 
 def test_a_shared_thing_has_a_noun() -> None:

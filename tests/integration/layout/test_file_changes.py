@@ -10,9 +10,9 @@ import pytest
 
 import keylake as kl
 from integration.histories import operations
+from integration.reading.test_metadata import SHAPES, WHOLE, of_commits, rows, rows_of, three_commits
 from integration.refusals import refused, refused_in_sql
-from integration.test_changes import appended, by_key, expected_appended
-from integration.test_metadata import SHAPES, WHOLE, of_commits, rows, rows_of, three_commits
+from integration.time.test_changes import appended, by_key, expected_appended
 from integration.twin import Twin, fresh_name
 from model.model import KeyedTable
 

@@ -8,8 +8,8 @@ import pytest
 import keylake as kl
 from integration.query_plans import explained, planned
 from integration.raw import catalog_of, in_spark
-from integration.test_key_types import KEYS
 from integration.twin import Twin, by_key, comparable, frame_of, fresh_name
+from integration.writing.test_key_types import KEYS
 from keylake.grouping import HASHES
 
 

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BUILD = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
 
 

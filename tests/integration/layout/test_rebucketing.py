@@ -14,10 +14,10 @@ import keylake as kl
 from integration.histories import COMPOUND, Operation, Shape, operations
 from integration.query_plans import explained, planned
 from integration.raw import catalog_of, in_pyiceberg, in_spark
+from integration.reading.test_joins import without_broadcasts  # noqa: F401 - a fixture
 from integration.refusals import refused, refused_in_sql
 from integration.spark_processes import connect_server, kill
-from integration.test_changes import appended, at, by_key, expected_appended, expected_changes
-from integration.test_joins import without_broadcasts  # noqa: F401 - a fixture
+from integration.time.test_changes import appended, at, by_key, expected_appended, expected_changes
 from integration.twin import Found, Twin, fresh_name
 from integration.twin import by_key as rows_by_key
 
