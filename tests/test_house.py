@@ -1,8 +1,6 @@
 """The rules of the house, each a test: what lies where, who may import whom, and what no file may say."""
 
-import ast
 import re
-import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +12,6 @@ from xml.etree import ElementTree
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SDK = ROOT / "sdk" / "keylake"
 JAVA = ROOT / "server_plugins"
 
 MADE_BY_BUILDS = {
@@ -44,21 +41,8 @@ ROOMS = {
     },
     "sdk": {"keylake", "README.md", "NOTICE", "requirements.lock", "wheel_needs_jars.py"},
     "server_plugins": {"merge", "tables", "spark", "pom.xml", "mvnw"},
-    "tests": {"cases", "unit", "model", "integration", "benchmarks", "test_house.py"},
+    "tests": {"cases", "unit", "model", "integration", "benchmarks", "test_house.py", "test_house_python.py"},
 }
-
-# Tests on a server lie in these; helpers that several of them use lie beside them.
-ROOMS_OF_TESTS = {"writing", "reading", "layout", "time", "branches", "serving", "faults", "packaging"}
-
-# Who stands on whom. A module that is not named here may stand anywhere, as long as it makes no circle.
-SPINE = (
-    ("types", "reducers"),
-    ("spec",),
-    ("schema",),
-    ("statements",),
-    ("session",),
-    ("table", "branch", "metadata", "history"),
-)
 
 
 def is_written_by_hand(path: Path) -> bool:
@@ -127,51 +111,6 @@ def test_a_page_points_at_what_is_there(page: str) -> None:
 # -------------------------------------------------------------------------------------------------- who may import whom
 
 
-def imports_at_run_time(path: Path) -> Iterator[str]:
-    tree = ast.parse(path.read_text())
-    for_types_only = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
-    for node in ast.walk(tree):
-        if node in for_types_only:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module == "keylake":
-            yield from (f"keylake.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or "."
-
-
-@cache
-def stands_on(module: str) -> frozenset[str]:
-    """Every module of the package that this one needs, directly or through others."""
-    path = SDK / f"{module}.py"
-    imported = [name.split(".")[1] for name in imports_at_run_time(path) if name.startswith("keylake.")]
-    assert module not in imported
-    return frozenset(imported).union(*map(stands_on, imported))
-
-
-@pytest.mark.parametrize("module", sorted(path.stem for path in SDK.glob("*.py") if path.stem != "__init__"))
-def test_python_imports_point_one_way(module: str) -> None:
-    try:
-        below = stands_on(module)
-    except RecursionError:
-        pytest.fail(f"{module} is part of a circle of imports")
-    place = {name: number for number, row in enumerate(SPINE) for name in row}
-    if module in place:
-        assert not {name for name in below if place.get(name, -1) > place[module]}
-
-
-def test_the_package_itself_defines_nothing() -> None:
-    tree = ast.parse((SDK / "__init__.py").read_text())
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-
-
 @pytest.mark.parametrize(
     ("module", "own"),
     [
@@ -226,12 +165,6 @@ def test_every_package_we_ask_for_is_locked() -> None:
         *PYPROJECT["build-system"]["requires"],
     ]
     assert {re.split(r"[^\w-]", each)[0] for each in asked} <= LOCKED.keys()
-
-
-def test_every_package_we_import_is_asked_for() -> None:
-    asked = {re.split(r"[^\w-]", each)[0].replace("-", "_") for each in PYPROJECT["project"]["dependencies"]}
-    imported = {name.partition(".")[0] for path in SDK.rglob("*.py") for name in imports_at_run_time(path)}
-    assert imported - sys.stdlib_module_names - {"keylake"} <= asked
 
 
 def test_the_checks_of_a_change_are_bounded() -> None:

@@ -1,10 +1,32 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
-from keylake.archive import HistoryBranch
-from keylake.branch import Picked, Published
-from keylake.commit_events import CommitEvent
-from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, RunPicture
-from keylake.definition import Column, ColumnGroup, Versions
+from keylake._definition.definition import Column, ColumnGroup, Versions
+from keylake._definition.spec import TableSpec
+from keylake._joins.joins import join
+from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_join
+from keylake._maintenance.compaction import (
+    BucketPicture,
+    CompactionPlan,
+    CompactionPolicy,
+    CompactionReport,
+    Merge,
+    RunPicture,
+)
+from keylake._maintenance.maintenance import Maintenance, MaintenanceEntry
+from keylake._maintenance.retention import Cleaned, RetentionPolicy
+from keylake._server.statements import Watermark, watermark
+from keylake._table.branches import Picked, Published
+from keylake._table.buckets import BucketAdvice, BucketChange
+from keylake._table.files import FilesChanged
+from keylake._table.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
+from keylake._table.positions import Consumer
+from keylake._table.selection import TableColumns
+from keylake._table.serving import PublishedKv, kv_key
+from keylake._table.states import HistoryBranch
+from keylake._triggers.commit_events import CommitEvent
+from keylake._triggers.intervals import Interval
+from keylake._triggers.trigger import Fired, Trigger
+from keylake._triggers.triggers import Triggers
 from keylake.errors import (
     BadRows,
     CommitConflict,
@@ -22,15 +44,7 @@ from keylake.errors import (
     Unsupported,
     VersionMissing,
 )
-from keylake.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
-from keylake.intervals import Interval
-from keylake.joins import join
-from keylake.kv import PublishedKv, kv_key
 from keylake.lake import Lake, ListedTable, connect
-from keylake.maintenance import Maintenance, MaintenanceEntry
-from keylake.metadata import FilesChanged
-from keylake.positions import Consumer
-from keylake.rebucketing import BucketAdvice, BucketChange
 from keylake.reducers import (
     ArraySum,
     BitmapOr,
@@ -48,15 +62,8 @@ from keylake.reducers import (
     Sum,
 )
 from keylake.results import Commit, CommitInfo, History, Undone
-from keylake.retention import Cleaned, RetentionPolicy
 from keylake.schema import Table, column, group, key, ordering
-from keylake.selection import TableColumns
-from keylake.shuffles import JoinExplanation, assert_no_shuffle, explain_join
-from keylake.spec import TableSpec
-from keylake.statements import Watermark, watermark
 from keylake.table import KeyedTable
-from keylake.trigger import Fired, Trigger
-from keylake.triggers import Triggers
 from keylake.types import (
     UUID,
     Binary,

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from keylake.commit_events import CommitEvent
-    from keylake.intervals import Interval
+    from keylake._triggers.commit_events import CommitEvent
+    from keylake._triggers.intervals import Interval
 
 
 class KeylakeError(Exception):

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from keylake.archive import HistoryBranch
-from keylake.embedded import EmbeddedServer, checked_warehouse
+from keylake._definition.spec import TableSpec, Versions
+from keylake._display.html_table import html_table
+from keylake._maintenance.maintenance import Maintenance
+from keylake._server.embedded import EmbeddedServer, checked_warehouse
+from keylake._server.server import Setup, check_catalog_name
+from keylake._server.session import Session
+from keylake._server.statements import Call, TablePath
+from keylake._table.states import HistoryBranch
+from keylake._triggers.triggers import Triggers
 from keylake.errors import DefinitionError, SchemaMismatch, TableExists
-from keylake.html_table import html_table
-from keylake.maintenance import Maintenance
 from keylake.schema import Table, model_of
-from keylake.server import Setup, check_catalog_name
-from keylake.session import Session
-from keylake.spec import TableSpec, Versions
-from keylake.statements import Call, TablePath
 from keylake.table import KeyedTable, Row
-from keylake.triggers import Triggers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from keylake.html_table import ShownTable
+from keylake._display.html_table import ShownTable
 
 VersionRange = tuple[int, int]
 

@@ -29,13 +29,13 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pyiceberg.types import StructType
 
-from keylake.definition import Column, ColumnGroup, Versions
+from keylake._definition.definition import Column, ColumnGroup, Versions
+from keylake._definition.spec import DEFAULT_BUCKETS, Names, TableSpec, names_of
+from keylake._definition.table_names import name_parts
+from keylake._definition.values import python_value
 from keylake.errors import DefinitionError
 from keylake.reducers import LATEST, Reducer
-from keylake.spec import DEFAULT_BUCKETS, Names, TableSpec, names_of
-from keylake.table_names import name_parts
 from keylake.types import annotation_of, checked, named, type_of, without_none
-from keylake.values import python_value
 
 
 class Group:

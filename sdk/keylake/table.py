@@ -17,21 +17,28 @@ from typing import TYPE_CHECKING, Any, Generic, Unpack
 import pyarrow as pa
 from typing_extensions import TypedDict, TypeVar
 
-from keylake.branch import TEMPORARY
-from keylake.business_time import BusinessTime
-from keylake.compaction import BucketPicture, CompactionPlan, CompactionPolicy, CompactionReport, Merge, PolicyWord
+from keylake._definition.spec import Names, TableSpec, names_of
+from keylake._maintenance.compaction import (
+    BucketPicture,
+    CompactionPlan,
+    CompactionPolicy,
+    CompactionReport,
+    Merge,
+    PolicyWord,
+)
+from keylake._maintenance.retention import Cleaned, RetentionPolicy
+from keylake._rows.misfit import shown
+from keylake._rows.rows import Helper, LocalRows
+from keylake._server.session import Session
+from keylake._server.statements import Call, Moment, Select, TablePath, Watermark, Write
+from keylake._table.branches import TEMPORARY
+from keylake._table.business_time import BusinessTime
+from keylake._table.intention import Intention, Version, write
+from keylake._table.selection import TableColumns
+from keylake._table.serving import TableKv
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch
-from keylake.intention import Intention, Version, write
-from keylake.kv import TableKv
-from keylake.misfit import shown
 from keylake.results import Commit, CommitInfo
-from keylake.retention import Cleaned, RetentionPolicy
-from keylake.rows import Helper, LocalRows
 from keylake.schema import Table
-from keylake.selection import TableColumns
-from keylake.session import Session
-from keylake.spec import Names, TableSpec, names_of
-from keylake.statements import Call, Moment, Select, TablePath, Watermark, Write
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import keylake as kl
-from keylake.server import catalog_settings, find_jars
+from keylake._server.server import catalog_settings, find_jars
 
 HEAP = "6g"
 CORES = 2

@@ -17,8 +17,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
-from keylake.address import Address
-from keylake.server import catalog_settings, find_jars, properties_text
+from keylake._server.address import Address
+from keylake._server.server import catalog_settings, find_jars, properties_text
 
 CORES = 2
 HEAP = "3g"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyspark
 
-from keylake.embedded import EmbeddedServer
-from keylake.server import Setup
+from keylake._server.embedded import EmbeddedServer
+from keylake._server.server import Setup
 
 SPARK_HOME = Path(pyspark.__file__).parent
 

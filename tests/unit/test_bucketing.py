@@ -14,7 +14,7 @@ from pyiceberg.types import IcebergType
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from keylake import TableSpec
-from keylake.bucketing import bucket_of, is_hidden
+from keylake._definition.bucketing import bucket_of, is_hidden
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "buckets.json").read_text())
 

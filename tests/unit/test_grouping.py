@@ -8,7 +8,7 @@ import pytest
 from pyiceberg.types import DecimalType, StringType
 
 from keylake import DefinitionError, TableSpec, Unsupported
-from keylake.grouping import group_of
+from keylake._definition.grouping import group_of
 from unit.test_bucketing import read, schema
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "groups.json").read_text())

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
-from keylake.intention import Intention, write
-from keylake.statements import TablePath, Verb
+from keylake._server.statements import TablePath, Verb
+from keylake._table.intention import Intention, write
 
 SCHEMA = pa.schema(
     [

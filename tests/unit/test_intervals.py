@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keylake as kl
-from keylake.intervals import length_micros, moment_of, start_micros
+from keylake._triggers.intervals import length_micros, moment_of, start_micros
 
 MINUTE = 60_000_000
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import keylake as kl
-from keylake.address import Address
-from keylake.embedded import check_java, checked_warehouse
-from keylake.server import (
+from keylake._server.address import Address
+from keylake._server.embedded import check_java, checked_warehouse
+from keylake._server.server import (
     CATALOG_CLASS,
     EXTENSIONS,
     Setup,

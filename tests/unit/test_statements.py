@@ -21,7 +21,7 @@ from pyiceberg.types import (
 )
 
 import keylake as kl
-from keylake.statements import Call, Commits, Moment, Select, TablePath, dotted, literal, name_parts, quoted
+from keylake._server.statements import Call, Commits, Moment, Select, TablePath, dotted, literal, name_parts, quoted
 
 CLICKS = TablePath("features.clicks")
 

@@ -14,10 +14,10 @@ import pytest
 import keylake as kl
 from integration.conftest import TIME_ZONE
 from integration.spark_processes import connect_server, kill
-from keylake.address import Address
-from keylake.embedded import SERVER_CLASS, EmbeddedServer
-from keylake.server import VERSION
-from keylake.session import Session
+from keylake._server.address import Address
+from keylake._server.embedded import SERVER_CLASS, EmbeddedServer
+from keylake._server.server import VERSION
+from keylake._server.session import Session
 
 TOKEN = "open sesame"
 SPEC = "kl.TableSpec.from_arrow(pa.schema([('k', pa.int64()), ('a', pa.string())]), name='ns.t', key='k')"

@@ -10,7 +10,7 @@ from integration.query_plans import explained, planned
 from integration.raw import catalog_of, in_spark
 from integration.twin import Twin, by_key, comparable, frame_of, fresh_name
 from integration.writing.test_key_types import KEYS
-from keylake.grouping import HASHES
+from keylake._definition.grouping import HASHES
 
 
 def create(lake: kl.Lake, key: dict[str, pa.DataType], buckets: int, groups: int, hash_name: str) -> Twin:

@@ -12,9 +12,9 @@ import pytest
 import keylake as kl
 from integration.conftest import TIME_ZONE
 from integration.twin import fresh_name
-from keylake.positions import Positions
-from keylake.statements import TablePath
-from keylake.triggers import Triggers
+from keylake._server.statements import TablePath
+from keylake._table.positions import Positions
+from keylake._triggers.triggers import Triggers
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("at", pa.timestamp("us", "UTC"))])
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

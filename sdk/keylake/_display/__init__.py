@@ -1,0 +1,1 @@
+"""How results show themselves in terminals and notebooks."""

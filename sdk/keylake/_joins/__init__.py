@@ -1,0 +1,1 @@
+"""Back-fill: columns of tables joined to samples, and why a query moves rows."""

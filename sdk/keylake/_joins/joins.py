@@ -1,0 +1,228 @@
+"""Back-fill: the columns of many keyed tables joined to samples, where the tables lie.
+
+    samples ── shuffled once by key_bucket ── join ── join ── join ── samples with features
+                                               │       │       │
+                                             table   table   table      neither moved nor sorted
+
+A table is joined on its whole key, so that a sample never becomes several rows. With `as_of` a table takes part once
+for each of its states that samples fall on (`point_in_time`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+from pyiceberg.types import UUIDType
+
+from keylake._definition.spec import Names, TableSpec, names_of
+from keylake._joins.point_in_time import State, states_of
+from keylake._server.session import Session
+from keylake._server.statements import quoted
+from keylake._table.selection import TableColumns
+from keylake.errors import BadRows, DefinitionError
+from keylake.table import KeyedTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+How = Literal["left", "inner"]
+Matches = Literal["many_to_one", "many_to_many"]
+
+
+def join(
+    samples: object,
+    tables: Sequence[TableColumns | KeyedTable[Any]],
+    *,
+    on: Names,
+    as_of: str | None = None,
+    how: How = "left",
+    validate: Matches = "many_to_one",
+) -> DataFrame:
+    """Join columns of keyed tables to samples by key, as one lazy Spark frame: a back-fill.
+
+    `samples` is a Spark frame, a keyed table, a pandas frame, an Arrow table or a list of dicts. The result has its
+    columns and rows, and beside them the columns of each table that were asked for: of a table itself all value
+    columns, of `table["a", "b"]` these. `on` names the key columns; each table is joined on those that are its key. A
+    sample whose key a table does not have, or that has a null for a key, gets nulls; with `how="inner"` it is left out.
+
+    There are as many rows as samples, since a key stands once in a table: that is checked before anything runs, and a
+    join on a part of a key is an error. With `validate="many_to_many"` it is not, and a sample may become several rows.
+
+    `as_of` names a column of the samples, a date (its midnight in UTC) or a timestamp: each sample gets the row as it
+    stood then, from the archived states of a table if it has any, and from its snapshots otherwise; never a value from
+    later. `SnapshotExpired` says where samples are older than what a table keeps.
+
+    Only the columns asked for are read. Tables are neither moved nor sorted, where they are bucketed by what they are
+    joined on; samples that lie otherwise are moved once, not once for each table. `kl.explain_join` tells.
+
+        kl.join(samples, [profiles["clicks"], orders["spend"].prefixed("order_")], on=["user_id", "day"]).show()
+    """
+    picked = [one if isinstance(one, TableColumns) else TableColumns(one, one.spec.value_columns) for one in tables]
+    if not picked:
+        raise DefinitionError("There is no table to join. Give tables, or columns of them: [profiles['clicks']].")
+    session = picked[0].table._session  # pyright: ignore[reportPrivateUsage]
+    frame = _frame(session, samples)
+    plan = _Plan(session, tuple(session.columns(frame)), names_of(on), tuple(picked), how, as_of)
+    plan.check(validate)
+    with session.asking():
+        return plan.joined(frame)
+
+
+def _frame(session: Session, samples: object) -> DataFrame:
+    """The samples as a frame of the session."""
+    if isinstance(samples, KeyedTable):
+        frame: DataFrame = samples.read()
+        return frame
+    if isinstance(samples, TableColumns):
+        return samples.table.read(columns=(*samples.table.spec.key, *samples.columns))
+    rows: Any = samples
+    if session.is_frame(rows):
+        return rows  # type: ignore[no-any-return]
+    if isinstance(rows, Sequence) and rows and all(isinstance(row, Mapping) for row in rows):
+        rows = pa.Table.from_pylist([dict(row) for row in rows])
+    elif type(rows).__module__.partition(".")[0] == "pandas":
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
+    if isinstance(rows, pa.Table):
+        return session.frame(rows)
+    raise BadRows(
+        f"Samples are of the type {type(samples).__name__}. Give a Spark frame, a keyed table, a pandas frame, "
+        "an Arrow table, or a list of dicts."
+    )
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What tables have to share so that samples lie as all of them do."""
+
+    buckets: int
+    bucket_by: tuple[str, ...]
+
+    @classmethod
+    def of(cls, spec: TableSpec, on: Sequence[str]) -> _Layout | None:
+        """The layout of a table; none where samples cannot be brought into it."""
+        has_uuid = any(isinstance(spec.column(name).type, UUIDType) for name in spec.bucket_by)
+        if spec.partition_by or spec.groups or has_uuid or not set(spec.bucket_by) <= set(on):
+            return None
+        return cls(spec.buckets, spec.bucket_by)
+
+    def is_like(self, other: _Layout) -> bool:
+        """Whether samples that lie as the tables of one do lie as those of the other, read by as many buckets."""
+        few, many = sorted((self.buckets, other.buckets))
+        return self.bucket_by == other.bucket_by and many % few == 0
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A join that was asked for."""
+
+    session: Session
+    sample_columns: tuple[str, ...]
+    on: tuple[str, ...]
+    tables: tuple[TableColumns, ...]
+    how: How
+    as_of: str | None
+
+    def check(self, validate: Matches) -> None:
+        """All that can be said without asking the server."""
+        if self.how not in ("left", "inner"):
+            raise DefinitionError(f"how={self.how!r}: samples are joined 'left', which keeps all of them, or 'inner'.")
+        for name in (*self.on, *(() if self.as_of is None else (self.as_of,))):
+            if name not in self.sample_columns:
+                raise DefinitionError(
+                    f"The samples have no column {name!r}; they have {', '.join(self.sample_columns)}."
+                )
+        for one in self.tables:
+            self._check_key(one.table, validate)
+        taken: dict[str, str] = {name.lower(): "the samples" for name in self.sample_columns}
+        for one in self.tables:
+            for name in one.names:
+                other = taken.setdefault(name.lower(), one.table.name)
+                if other != one.table.name or one.names.count(name) > 1:
+                    raise DefinitionError(
+                        f"Both {other} and {one.table.name} have a column {name!r}. "
+                        f'Give those of one a prefix: table["{name}"].prefixed("p_").'
+                    )
+                taken[name.lower()] = f"another part of {one.table.name}"
+
+    def _check_key(self, table: KeyedTable[Any], validate: Matches) -> None:
+        joined = self.key_of(table)
+        if not joined:
+            raise DefinitionError(
+                f"on={list(self.on)} has no column of the key of {table.name}, which is {', '.join(table.spec.key)}."
+            )
+        missing = [name for name in table.spec.key if name not in joined]
+        if missing and validate != "many_to_many":
+            raise DefinitionError(
+                f"{table.name} is keyed by {', '.join(table.spec.key)}, and on={list(self.on)} lacks {missing[0]!r}: "
+                f"a sample would become several rows. Join on the whole key, or say validate='many_to_many'."
+            )
+
+    def key_of(self, table: KeyedTable[Any]) -> tuple[str, ...]:
+        """The key columns on which a table is joined."""
+        return tuple(name for name in table.spec.key if name in self.on)
+
+    def joined(self, frame: DataFrame) -> DataFrame:
+        """The samples with all columns, in the order in which they were asked for."""
+        states = states_of(self.session, frame, self.as_of, [one.table for one in self.tables])
+        moved: list[_Layout] = []
+        for number in self._order():
+            one = self.tables[number]
+            layout = _Layout.of(one.table.spec, self.on)
+            if layout is not None and not any(layout.is_like(other) for other in moved):
+                frame = self._bucketed(frame, layout, len(moved))
+                moved.append(layout)
+            frame = self._with(frame, number, one, states[number])
+        wanted = [*map(quoted, self.sample_columns)]
+        for number, one in enumerate(self.tables):
+            for column, name in zip(one.columns, one.names, strict=True):
+                parts = [quoted(_column(number, at, column)) for at in range(len(states[number]))]
+                value = parts[0] if len(parts) == 1 else f"coalesce({', '.join(parts)})" if parts else "NULL"
+                wanted.append(f"{value} AS {quoted(name)}")
+        return frame.selectExpr(*wanted)
+
+    def _order(self) -> list[int]:
+        """Tables among which samples need not be moved come one after the other."""
+        layouts = [_Layout.of(one.table.spec, self.on) for one in self.tables]
+
+        def place(number: int) -> int:
+            own = layouts[number]
+            likes = (at for at, other in enumerate(layouts) if own and other and other.is_like(own))
+            return next(likes, number)
+
+        return sorted(range(len(self.tables)), key=place)
+
+    def _bucketed(self, frame: DataFrame, layout: _Layout, number: int) -> DataFrame:
+        """The samples where the rows of such tables lie; the server leaves them where they are if they lie there."""
+        bucket = f"_keylake_bucket_{number}"
+        columns = ", ".join(map(quoted, layout.bucket_by))
+        function = f"{quoted(self.session.catalog)}.system.key_bucket({layout.buckets}, {columns})"
+        return frame.selectExpr("*", f"{function} AS {bucket}").repartition(layout.buckets, bucket)
+
+    def _with(self, frame: DataFrame, number: int, one: TableColumns, states: Sequence[State]) -> DataFrame:
+        """The samples with the columns of a table, once for each of its states."""
+        from pyspark.sql.connect.functions import expr
+
+        key = self.key_of(one.table)
+        for at, state in enumerate(states):
+            rows = state.read(one.table)
+            names = [
+                *(f"{quoted(name)} AS {quoted(_column(number, at, 'key ' + name))}" for name in key),
+                *(f"{quoted(name)} AS {quoted(_column(number, at, name))}" for name in one.columns),
+            ]
+            terms = [f"{quoted(name)} = {quoted(_column(number, at, 'key ' + name))}" for name in key]
+            terms += [] if state.condition is None else [state.condition]
+            frame = frame.join(
+                rows.selectExpr(*names), expr(" AND ".join(terms)), "left" if len(states) > 1 else self.how
+            )
+        if self.how == "inner" and len(states) > 1:
+            found = [f"{quoted(_column(number, at, 'key ' + key[0]))} IS NOT NULL" for at in range(len(states))]
+            frame = frame.where(" OR ".join(found))
+        return frame
+
+
+def _column(table: int, state: int, name: str) -> str:
+    """A column of one state of one table, apart from all others."""
+    return f"_keylake_{table}_{state} {name}"

@@ -1,0 +1,270 @@
+"""The embedded server: a Spark Connect server in a process of its own, for as long as this Python process lives.
+
+    EmbeddedServer(Setup(warehouse))
+        1. jars       keylake/jars/*.jar                      missing: how to build them
+        2. java       $JAVA_HOME/bin/java, or java            missing or old: what to install
+        3. scratch    a temporary directory: settings file, shuffle files
+        4. process    spark-submit; the token in its environment, its output in <warehouse>/.keylake/
+        5. wait       until the port answers                  process ends: the end of its log, in one sentence
+    url               sc://localhost:<port>/;token=...
+
+Everything listens on the loopback interface only. The server ends with `stop()`, with this process (atexit), and, when
+this process is killed, by the plug-in, which watches its owner's process id. Several processes may each have a server
+on one warehouse: they meet in the catalog's SQLite file, where Iceberg's optimistic commits keep them apart.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from keylake._display.progress import waiting
+from keylake._server.address import Address
+from keylake._server.server import Setup, embedded_settings, find_jars, properties_text
+from keylake.errors import DefinitionError, KeylakeError, ServerUnreachable
+
+SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+LOG_DIRECTORY = ".keylake"
+OLDEST_JAVA = 17
+START_LIMIT_SECONDS = 120.0
+STOP_LIMIT_SECONDS = 10.0
+PORT_TRIES = 3
+MOST_LOGS = 20
+
+_INSTALL_JAVA = (
+    f"The embedded server needs Java {OLDEST_JAVA} or newer: install it (Debian, Ubuntu: openjdk-17-jre-headless; "
+    "macOS: brew install openjdk@17), or set JAVA_HOME to it."
+)
+# They end or escape something in the catalog's URL or in Hadoop's paths.
+_REFUSED_SIGNS = "?#%\n\r"
+
+
+_SHARED: dict[Setup, EmbeddedServer] = {}
+_LOCK = threading.RLock()
+
+
+class _PortTakenError(KeylakeError):
+    """Somebody else took the port between the choice and the start; another one will do."""
+
+
+class EmbeddedServer:
+    """A running server. `url` is for one client only: it holds the token."""
+
+    def __init__(self, setup: Setup) -> None:
+        jars = find_jars()
+        java_home = check_java()
+        self.setup = setup
+        self._owner = os.getpid()
+        self._users = 0
+        self._token = secrets.token_urlsafe(32)
+        for tries_left in reversed(range(PORT_TRIES)):
+            self.port = _free_port()
+            self.scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
+            self.log = _new_log(setup.warehouse)
+            settings = embedded_settings(setup, jars, self.port, self.scratch)
+            self._process = self._launched(properties_text(settings), java_home)
+            try:
+                with waiting(f"keylake: starting a server for {setup.warehouse}"):
+                    self._wait_until_it_answers()
+            except BaseException as error:
+                self.stop()
+                if isinstance(error, _PortTakenError) and tries_left:
+                    continue
+                raise
+            atexit.register(self.stop)
+            return
+
+    @classmethod
+    def shared(cls, setup: Setup) -> EmbeddedServer:
+        """The running server of this process with that setup, or a new one. Each user calls `release` once."""
+        with _LOCK:
+            server = _SHARED.get(setup)
+            if server is None or not server.is_alive or server._owner != os.getpid():
+                server = _SHARED[setup] = cls(setup)
+            server._users += 1
+            return server
+
+    def release(self) -> None:
+        """One user less; the last one stops it."""
+        with _LOCK:
+            self._users -= 1
+            if self._users > 0:
+                return
+            if _SHARED.get(self.setup) is self:
+                del _SHARED[self.setup]
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        """The connection string; `localhost` by name, since pyspark sends a token anywhere else over TLS only."""
+        return f"sc://localhost:{self.port}/;token={self._token}"
+
+    @property
+    def shared_folder(self) -> Path | None:
+        """A folder in which the server finds what we leave there; none where it has executors elsewhere."""
+        master = dict(self.setup.settings).get("spark.master", "local")
+        return self.scratch if master.startswith("local") else None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the process. A second call does nothing, and so does a forked child of the owner."""
+        if os.getpid() != self._owner:
+            return
+        atexit.unregister(self.stop)
+        if self.is_alive:
+            self._process.terminate()
+            try:
+                self._process.wait(STOP_LIMIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def last_words(self) -> str:
+        """What the log ends with: the last line that names an error, or else the last line."""
+        lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        told = [line for line in lines if _TELLING.search(line) and not line.startswith("at ")]
+        return (told or lines or ["nothing"])[-1][:400]
+
+    def _launched(self, properties: str, java_home: str | None) -> subprocess.Popen[bytes]:
+        spark_home = _spark_home()
+        settings_file = self.scratch / "server.properties"
+        settings_file.write_text(properties, encoding="ascii")
+        command = [
+            *(str(spark_home / "bin" / "spark-submit"), "--properties-file", str(settings_file)),
+            *("--class", SERVER_CLASS, "spark-internal"),
+        ]
+        environment = _environment(spark_home, java_home) | {"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token}
+        with self.log.open("wb") as output:
+            # A session of its own: Ctrl-C in a terminal stops the query that runs, not the server.
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def _wait_until_it_answers(self) -> None:
+        deadline = time.monotonic() + START_LIMIT_SECONDS
+        while time.monotonic() < deadline:
+            if not self.is_alive:
+                words = self.last_words()
+                kind = (
+                    _PortTakenError
+                    if "BindException" in words or "Address already in use" in words
+                    else ServerUnreachable
+                )
+                raise kind(f"The embedded server did not start: {words} (its log is {self.log})")
+            if Address("127.0.0.1", self.port).answers(seconds=1.0):
+                return
+            time.sleep(0.1)
+        raise ServerUnreachable(
+            f"The embedded server did not answer within {START_LIMIT_SECONDS:.0f} s; its log, {self.log}, "
+            f"ends with: {self.last_words()}"
+        )
+
+
+_TELLING = re.compile(r"Exception|Error\b|ERROR|error:|cannot|could not", re.IGNORECASE)
+
+
+def checked_warehouse(warehouse: str | os.PathLike[str]) -> Path:
+    """The directory of a lake as an absolute path, created if it is not there.
+
+    >>> checked_warehouse("s3://bucket/lake")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: The embedded server keeps its lake in a local directory, and 's3://bucket/lake' ...
+    """
+    text = os.fspath(warehouse)
+    if re.match(r"[a-z][a-z0-9+.-]*:", text, re.IGNORECASE):
+        raise DefinitionError(
+            f"The embedded server keeps its lake in a local directory, and {text!r} is none. "
+            "For an object store run a Spark Connect server and connect to it: kl.connect('sc://host:15002')."
+        )
+    path = Path(text).expanduser().resolve()
+    refused = [sign for sign in _REFUSED_SIGNS if sign in str(path)]
+    if refused:
+        raise DefinitionError(
+            f"The path of the warehouse, {str(path)!r}, has the sign {refused[0]!r}. Use a path without it."
+        )
+    try:
+        (path / LOG_DIRECTORY).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DefinitionError(
+            f"The warehouse {str(path)!r} cannot be used: {error.strerror}. Name a directory."
+        ) from None
+    return path
+
+
+def check_java() -> str | None:
+    """JAVA_HOME if it is set; an error in one sentence unless Java is there and new enough."""
+    java_home = os.environ.get("JAVA_HOME") or None
+    java = shutil.which(str(Path(java_home, "bin", "java")) if java_home else "java")
+    if java is None:
+        raise ServerUnreachable(
+            f"No Java was found{f' in JAVA_HOME={java_home}' if java_home else ''}. {_INSTALL_JAVA}"
+        )
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, errors="replace", check=False).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version is None or int(version[1]) < OLDEST_JAVA:
+        found = f"is Java {version[1]}" if version else "gives no version"
+        raise ServerUnreachable(f"{java} {found}. {_INSTALL_JAVA}")
+    return java_home
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _new_log(warehouse: Path) -> Path:
+    directory = warehouse / LOG_DIRECTORY
+    directory.mkdir(parents=True, exist_ok=True)
+    for old in sorted(directory.glob("server-*.log"))[:-MOST_LOGS]:
+        old.unlink(missing_ok=True)
+    return directory / f"server-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{secrets.token_hex(2)}.log"
+
+
+def _spark_home() -> Path:
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None or not (home := Path(found.origin).parent).joinpath("bin").is_dir():
+        raise ServerUnreachable(
+            "The embedded server needs the full pyspark package, which carries Spark. "
+            "Install it (pip install 'pyspark[connect]'), or connect to a server: kl.connect('sc://host:15002')."
+        )
+    return home
+
+
+def _environment(spark_home: Path, java_home: str | None) -> dict[str, str]:
+    """The caller's environment without what would redirect Spark to another installation, server or settings."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SPARK_", "PYSPARK_")) and name != "MASTER"
+    }
+    own = {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    if java_home:
+        own["JAVA_HOME"] = java_home
+    # Java finds files by the encoding of the locale, and would lose every name that is not ASCII in the locale "C".
+    locale = kept.get("LC_ALL") or kept.get("LC_CTYPE") or kept.get("LANG") or "C"
+    if sys.platform == "linux" and "utf" not in locale.lower():
+        own["LC_ALL"] = "C.UTF-8"
+    return kept | own

@@ -1,0 +1,180 @@
+"""What a Spark server must be configured with to serve keyed tables. Pure text; the processes are in `embedded`."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from keylake.errors import DefinitionError, ServerMissingPlugin
+
+VERSION = importlib.metadata.version("keylake")
+JARS = Path(__file__).parents[1] / "jars"
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions,io.keylake.spark.KeylakeExtensions"
+CATALOG_CLASS = "io.keylake.spark.KeylakeCatalog"
+PLUGIN_CLASS = "io.keylake.spark.KeylakePlugin"
+
+_JAR_PATTERNS = (f"keylake-server-{VERSION}.jar", "iceberg-spark-runtime-*.jar", "sqlite-jdbc-*.jar")
+# Settings to which those of a setup are added, and the sign between.
+# Joins by key use that tables lie in buckets. Other switches of this kind stay off: this Spark gets them wrong.
+JOINED_WHERE_THEY_LIE = {
+    "spark.sql.sources.v2.bucketing.enabled": "true",
+    "spark.sql.sources.v2.bucketing.pushPartValues.enabled": "true",
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    "spark.sql.iceberg.planning.preserve-data-grouping": "true",
+}
+_ADDED = {"spark.jars": ",", "spark.sql.extensions": ",", "spark.plugins": ",", "spark.driver.extraJavaOptions": " "}
+_LEAST_MEMORY_MIB, _MOST_MEMORY_MIB = 1024, 16 * 1024
+_CGROUP_MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an embedded server is started with. Equal setups of one process share a server.
+
+    >>> Setup(Path("/data/lake"), memory="4 GB")
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: memory='4 GB' is no size. Write a number and a unit: '900m' or '4g'.
+    """
+
+    warehouse: Path
+    catalog: str = "lake"
+    memory: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.memory is not None and not re.fullmatch(r"[1-9]\d*[kmgt]", self.memory, re.IGNORECASE):
+            raise DefinitionError(f"memory={self.memory!r} is no size. Write a number and a unit: '900m' or '4g'.")
+
+
+def check_catalog_name(catalog: str) -> str:
+    """The name, if it can stand in the name of a setting.
+
+    >>> check_catalog_name("my lake")
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: The catalog name 'my lake' cannot be part of a setting. Use letters, digits and _.
+    """
+    if not re.fullmatch(r"[A-Za-z_]\w*", catalog, re.ASCII):
+        raise DefinitionError(f"The catalog name {catalog!r} cannot be part of a setting. Use letters, digits and _.")
+    return catalog
+
+
+def catalog_settings(catalog: str, implementation: str, warehouse: Path) -> dict[str, str]:
+    """The settings of a catalog whose tables are listed in an SQLite file inside the warehouse.
+
+    >>> catalog_settings("lake", CATALOG_CLASS, Path("/data/lake"))["spark.sql.catalog.lake.uri"]
+    'jdbc:sqlite:/data/lake/catalog.db?busy_timeout=30000'
+    """
+    prefix = f"spark.sql.catalog.{catalog}"
+    return {
+        prefix: implementation,
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.uri": f"jdbc:sqlite:{warehouse}/catalog.db?busy_timeout=30000",
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.warehouse": str(warehouse),
+        # Another process may write to the same warehouse: what it has committed must be seen at once.
+        f"{prefix}.cache-enabled": "false",
+    }
+
+
+def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: Path) -> dict[str, str]:
+    """Every setting of an embedded server. Those of the setup win; its jars, extensions and Java options are added.
+
+    >>> settings = embedded_settings(Setup(Path("/data/lake"), memory="2g"), (Path("a.jar"),), 4711, Path("/tmp/x"))
+    >>> settings["spark.driver.memory"], settings["spark.connect.grpc.binding.port"]
+    ('2g', '4711')
+    """
+    own = {
+        "spark.app.name": "keylake",
+        "spark.master": "local[*]",
+        "spark.driver.memory": setup.memory or f"{default_memory_mib()}m",
+        # A server without memory would answer nobody for minutes; one that has ended says so at once.
+        "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.plugins": PLUGIN_CLASS,
+        "spark.keylake.owner.pid": str(os.getpid()),
+        "spark.keylake.maintenance.enabled": "true",
+        "spark.sql.extensions": EXTENSIONS,
+        **catalog_settings(setup.catalog, CATALOG_CLASS, setup.warehouse),
+        # A table created without a catalog name would otherwise live in memory only, and vanish with the server.
+        "spark.sql.defaultCatalog": setup.catalog,
+        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
+        "spark.sql.shuffle.partitions": str(max(8, 4 * (os.cpu_count() or 1))),
+        **JOINED_WHERE_THEY_LIE,
+        # Spark would otherwise open ports on the network, and ask nobody who connects to them for a token.
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.local.dir": str(scratch),
+        "spark.ui.enabled": "false",
+        "spark.log.level": "WARN",
+    }
+    for name, value in setup.settings:
+        between = _ADDED.get(name)
+        own[name] = value if between is None else f"{own[name]}{between}{value}"
+    return own
+
+
+def properties_text(settings: Mapping[str, str]) -> str:
+    r"""Settings as a Java properties file, in ASCII, so that no locale can spoil a path.
+
+    >>> properties_text({"spark.local.dir": "/tmp/größe 1"})
+    'spark.local.dir=/tmp/gr\\u00f6\\u00dfe\\u00201\n'
+    """
+
+    def escaped(text: str) -> str:
+        units = text.encode("utf-16-be")
+        codes = (int.from_bytes(units[i : i + 2]) for i in range(0, len(units), 2))
+        return "".join(chr(code) if chr(code) in _PLAIN_SIGNS else f"\\u{code:04x}" for code in codes)
+
+    return "".join(f"{escaped(name)}={escaped(value)}\n" for name, value in settings.items())
+
+
+_PLAIN_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/,[]*?()")
+
+
+def default_memory_mib() -> int:
+    """A third of the memory of the machine, or of the container: the caller's Python and the page cache need theirs.
+
+    >>> 1024 <= default_memory_mib() <= 16384
+    True
+    """
+    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if _CGROUP_MEMORY_LIMIT.is_file() and (limit := _CGROUP_MEMORY_LIMIT.read_text().strip()).isdigit():
+        available = min(available, int(limit))
+    return min(max(available // 3 // 2**20, _LEAST_MEMORY_MIB), _MOST_MEMORY_MIB)
+
+
+def find_jars(directory: Path = JARS) -> tuple[Path, ...]:
+    """The jars of the plug-in, of Iceberg and of SQLite; all three travel in the wheel."""
+    found = [sorted(directory.glob(pattern)) for pattern in _JAR_PATTERNS]
+    missing = [pattern for pattern, paths in zip(_JAR_PATTERNS, found, strict=True) if not paths]
+    if missing:
+        raise ServerMissingPlugin(
+            f"The embedded server's jars are not there: {directory} has no {' and no '.join(missing)}. "
+            "In a clone run `make build`; otherwise install keylake again from a wheel, which carries them."
+        )
+    return tuple(paths[-1] for paths in found)
+
+
+def lines_to_add(catalog: str) -> str:
+    """What the configuration of a server needs, ready to be pasted into spark-defaults.conf.
+
+    >>> print(lines_to_add("lake").splitlines()[2])
+    spark.sql.catalog.lake    io.keylake.spark.KeylakeCatalog
+    """
+    prefix = f"spark.sql.catalog.{catalog}"
+    return "\n".join(
+        (
+            f"spark.jars    keylake-server-{VERSION}.jar,iceberg-spark-runtime-4.1_2.13-1.12.0.jar",
+            f"spark.sql.extensions    {EXTENSIONS}",
+            f"{prefix}    {CATALOG_CLASS}",
+            f"{prefix}.type    rest    # or hive, hadoop, jdbc: any catalog of Iceberg, with its own options",
+            f"{prefix}.cache-enabled    false    # a read sees what other servers have committed",
+            *(f"{name}    {value}" for name, value in JOINED_WHERE_THEY_LIE.items()),
+        )
+    )

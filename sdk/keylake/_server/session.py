@@ -1,0 +1,375 @@
+"""The way to Spark: opens a Connect session, runs statements, and gives what comes back as values or as our errors.
+
+The one place that imports pyspark at run time. Everything goes over Spark Connect; the server may run anywhere.
+"""
+
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import uuid
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from keylake._display.progress import StageBar
+from keylake._server.address import Address
+from keylake._server.embedded import EmbeddedServer
+from keylake._server.server import CATALOG_CLASS, JARS, VERSION, lines_to_add
+from keylake._server.statements import Call, Select, TablePath, Write, quoted
+from keylake.errors import (
+    BadRows,
+    KeylakeError,
+    SchemaMismatch,
+    ServerMissingPlugin,
+    ServerUnreachable,
+    SnapshotExpired,
+    TableNotFound,
+    from_server,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+CONNECT_LIMIT_SECONDS = 3.0
+MOST_BYTES_WITH_A_PLAN = 16 * 2**20
+ROWS_IN_A_GROUP = 1 << 18
+
+_IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key"
+
+# How Spark and Iceberg begin a sentence that means one of our errors.
+_MEANINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
+    ("[TABLE_OR_VIEW_NOT_FOUND", TableNotFound),
+    ("Cannot find matching snapshot ID or reference name", TableNotFound),
+    ("Cannot find snapshot with ID", SnapshotExpired),
+    ("Cannot find a snapshot older than", SnapshotExpired),
+    ("[UNRESOLVED_COLUMN", SchemaMismatch),
+    ("[FIELD_NOT_FOUND", SchemaMismatch),
+    ("[INCOMPATIBLE_DATA_FOR_TABLE", SchemaMismatch),
+)
+_SESSION_IS_OVER = ("NO_ACTIVE_SESSION", "INVALID_HANDLE.SESSION", "SESSION_CLOSED", "SESSION_CHANGED")
+_AT_FIRST = "Check that it runs and that the address is right, or let kl.connect() start a server of its own."
+_AFTERWARDS = (
+    "Connect again with kl.connect(). A write that was under way is either whole or not there: history() tells which, "
+    "and a write with an idempotency_key= can simply be repeated."
+)
+_WE_ASK: ContextVar[bool] = ContextVar("we_ask", default=False)
+
+
+class Session:
+    """An open Connect session to a server that has the plug-in."""
+
+    def __init__(self, url: str, catalog: str, writer: str | None = None, server: EmbeddedServer | None = None) -> None:
+        self.address = Address.of(url)
+        self.catalog = catalog
+        self.writer = writer
+        self._server = server
+        self.was_open = False
+        if not self.address.answers(CONNECT_LIMIT_SECONDS):
+            raise self._unreachable("nothing answers there")
+        with self.asking():
+            self.spark = _opened(url)
+        try:
+            self._check_plugin()
+        except BaseException:
+            self.close()
+            raise
+        self.was_open = True
+
+    def close(self) -> None:
+        """End the session on the server. A second call does nothing."""
+        with contextlib.suppress(KeylakeError), self.asking(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pyspark warns of itself when the server is gone
+            self.spark.stop()
+
+    # --------------------------------------------------------------------------------------------------- statements
+
+    def call(self, call: Call) -> pa.Table:
+        """The rows that a procedure gives; times are in UTC."""
+        return self._fetched(call.in_sql(self.catalog), call.parameters(self.catalog))
+
+    def fetch(self, select: Select) -> pa.Table:
+        """The rows of a read; times are in UTC."""
+        return self._fetched(select.in_sql(self.catalog), select.parameters())
+
+    def frame_of(self, select: Select, where: str | Column | None) -> DataFrame:
+        """A read as a plain frame, analysed, so that a wrong name is told now and not when the frame is used."""
+        with self.asking():
+            frame = self.spark.sql(replace(select, columns=None).in_sql(self.catalog))
+            frame = frame if where is None else frame.where(where)
+            frame = frame if select.columns is None else frame.select(*map(quoted, select.columns))
+            _ = frame.schema
+            return frame
+
+    def stream_of(self, path: TablePath, part: str, options: Mapping[str, object]) -> DataFrame:
+        """A part of a table, such as its change feed, as a frame that goes on."""
+        with self.asking():
+            said = {name: value if isinstance(value, str) else str(value).lower() for name, value in options.items()}
+            reader = self.spark.readStream.options(**said)
+            frame = reader.table(f"{path.in_sql(self.catalog)}.{quoted(part)}")
+            _ = frame.schema
+            return frame
+
+    def write(self, write: Write, frame: DataFrame, replaced: str | Column | None = None) -> None:
+        """Write a frame; `replaced` is the condition on the rows that an overwrite replaces."""
+        from pyspark.sql.connect.functions import expr, lit
+
+        with self.asking():
+            writer = frame.writeTo(write.path.in_sql(self.catalog)).options(**dict(write.options))
+            if write.mode == "append":
+                writer.append()
+            else:
+                condition: Any = (
+                    lit(True) if replaced is None else expr(replaced) if isinstance(replaced, str) else replaced
+                )
+                writer.overwrite(condition)
+
+    def drop(self, path: TablePath) -> None:
+        """Take a table out of the catalog."""
+        with self.asking():
+            self.spark.sql(f"DROP TABLE {path.in_sql(self.catalog)}").toArrow()
+
+    def run_once(self, text: str, parameters: Mapping[str, Any], idempotency_key: str) -> None:
+        """Run a statement of SQL to its end; what it inserts into a keyed table under this key counts once.
+
+        It has a copy of the session, with its views and settings: writes that others make meanwhile do not get the key.
+        """
+        with self.asking():
+            connected: Any = self.spark
+            copy = connected.cloneSession()
+            try:
+                copy.client.set_retry_policies([_few_tries()])
+                copy.conf.set(_IDEMPOTENCY_KEY, idempotency_key)
+                copy.sql(text, dict(parameters)).toArrow()
+            finally:
+                with contextlib.suppress(Exception):  # the server may be gone; what was run is told all the same
+                    copy.client.release_session()
+                copy.client.close()
+                vars(copy).clear()  # see _KEPT: nothing is left that it could close when it is collected
+
+    def _fetched(self, text: str, parameters: Mapping[str, Any]) -> pa.Table:
+        with self.asking():
+            return _in_utc(self.spark.sql(text, dict(parameters) or None).toArrow())
+
+    # ------------------------------------------------------------------------------------------------------- frames
+
+    @contextlib.contextmanager
+    def local_frame(self, rows: pa.Table) -> Generator[DataFrame]:
+        """Local rows as a frame, for as long as the block runs.
+
+        Many rows go to a server on this machine as a file: sent with the plan, each would become several objects there.
+        """
+        folder = None if self._server is None else self._server.shared_folder
+        if folder is None or rows.nbytes < MOST_BYTES_WITH_A_PLAN:
+            yield self.frame(rows)
+            return
+        file = folder / f"rows-{uuid.uuid4()}.parquet"
+        try:
+            parquet.write_table(rows, file, compression="lz4", row_group_size=ROWS_IN_A_GROUP)
+            with self.asking():
+                frame = self.spark.read.schema(_schema(rows)).parquet(str(file))
+            yield frame
+        finally:
+            file.unlink(missing_ok=True)
+
+    def frame(self, rows: pa.Table) -> DataFrame:
+        """Local rows as a frame that carries them."""
+        with self.asking():
+            return self.spark.createDataFrame(rows, schema=_schema(rows))
+
+    def columns(self, frame: DataFrame) -> tuple[str, ...]:
+        """The columns of a frame of this session."""
+        with self.asking():
+            return tuple(frame.columns)
+
+    def answer(self, question: Callable[[], object]) -> object:
+        """What a question about frames of this session gives."""
+        with self.asking():
+            return question()
+
+    def values(self, frame: DataFrame, column: str, at_most: int) -> list[object]:
+        """Some values of a column that are not null."""
+        name = quoted(column)
+        with self.asking():
+            found = frame.where(f"{name} IS NOT NULL").select(name).limit(at_most).toArrow()
+            values: list[object] = _in_utc(found).column(0).to_pylist()
+            return values
+
+    def is_frame(self, rows: object) -> bool:
+        """Whether these are a Spark frame; one that this session cannot write is an error."""
+        from pyspark.sql import DataFrame as AnyFrame
+        from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+
+        if not isinstance(rows, AnyFrame):
+            return False
+        if not isinstance(rows, ConnectFrame) or id(rows.sparkSession) != id(self.spark):
+            raise BadRows("The frame belongs to another Spark session than this lake. Make it with lake.spark.")
+        return True
+
+    # ------------------------------------------------------------------------------------------------------- errors
+
+    @contextlib.contextmanager
+    def asking(self) -> Generator[None]:
+        """Whatever fails in the block comes out as one of our errors, in one sentence, and nothing else is printed."""
+        token = _WE_ASK.set(True)
+        try:
+            yield
+        except KeylakeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - pyspark raises of many kinds, and gRPC of its own
+            raise self._meant(error) from None
+        finally:
+            _WE_ASK.reset(token)
+
+    def _meant(self, error: Exception) -> KeylakeError:
+        ours = from_server(error)
+        if ours is not None:
+            return type(ours)(_finished(str(ours)))
+        said = _sentence(error)
+        status = getattr(getattr(error, "getGrpcStatusCode", lambda: None)(), "name", "")
+        if status == "UNAUTHENTICATED":
+            return ServerUnreachable(
+                f"The server at {self.address} refuses the token ({_details(said)}). "
+                "Give the right one: kl.connect('sc://host:15002/;token=...')."
+            )
+        if status == "UNAVAILABLE":
+            return self._unreachable(_details(said))
+        if any(sign in str(error) for sign in _SESSION_IS_OVER):
+            return ServerUnreachable(
+                f"The session with the server at {self.address} is over: it was closed, or the server began anew. "
+                "Connect again with kl.connect()."
+            )
+        kind = next((kind for beginning, kind in _MEANINGS if beginning in said), KeylakeError)
+        return kind(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
+
+    def _unreachable(self, reason: str) -> ServerUnreachable:
+        next_step = _AFTERWARDS if self.was_open else _AT_FIRST
+        if self._server is not None and not self._server.is_alive:
+            reason = f"it has ended, and its log, {self._server.log}, ends with: {self._server.last_words()}"
+        return ServerUnreachable(f"The Spark server at {self.address} cannot be reached: {reason}. {next_step}")
+
+    def _check_plugin(self) -> None:
+        try:
+            found = str(self.call(Call("keylake_version")).column(0)[0])
+        except ServerUnreachable:
+            raise
+        except KeylakeError as error:
+            raise self._without_plugin(str(error)) from None
+        if found != VERSION:
+            raise ServerMissingPlugin(
+                f"The server at {self.address} runs version {found} of the keylake plug-in, and this is keylake "
+                f"{VERSION}. Give it keylake-server-{VERSION}.jar instead, or install keylake=={found} here."
+            )
+
+    def _without_plugin(self, reason: str) -> KeylakeError:
+        with self.asking():
+            setting = self.spark.conf.get(f"spark.sql.catalog.{self.catalog}", "")
+        if setting == CATALOG_CLASS and "FAILED_TO_LOAD_ROUTINE" not in reason and "plugin class" not in reason:
+            return KeylakeError(f"The catalog {self.catalog!r} of the server at {self.address} does not work: {reason}")
+        is_now = f"is {setting}" if setting else "is not there"
+        return ServerMissingPlugin(
+            f"The server at {self.address} runs without the keylake plug-in: its catalog {self.catalog!r} {is_now}. "
+            f"Add these lines to its configuration and start it anew:\n\n{lines_to_add(self.catalog)}\n\n"
+            f"The jars lie in {JARS}. (The server said: {reason})"
+        )
+
+
+# A session closes itself when it is collected, and waits for calls that are under way. Collected in a thread of the
+# channel that carries those calls, it would wait for itself: so it lives as long as the process.
+_KEPT: list[SparkSession] = []
+
+
+def _opened(url: str) -> SparkSession:
+    from pyspark.logger import PySparkLogger
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).addFilter(_not_ours)
+    spark: SparkSession = SparkSession.builder.remote(url).create()
+    _KEPT.append(spark)
+    connected: Any = spark
+    connected.client.set_retry_policies([_few_tries(), DefaultPolicy()])
+    spark.registerProgressHandler(StageBar())
+    spark.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
+    return spark
+
+
+def _not_ours(record: logging.LogRecord) -> bool:  # noqa: ARG001
+    """Errors of our own statements are raised as sentences; pyspark would print them as well, with all their traces."""
+    return not _WE_ASK.get()
+
+
+def _schema(rows: pa.Table) -> Any:
+    """Types are said, since Spark would guess a zone for timestamps that have none."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+
+
+def _few_tries() -> Any:
+    """A server that is gone is told within seconds; pyspark would try for ten minutes."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
+
+    class FewTriesState(RetryPolicyState):
+        def next_attempt(self, exception: BaseException | None = None) -> int | None:
+            wait: int | None = super().next_attempt(exception)
+            if wait is None and exception is not None:
+                raise exception  # pyspark would warn before it does the same
+            return wait
+
+    class FewTries(DefaultPolicy):
+        def can_retry(self, e: BaseException) -> bool:
+            return getattr(getattr(e, "code", lambda: None)(), "name", "") == "UNAVAILABLE"
+
+        def to_state(self) -> RetryPolicyState:
+            return FewTriesState(self)
+
+    return FewTries(max_retries=4, initial_backoff=100, backoff_multiplier=3.0, max_backoff=1500, jitter=0)
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, without the trace of the server and on one line."""
+    said = str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0]
+    return " ".join(said.split())
+
+
+def _finished(sentence: str) -> str:
+    """A sentence with a capital and a full stop, as the SDK's own have them.
+
+    >>> _finished("column 'a' is null")
+    "Column 'a' is null."
+    """
+    first = sentence.partition(" ")[0]
+    if first.isalpha() and len(first) > 2:  # a word, and not the name of an option
+        sentence = sentence[0].upper() + sentence[1:]
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
+def _details(said: str) -> str:
+    """The reason inside the text of a gRPC error.
+
+    >>> _details('<RPC that terminated with: status = X details = "no route" debug_error_string = "...">')
+    'no route'
+    """
+    _, found, rest = said.partition('details = "')
+    return rest.partition('" debug_error_string')[0] if found else said
+
+
+def _in_utc(table: pa.Table) -> pa.Table:
+    """Spark gives times in the zone of its session: the same moments in UTC."""
+    for number, column in enumerate(table.schema):
+        if pa.types.is_timestamp(column.type) and column.type.tz not in (None, "UTC"):
+            table = table.set_column(
+                number, column.name, table.column(number).cast(pa.timestamp(column.type.unit, "UTC"))
+            )
+    return table

@@ -1,0 +1,1 @@
+"""The verbs of a table, one file per family."""

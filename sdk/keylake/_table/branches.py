@@ -1,0 +1,148 @@
+"""Branches of a table for writes that only checkers see, and their way to main."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from keylake._server.statements import Call, Select, TablePath, quoted
+from keylake._table.files import TableMetadata
+from keylake._table.gate import DELETED, Check, Finding
+from keylake._table.history import TableHistory, ends_of
+from keylake.errors import DefinitionError, GateFailed
+from keylake.results import Commit, CommitInfo
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TEMPORARY = "tmp_"  # how the names of branches begin that are made when they are first asked for
+
+
+@dataclass(frozen=True)
+class Published:
+    """A branch that has come to main."""
+
+    snapshot_id: int  # of main
+    commits: int
+    fast_forward: bool  # main had not moved since the branch was made
+    findings: tuple[Finding, ...]
+    columns_of_both: tuple[str, ...]  # that main, too, has got values of since the branch was made
+    buckets_of_both: int  # in which both have written to some range of keys
+    rows_of_both_at_most: int  # no more keys than these have been written by both
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Commits of a branch that were made again on another, or would be."""
+
+    snapshot_id: int | None  # of the last one; None where that was only planned
+    commits: int
+    files: int
+    rows: int
+    files_cut: int  # files of which the condition selects a part, which would have to be written anew
+    rows_cut: int
+
+
+class TableBranch(TableMetadata):
+    """What a table can be asked about the branch that it stands for; a `KeyedTable` is one."""
+
+    def publish(self, *, require: Sequence[Check] = ()) -> Published:
+        """Bring the commits of this branch to main, all of them or none, if all checks pass.
+
+        The checks look at what the branch has changed since it left main. If one fails, `GateFailed` has all findings,
+        and nothing is published. No file is opened or written: where main has not moved, it moves to where the branch
+        stands; otherwise the files of the branch's commits are added to main, and versions say what is newer. The
+        findings are kept in the summary of the snapshot.
+
+            draft = profiles.branch("tmp_nightly")
+            draft.upsert(backfill)
+            draft.publish(require=[kl.null_rate("spend", below=0.01)])
+        """
+        if self._path.branch is None:
+            raise DefinitionError(
+                f"{self._path} is main. A branch is published: table.branch('tmp_nightly').publish()."
+            )
+        found = self._session.call(Call.of("publication", self._path)).to_pylist()[0]
+        findings = self._measured(require, found["base"], found["head"])
+        failed = [finding for finding in findings if not finding.passed]
+        if failed:
+            raise GateFailed(
+                f"{len(failed)} of {len(findings)} checks on {self._path} failed: {'; '.join(map(str, failed))}. "
+                "Nothing was published.",
+                findings,
+            )
+        report = json.dumps([asdict(finding) for finding in findings])
+        published = Call.of("publish", self._path, head=found["head"], report=report)
+        done = self._session.call(published).to_pylist()[0]
+        columns = tuple(done.pop("columns_of_both"))
+        return Published(**done, columns_of_both=columns, findings=findings)
+
+    def touched_by_both(self) -> DataFrame:
+        """The keys that this branch and main have both written since the branch was made, or last published.
+
+        draft.touched_by_both().show()
+        """
+        found = self._session.call(Call.of("publication", self._path)).to_pylist()[0]
+        ours = self.appended(after=found["base"] or None, until=found["head"], columns=self.spec.key)
+        main = TableHistory(self._session, self.spec, TablePath(self._path.name))
+        theirs = main.appended(after=found["base_on_main"] or None, columns=self.spec.key)
+        return ours.join(theirs, list(self.spec.key), "left_semi").select(*self.spec.key)
+
+    def cherry_pick(
+        self,
+        source: TableHistory | str,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        where: str | None = None,
+    ) -> Picked:
+        """Make the writes of a branch in (after, until] again on this one, all of them or none.
+
+        No file is opened: whole files are added, commit by commit, and an overwrite replaces here what it replaced
+        there. What is here already is left out. `where`, in Spark's SQL, picks the files all of whose rows it holds
+        for, as far as partitions and bounds of columns tell; if it cuts through a file nothing is picked, and the error
+        says what would have to be written anew. Without `after` the range begins with the first commit of the branch,
+        without `until` it ends with its newest.
+
+            profiles.cherry_pick(draft, after=first, until=last, where="day = DATE '2026-11-01'")
+        """
+        return self._pick("cherry_pick", source, after, until, where)
+
+    def cherry_pick_plan(
+        self,
+        source: TableHistory | str,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        where: str | None = None,
+    ) -> Picked:
+        """What `cherry_pick` would do now, and the files that `where` cuts through. Nothing is done.
+
+        profiles.cherry_pick_plan(draft, where="day = DATE '2026-11-01'").files_cut
+        """
+        return self._pick("cherry_pick_plan", source, after, until, where)
+
+    def _pick(
+        self, procedure: str, source: TableHistory | str, after: object, until: object, where: str | None
+    ) -> Picked:
+        path = TablePath(self._path.name, source) if isinstance(source, str) else source._path
+        if path.name != self._path.name:
+            raise DefinitionError(
+                f"{path} is another table than {self._path}. What is picked comes from a branch of the same table."
+            )
+        ends = ends_of(after, until)
+        call = Call.of(procedure, self._path, **ends, source=path.branch, where=where)
+        return Picked(**self._session.call(call).to_pylist()[0])
+
+    def _measured(self, checks: Sequence[Check], base: int, head: int) -> tuple[Finding, ...]:
+        if not checks:
+            return ()
+        changes = self.changes(after=base or None, until=head)
+        values = ["_after.*"] if self.spec.value_columns else []
+        changed = changes.where(f"NOT ({DELETED})").selectExpr(*map(quoted, self.spec.key), *values)
+        whole = self._session.frame_of(Select(self._path, self.spec.column_names, head), None)
+        measured = [self._session.answer(partial(check.measured, changes, changed, whole)) for check in checks]
+        return tuple(check.found(value) for check, value in zip(checks, measured, strict=True))

@@ -1,0 +1,128 @@
+"""The metadata of a table as frames, and changes of whole files that touch nothing but metadata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from keylake._server.statements import Call, Select
+from keylake._table.history import TableHistory, snapshot_id_of
+from keylake.errors import DefinitionError
+from keylake.results import Commit, CommitInfo
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class FilesChanged:
+    """Files that were dropped, moved or restored, or would be."""
+
+    snapshot_id: int | None  # of the commit on this branch; None where that was only planned
+    files: int
+    rows: int  # as stored, superseded ones and tombstones included
+    bytes: int
+    buckets: int
+    columns: tuple[str, ...]  # the value columns that the files carry
+
+
+class TableMetadata(TableHistory):
+    """What a table can be asked about its files; a `KeyedTable` is one."""
+
+    def files(self, *, at: Commit | CommitInfo | int | None = None) -> DataFrame:
+        """The data files of the table or branch, now or at a commit: a row for each.
+
+        `path`, `partition` (where the table has any) and `bucket`; `commit_order` and `committed_at` of the commit, of
+        a merged file those of the youngest; `rows`, `live_rows` (without those that are recorded as superseded),
+        `bytes`; the key range `lower` to `upper`, `min_version`, `max_version` (null where the file does not say);
+        `columns`, the value columns that it carries, and `has_tombstones`. In SQL it is the table `keyed_files` beside
+        the table.
+
+            profiles.files().where("bucket = 7 AND array_contains(columns, 'clicks')").show()
+        """
+        return self._session.frame_of(Select(self._path, at=snapshot_id_of("at", at), part="keyed_files"), None)
+
+    def runs(self) -> DataFrame:
+        """The runs of each bucket, as compaction sees them: the files of one commit, or of one merge.
+
+        profiles.runs().groupBy("bucket").count().show()
+        """
+        return self._session.frame_of(Select(self._path, part="runs"), None)
+
+    def sections(self) -> DataFrame:
+        """The sections of each bucket, as a read of all columns takes them: ranges of keys in which runs overlap.
+
+        `reading` says what a read does with it: `passed_through`, `settled` (no merge is needed either), or `merged`.
+
+            profiles.sections().where("reading = 'merged'").agg({"bytes": "sum"}).show()
+        """
+        return self._session.frame_of(Select(self._path, part="sections"), None)
+
+    def branches(self) -> DataFrame:
+        """The branches and tags of the table: where they stand, how many commits main has not, how long they are kept.
+
+        profiles.branches().where("type = 'branch'").show()
+        """
+        return self._session.frame_of(Select(self._path, part="branches"), None)
+
+    def drop_files(self, where: str) -> FilesChanged:
+        """Take files out of the table or branch, as if they had never been written; a commit of its own.
+
+        `where` is SQL over the columns of `files()`. No data file is opened or written, and earlier commits still have
+        the files until they expire. `drop_files_plan` says what would go.
+
+            profiles.drop_files("committed_at < TIMESTAMP '2025-01-01 00:00:00Z' AND NOT has_tombstones")
+        """
+        return self._change("drop_files", where)
+
+    def drop_files_plan(self, where: str) -> FilesChanged:
+        """What `drop_files` would do now. Nothing is done.
+
+        profiles.drop_files_plan("bucket = 7").rows
+        """
+        return self._change("drop_files_plan", where)
+
+    def move_files(self, where: str, *, to: str) -> FilesChanged:
+        """Take files out of this branch and add them to another one, both at once or not at all.
+
+        There they count as the newest commit; those that it has already stay as they are. Moving them from main to a
+        branch keeps them apart from what everybody reads.
+
+            profiles.move_files("commit_order = 17", to="tmp_suspicious")
+        """
+        return self._change("move_files", where, to=to)
+
+    def move_files_plan(self, where: str, *, to: str) -> FilesChanged:
+        """What `move_files` would do now. Nothing is done.
+
+        profiles.move_files_plan("commit_order = 17", to="tmp_suspicious").files
+        """
+        return self._change("move_files_plan", where, to=to)
+
+    def restore_files(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
+        """Add files again that a commit had and the table or branch has not any more, as the newest commit.
+
+        `where` is SQL over the columns of `files(at=...)`. A file that was merged into another since is one that the
+        table has not: its rows come back as newly written, with the versions that they have.
+
+            profiles.restore_files("bucket = 7", at=commit)
+        """
+        return self._change("restore_files", where, at=_required(at))
+
+    def restore_files_plan(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
+        """What `restore_files` would do now. Nothing is done.
+
+        profiles.restore_files_plan("bucket = 7", at=commit).files
+        """
+        return self._change("restore_files_plan", where, at=_required(at))
+
+    def _change(self, procedure: str, where: str, **more: str | int) -> FilesChanged:
+        row = self._session.call(Call.of(procedure, self._path, where=where, **more)).to_pylist()[0]
+        return FilesChanged(**row | {"columns": tuple(row["columns"])})
+
+
+def _required(at: object) -> int:
+    snapshot_id = snapshot_id_of("at", at)
+    if snapshot_id is None:
+        raise DefinitionError("restore_files needs the commit that has the files, and at=None is none.")
+    return snapshot_id

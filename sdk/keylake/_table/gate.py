@@ -1,0 +1,157 @@
+"""Checks that a branch has to pass before it is published. A check measures what the branch has changed.
+
+The rows that are measured are those that the branch has inserted or updated, as they are on the branch.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from keylake._server.statements import literal, quoted
+from keylake.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Bound = int | float | str | decimal.Decimal | datetime.date | datetime.datetime
+INSERTED, DELETED = "_change = 'insert'", "_change = 'delete'"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check has found: a figure, its limit, and whether that is kept."""
+
+    check: str
+    value: float | None  # None: there was nothing to measure
+    limit: str
+    passed: bool
+
+    def __str__(self) -> str:
+        return f"{self.check} is {'nothing' if self.value is None else f'{self.value:g}'}, and must be {self.limit}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One condition on what a branch has changed; `null_rate()` and the other functions of this module make one."""
+
+    text: str
+    limit: str
+    passes: Callable[[float], bool]
+    # Of the changes as `KeyedTable.changes()` gives them, of the changed rows, and of all rows.
+    measured: Callable[[DataFrame, DataFrame, DataFrame], object]
+
+    def found(self, value: Any) -> Finding:
+        """The figure and what it means; nothing to measure is nothing wrong."""
+        number = None if value is None else float(value)
+        return Finding(self.text, number, self.limit, number is None or self.passes(number))
+
+
+def null_rate(column: str, *, below: float) -> Check:
+    """The share of the changed rows in which a column is null.
+
+    >>> null_rate("spend", below=0.01).limit
+    'below 0.01'
+    """
+    if not 0 < below <= 1:
+        raise DefinitionError(f"null_rate({column!r}, below={below}): the limit is a share, above 0 and at most 1.")
+    measure = f"avg(CAST({quoted(column)} IS NULL AS DOUBLE))"
+    return Check(f"null_rate({column!r})", f"below {below:g}", lambda value: value < below, _of_rows(measure))
+
+
+def row_count_change(*, at_least: int | None = None, at_most: int | None = None) -> Check:
+    """How many rows there are more, or fewer, than before.
+
+    >>> row_count_change(at_least=0).limit
+    'at least 0'
+    """
+    limits = {"at least": at_least, "at most": at_most}
+    shown = " and ".join(f"{word} {limit}" for word, limit in limits.items() if limit is not None)
+    if not shown:
+        raise DefinitionError("row_count_change() needs at_least= or at_most=.")
+    return Check(
+        "row_count_change()",
+        shown,
+        lambda value: (at_least is None or value >= at_least) and (at_most is None or value <= at_most),
+        lambda changes, _changed, _rows: _only(changes, f"count_if({INSERTED}) - count_if({DELETED})"),
+    )
+
+
+def value_range(column: str, *, at_least: Bound | None = None, at_most: Bound | None = None) -> Check:
+    """How many changed rows have a value outside of a range; null is in it.
+
+    >>> value_range("clicks", at_least=0).text
+    "value_range('clicks', at_least=0)"
+    """
+    bounds = {"at_least": at_least, "at_most": at_most}
+    given = {word: bound for word, bound in bounds.items() if bound is not None}
+    if not given:
+        raise DefinitionError(f"value_range({column!r}) needs at_least= or at_most=.")
+    signs = {"at_least": "<", "at_most": ">"}
+    outside = " OR ".join(f"{quoted(column)} {signs[word]} {_in_sql(bound)}" for word, bound in given.items())
+    said = ", ".join(f"{word}={bound!r}" for word, bound in given.items())
+    return _none(f"value_range({column!r}, {said})", f"coalesce({outside}, false)")
+
+
+def condition(sql: str) -> Check:
+    """How many changed rows a condition in SQL does not hold for; where it is null, it does not hold.
+
+    >>> condition("clicks >= 0").limit
+    '0'
+    """
+    return _none(f"condition({sql!r})", f"NOT coalesce(({sql}), false)")
+
+
+def unique(*columns: str) -> Check:
+    """How many values of some columns stand in several rows of the branch; rows with a null among them do not count.
+
+    >>> unique("email").text
+    "unique('email')"
+    """
+    if not columns:
+        raise DefinitionError("unique() needs the name of a column.")
+
+    def repeated(_changes: DataFrame, _changed: DataFrame, rows: DataFrame) -> int:
+        names = [quoted(column) for column in columns]
+        whole = rows.where(" AND ".join(f"{name} IS NOT NULL" for name in names))
+        return whole.groupBy(*names).count().where("count > 1").count()
+
+    return Check(f"unique({', '.join(map(repr, columns))})", "0", lambda value: value == 0, repeated)
+
+
+def references(column: str, frame: DataFrame, to: str | None = None) -> Check:
+    """How many values of a column of the changed rows are not in a column of another frame; null refers to nothing.
+
+    references("user_id", users.read(), to="id")
+    """
+    target = column if to is None else to
+
+    def missing(_changes: DataFrame, changed: DataFrame, _rows: DataFrame) -> int:
+        values = changed.selectExpr(f"{quoted(column)} AS value").where("value IS NOT NULL").distinct()
+        known = frame.selectExpr(f"{quoted(target)} AS value")
+        return values.join(known, on="value", how="left_anti").count()
+
+    return Check(f"references({column!r}, to={target!r})", "0", lambda value: value == 0, missing)
+
+
+def _none(text: str, is_wrong: str) -> Check:
+    return Check(text, "0", lambda value: value == 0, _of_rows(f"count_if({is_wrong})"))
+
+
+def _of_rows(aggregate: str) -> Callable[[DataFrame, DataFrame, DataFrame], object]:
+    return lambda _changes, changed, _rows: _only(changed, aggregate)
+
+
+def _only(frame: DataFrame, aggregate: str) -> object:
+    return frame.selectExpr(aggregate).collect()[0][0]
+
+
+def _in_sql(bound: Bound) -> str:
+    if isinstance(bound, datetime.datetime):
+        return f"TIMESTAMP {literal(bound.isoformat(sep=' '))}"
+    if isinstance(bound, datetime.date):
+        return f"DATE {literal(bound.isoformat())}"
+    return literal(bound) if isinstance(bound, str) else str(bound)

@@ -1,0 +1,145 @@
+"""A table as files that an online key-value store loads as they are: a sorted one for each group of keys."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+import re
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pyiceberg.types import BinaryType, BooleanType, DecimalType, IcebergType, IntegerType, StringType
+from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
+
+from keylake._definition.spec import Names, TableSpec, names_of
+from keylake._server.statements import Call, quoted
+from keylake._table.buckets import TableBuckets
+from keylake._table.history import snapshot_id_of
+from keylake.results import Commit, CommitInfo
+
+KvFormat = Literal["parquet", "rocksdb"]
+
+_DECIMAL_BYTES = 16
+_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+@dataclass(frozen=True)
+class PublishedKv:
+    """What was published: the rows of a commit, in a file for each group that has any.
+
+    >>> print(PublishedKv(17, groups=8192, files=8191, rows=1_000_000, tombstones=0, bytes=52_428_800, seconds=3.21))
+    snapshot 17: 1,000,000 rows and 0 tombstones in 8,191 files for 8,192 groups, 52,428,800 bytes, 3.2 s
+    """
+
+    snapshot_id: int
+    groups: int
+    files: int  # groups that have no row have no file
+    rows: int
+    tombstones: int  # keys that were deleted after `after`
+    bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"snapshot {self.snapshot_id}: {self.rows:,} rows and {self.tombstones:,} tombstones in {self.files:,} "
+            f"files for {self.groups:,} groups, {self.bytes:,} bytes, {self.seconds:.1f} s"
+        )
+
+
+class TableKv(TableBuckets):
+    """How a table comes to an online key-value store; a `KeyedTable` can do it."""
+
+    def publish_kv(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        format: KvFormat = "parquet",  # noqa: A002 - the word of the procedure
+        columns: Names | None = None,
+        after: Commit | CommitInfo | int | None = None,
+        at: Commit | CommitInfo | int | None = None,
+    ) -> PublishedKv:
+        """Write a file for each group of keys, sorted by key, that a store loads as it is. Nothing is shuffled.
+
+        `target` is a folder, empty or new, on any file system that the server knows; a path without a scheme is one on
+        this machine. `columns` are the values that are wanted, all of them unless said. `at` is the commit whose rows
+        are published, the newest unless said. With `after`, only keys that have changed after that commit are written,
+        and those that were deleted as tombstones. In a table without groups, the buckets are the groups.
+
+        - "parquet": `group=000042.parquet` has the key, `_group`, the values and, with `after`, `_deleted`.
+        - "rocksdb": `group=000042.sst` is for IngestExternalFile. A key is what `kv_key` gives, its value a JSON object
+          of the value columns in UTF-8, nulls included, times in ISO form in UTC, binary in base64.
+
+        `manifest.json` comes last, and names all files with their rows, bytes and CRC-32. Where the work was stopped,
+        the same call, with `at` where the table has moved on, does what is left; where it was done, it does nothing.
+        A target that holds anything else raises `DefinitionError`.
+
+            profiles.publish_kv("s3://online/profiles/2026-11-01", format="rocksdb", columns=["clicks"])
+        """
+        place = os.fspath(target)
+        names = None if columns is None else ", ".join(map(quoted, names_of(columns)))
+        call = Call.of(
+            "publish_kv",
+            self._path,
+            target=place if _HAS_SCHEME.match(place) else str(Path(place).absolute()),
+            format=format,
+            columns=names,
+            after=snapshot_id_of("after", after),
+            at=snapshot_id_of("at", at),
+        )
+        return PublishedKv(**self._session.call(call).to_pylist()[0])
+
+
+def kv_key(spec: TableSpec, *key: object) -> bytes:
+    r"""The bytes that stand for a key in files for RocksDB; their order is that of the keys.
+
+    A key of one column of text or binary is its own bytes. Of any other, the columns follow each other: a boolean is
+    one byte; an int or date (days) four and a long or timestamp (microseconds) eight bytes, the highest first, with the
+    sign bit turned round; a decimal the same in sixteen, of its unscaled value; a uuid its sixteen bytes; text (UTF-8)
+    and binary end with two zero bytes, and a zero byte in them is followed by 0xff.
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("user_id", pa.int64()), ("page", pa.string())])
+    >>> kv_key(TableSpec.from_arrow(schema, name="a.b", key=["user_id", "page"]), 7, "home")
+    b'\x80\x00\x00\x00\x00\x00\x00\x07home\x00\x00'
+    >>> kv_key(TableSpec.from_arrow(schema, name="a.b", key="page"), "home")
+    b'home'
+    """
+    types = [spec.column(name).type for name in spec.key]
+    if len(types) == 1 and isinstance(types[0], StringType | BinaryType):
+        return _text(key[0])
+    return b"".join(_column(type_, value) for type_, value in zip(types, key, strict=True))
+
+
+def _text(value: object) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    raise TypeError(f"{value!r} is neither text nor bytes")
+
+
+def _column(type_: IcebergType, value: object) -> bytes:
+    if isinstance(type_, StringType | BinaryType):
+        return _text(value).replace(b"\0", b"\0\xff") + b"\0\0"
+    if isinstance(value, uuid.UUID):
+        return value.bytes
+    if isinstance(type_, BooleanType):
+        return b"\x01" if value else b"\x00"
+    if isinstance(type_, DecimalType) and isinstance(value, decimal.Decimal | int):
+        with decimal.localcontext(prec=76):
+            return _above(int(decimal.Decimal(value).scaleb(type_.scale)), _DECIMAL_BYTES)
+    if isinstance(value, datetime.datetime):
+        return _above(datetime_to_micros(value), 8)
+    if isinstance(value, datetime.date):
+        return _above(date_to_days(value), 4)
+    if isinstance(value, int):
+        return _above(value, 4 if isinstance(type_, IntegerType) else 8)
+    raise TypeError(f"{value!r} cannot be part of a key")
+
+
+def _above(number: int, size: int) -> bytes:
+    """A number with a sign as bytes that are compared without one."""
+    return (number + (1 << (8 * size - 1))).to_bytes(size, "big")

@@ -1,0 +1,65 @@
+"""Archived states of a table, one branch for each business time, which late writes still correct."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+from keylake._server.session import Session
+from keylake._server.statements import Call, TablePath
+from keylake._table.branches import TableBranch
+from keylake._table.business_time import BusinessTime, step_of, utc_of
+from keylake.errors import DefinitionError
+
+
+@dataclass(frozen=True)
+class HistoryBranch:
+    """An archived state."""
+
+    table: str
+    business_time: datetime.datetime  # in UTC
+    branch: str
+    snapshot_id: int
+    committed_at: datetime.datetime
+    late_writes: int  # that have come to it since it was archived
+
+    @classmethod
+    def all_of(cls, session: Session, call: Call) -> tuple[HistoryBranch, ...]:
+        """What a call tells, the oldest state of each table first."""
+        rows: list[dict[str, Any]] = session.call(call).to_pylist()
+        return tuple(cls(**row) for row in sorted(rows, key=lambda row: (row["table"], row["business_time"])))
+
+
+class TableArchive(TableBranch):
+    """What a table can be asked about its archived states; a `KeyedTable` is one."""
+
+    def archive(
+        self, business_time: BusinessTime, *, every: datetime.timedelta | None = None
+    ) -> tuple[HistoryBranch, ...]:
+        """Keep what the table is now as the state of a business time; gives the states that were made, oldest first.
+
+        The state is a branch, named by its time in UTC, and no file is copied. Times that are missing between the last
+        archived one and this are filled in, `every` so often: each day where a date is given, none otherwise, and none
+        with `timedelta(0)`. Each of them is what the table was at that time. A time that is archived already is left as
+        it is.
+
+        A write with `business_time=` goes to the first state at or after that time, to every later one and to the
+        table, in one commit: later states are corrected, earlier ones are not touched.
+
+            profiles.archive("2026-11-01")
+            profiles.update(late_rows, business_time="2026-11-01")
+            profiles.read(as_of="2026-11-01").show()
+        """
+        if self._path.branch is not None:
+            raise DefinitionError(f"{self._path} is a branch. What is archived is main: lake.table(...).archive(...).")
+        at = utc_of(business_time).isoformat()
+        step = step_of(business_time, every)
+        return HistoryBranch.all_of(self._session, Call.of("archive", self._path, business_time=at, every_seconds=step))
+
+    def history_branches(self) -> tuple[HistoryBranch, ...]:
+        """The archived states, the oldest first.
+
+        profiles.history_branches()[-1].late_writes
+        """
+        return HistoryBranch.all_of(self._session, Call.of("history_branches", TablePath(self._path.name)))

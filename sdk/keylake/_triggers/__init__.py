@@ -1,0 +1,1 @@
+"""What runs for closed intervals of event time and for commits."""

@@ -1,0 +1,75 @@
+"""Intervals of event time: half-open, of one length, counted from 1970 in UTC."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from keylake._table.business_time import zoned
+from keylake.errors import DefinitionError
+
+_MINUTES_OF_A_DAY = 24 * 60
+_MICROS_OF_A_MINUTE = 60_000_000
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stretch of event time that is complete: what a trigger is run for.
+
+    `key` belongs to this trigger, table and interval, and to no other: given to a write as `idempotency_key=`, it makes
+    the write count once, however often it is repeated.
+
+    >>> noon = datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.UTC)
+    >>> print(Interval(noon, noon + datetime.timedelta(minutes=5), snapshot_id=17, key="..."))
+    2026-11-01 12:00 to 12:05 UTC
+    """
+
+    start: datetime.datetime  # in UTC
+    end: datetime.datetime  # the first moment that is not part of it
+    snapshot_id: int  # of the first commit with which it was complete
+    key: str
+
+    def __str__(self) -> str:
+        same_day = self.start.date() == self.end.date()
+        return f"{self.start:%Y-%m-%d %H:%M} to {self.end:{'%H:%M' if same_day else '%Y-%m-%d %H:%M'}} UTC"
+
+
+def length_micros(minutes: int) -> int:
+    """The length of intervals, which have to fill a day.
+
+    >>> length_micros(5)
+    300000000
+    """
+    if type(minutes) is not int or minutes <= 0 or _MINUTES_OF_A_DAY % minutes:
+        raise DefinitionError(
+            f"Intervals of {minutes!r} minutes do not fill a day. Take a whole number that divides it: 1, 5, 60."
+        )
+    return minutes * _MICROS_OF_A_MINUTE
+
+
+def start_micros(micros: int, length: int) -> int:
+    """Where the interval begins that a moment is in; both are in microseconds since 1970.
+
+    >>> start_micros(7, 5), start_micros(10, 5), start_micros(-1, 5)
+    (5, 10, -5)
+    """
+    return micros // length * length
+
+
+def micros_of(name: str, moment: datetime.datetime) -> int:
+    """Microseconds since 1970, in which positions are kept; a time without a zone is an error.
+
+    >>> micros_of("since", datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC))
+    1000000
+    """
+    return (zoned(name, moment) - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def moment_of(micros: int) -> datetime.datetime:
+    """The moment so many microseconds after 1970 began in UTC.
+
+    >>> moment_of(1_500_000).isoformat()
+    '1970-01-01T00:00:01.500000+00:00'
+    """
+    return _EPOCH + datetime.timedelta(microseconds=micros)

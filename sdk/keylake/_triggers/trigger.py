@@ -1,0 +1,275 @@
+"""What a trigger does: it looks what is due, runs that, and moves its position behind it, one after the other.
+
+    position ── what is due, oldest first ── run ── position moved from where it was ──┐
+       ▲                                      │ fails: the position stays              │
+       └──────────────────────────────────────┴────────────────────────────────────────┘
+
+The position lies in the table, so it survives every process. A process that dies between a run and the move leaves
+work that is done and runs again, and so do two processes with a trigger of one name; only one of them moves the
+position. A run is therefore made at least once, and what it writes under the key of its interval or event counts once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
+from typing import Any, ClassVar, Literal
+
+from keylake._server.session import Session
+from keylake._server.statements import Call, Select, TablePath
+from keylake._table.positions import Consumer, Positions
+from keylake._triggers.commit_events import CommitEvent
+from keylake._triggers.intervals import Interval, length_micros, micros_of, moment_of, start_micros
+from keylake.errors import CommitConflict, DefinitionError, KeylakeError, SnapshotExpired, TableNotFound, TriggerFailed
+from keylake.results import CommitInfo
+
+What = Interval | CommitEvent
+
+_BEFORE_ALL = -(2**63)  # the position of a trigger that waits for the first watermark
+_BEFORE_THE_FIRST = 0  # in place of a commit
+
+
+@dataclass(frozen=True)
+class Fired:
+    """A run of a trigger, or what kept it from running."""
+
+    trigger: str
+    table: str
+    what: What | None  # None where it could not be found out what is due
+    at: datetime.datetime
+    seconds: float
+    error: str | None = None  # the position stays, and the next time tries again
+
+
+class Trigger:
+    """A trigger that `lake.triggers` runs: where it stands, and how much is due."""
+
+    _kind: ClassVar[Literal["consumer", "trigger"]]
+
+    def __init__(self, session: Session, path: TablePath, name: str, run: Callable[[Any], object]) -> None:
+        self._session = session
+        self._path = path
+        self._run = run
+        self.name = name
+
+    @property
+    def table(self) -> str:
+        """The table whose event time or commits it follows, with the branch if that is not main."""
+        return str(self._path)
+
+    def position(self) -> datetime.datetime | int | None:
+        """Up to where all is done: a moment of event time, or a snapshot id; None before the first watermark.
+
+        hourly.position()
+        """
+        return self._shown(self._at())
+
+    def lag(self) -> int:
+        """How many intervals or commits are due.
+
+        hourly.lag()
+        """
+        return sum(1 for _ in self._due(self._at()))
+
+    def fire(self) -> Iterator[Fired]:
+        """Run what is due, the oldest first; each run is told once the position is behind it.
+
+        for fired in hourly.fire():
+            print(fired.what)
+        """
+        at = self._at()
+        for behind, what_is_due in self._due(at):
+            what = what_is_due()
+            began_at, began = datetime.datetime.now(datetime.UTC), time.perf_counter()
+            try:
+                self._run(what)
+            except Exception as error:
+                raise TriggerFailed(
+                    f"Trigger {self.name!r} failed for {what} of {self.table}: {_told(error)} "
+                    "Its position stays before that, and the next run tries again.",
+                    what,
+                ) from error
+            seconds = time.perf_counter() - began
+            if not self._moved(at, behind):
+                yield from self.fire()
+                return
+            at = behind
+            yield Fired(self.name, self.table, what, began_at, seconds)
+
+    def forget(self) -> None:
+        """Take the position out of the table."""
+        at = self._positions.all().get(self.name)
+        if at is not None:
+            self._positions.move(self.name, before=at, to=None)
+
+    def _begin(self, at: Callable[[], int]) -> int:
+        """Where it stands, which is made known in the table at once if it is new."""
+        if self.name not in self._positions.all():
+            with contextlib.suppress(CommitConflict):  # another process made it known just now
+                self._positions.move(self.name, before=None, to=at())
+        return self._at()
+
+    @property
+    def _positions(self) -> Positions:
+        return Positions(self._session, self._path, self._kind)
+
+    def _at(self) -> int:
+        at = self._positions.all().get(self.name)
+        if at is None:
+            raise KeylakeError(
+                f"{self.table} has no position of trigger {self.name!r} any more: somebody removed it, or the table is "
+                "another one. Remove the trigger here, too, or register it again."
+            )
+        return at
+
+    def _moved(self, before: int, to: int) -> bool:
+        """Whether the position is now behind what was run; if not, another process was faster, and it is there."""
+        try:
+            self._positions.move(self.name, before=before, to=to)
+        except (CommitConflict, TableNotFound):
+            if self._positions.all().get(self.name) == before:
+                raise
+            return False
+        return True
+
+    def _key(self, of: str) -> str:
+        return f"{self.name}/{self.table}/{of}"
+
+    def _shown(self, at: int) -> datetime.datetime | int | None:
+        raise NotImplementedError
+
+    def _due(self, at: int) -> Iterator[tuple[int, Callable[[], What]]]:
+        """The positions to come, and what is to be run before each."""
+        raise NotImplementedError
+
+
+class EveryInterval(Trigger):
+    """Runs for every interval of event time that is complete."""
+
+    _kind = "trigger"
+
+    def __init__(
+        self, session: Session, path: TablePath, name: str, run: object, *, minutes: int, stream: str | None
+    ) -> None:
+        super().__init__(
+            session, path, name, partial(_run_sql, session, run) if isinstance(run, str) else _checked(run)
+        )
+        self._length = length_micros(minutes)
+        self._minutes = minutes
+        self._stream = stream
+
+    def begin_at(self, since: datetime.datetime | None) -> None:
+        """Begin with the interval of a moment, or of the watermark; a trigger that is known goes on where it stands."""
+        at = self._begin(lambda: self._first(since))
+        if at != _BEFORE_ALL and at != start_micros(at, self._length):
+            raise DefinitionError(
+                f"Trigger {self.name!r} of {self.table} stands at {moment_of(at):%Y-%m-%d %H:%M} UTC, where no "
+                f"interval of {self._minutes} minutes begins: it had another length. Keep that, or take another name."
+            )
+
+    def _first(self, since: datetime.datetime | None) -> int:
+        reached, _ = self._watermarks() if since is None else (micros_of("since", since), None)
+        return _BEFORE_ALL if reached is None else start_micros(reached, self._length)
+
+    def _watermarks(self) -> tuple[int | None, int | None]:
+        """How far the stream is complete, or all streams are, and where its watermarks begin."""
+        rows = self._session.call(Call.of("watermarks", self._path)).to_pylist()
+        ours = [row for row in rows if self._stream is None or row["stream"] == self._stream]
+        ends = (min((micros_of(name, row[name]) for row in ours), default=None) for name in ("watermark", "first"))
+        reached, first = ends
+        return reached, first
+
+    def _due(self, at: int) -> Iterator[tuple[int, Callable[[], What]]]:
+        reached, first = self._watermarks()
+        if reached is None or first is None:
+            return
+        end = self._length + (start_micros(first, self._length) if at == _BEFORE_ALL else at)
+        for each in range(end, reached + 1, self._length):
+            yield each, partial(self._interval, each)
+
+    def _interval(self, end: int) -> Interval:
+        reached = moment_of(end).isoformat()
+        call = Call.of("commit_at_watermark", self._path, watermark=reached, stream=self._stream)
+        snapshot_id = int(self._session.call(call).column(0)[0].as_py())
+        times = moment_of(end - self._length), moment_of(end)
+        return Interval(*times, snapshot_id, self._key("/".join(f"{time:%Y-%m-%dT%H:%MZ}" for time in times)))
+
+    def _shown(self, at: int) -> datetime.datetime | None:
+        return None if at == _BEFORE_ALL else moment_of(at)
+
+    def __repr__(self) -> str:
+        of = "" if self._stream is None else f", stream {self._stream!r}"
+        return f"Trigger({self.name!r}: every {self._minutes} min of {self.table}{of})"
+
+
+class EveryCommit(Trigger):
+    """Sends an event for every commit. As a consumer of the table, it keeps commits from expiring before that."""
+
+    _kind = "consumer"
+
+    def __init__(self, session: Session, path: TablePath, name: str, send: object) -> None:
+        super().__init__(session, path, name, _checked(send))
+
+    def begin_after(self, after: int | None) -> None:
+        """Begin with the commit after one, or with the next that is made; a known one goes on where it stands."""
+        self._begin(lambda: self._range(after))
+
+    def _range(self, after: int | None) -> int:
+        found = self._session.call(Call.of("commit_range", self._path, after=after)).to_pylist()[0]
+        return int(found["until"] if after is None else found["after"])
+
+    def _due(self, at: int) -> Iterator[tuple[int, Callable[[], What]]]:
+        for commit in reversed(self._newer(at)):
+            yield commit.snapshot_id, partial(self._event, commit)
+
+    def _newer(self, at: int) -> list[CommitInfo]:
+        """The commits behind a position, the newest first."""
+        rows = self._session.fetch(Select(self._path, part="consumers")).to_pylist()
+        known = next((Consumer(**row) for row in rows if row["name"] == self.name), None)
+        if known is None or known.commits_behind == 0:
+            return []
+        commits = [CommitInfo.from_row(row) for row in self._session.call(Call.of("commits", self._path)).to_pylist()]
+        newer = list(takewhile(lambda commit: commit.snapshot_id != at, commits))
+        if at == _BEFORE_THE_FIRST or len(newer) < len(commits):
+            return newer
+        if known.committed_at is None:
+            raise SnapshotExpired(
+                f"Commit {at}, up to which trigger {self.name!r} of {self.table} has sent events, has expired. "
+                "Remove the trigger, and register it again with after=."
+            )
+        # The table was rolled back to before the position: what is older was sent.
+        return [commit for commit in commits if commit.committed_at > known.committed_at]
+
+    def _event(self, commit: CommitInfo) -> CommitEvent:
+        return CommitEvent(self._path.name, self._path.branch, commit, self._key(str(commit.snapshot_id)))
+
+    def _shown(self, at: int) -> int:
+        return at
+
+    def __repr__(self) -> str:
+        return f"Trigger({self.name!r}: every commit of {self.table})"
+
+
+def _checked(run: object) -> Callable[[Any], object]:
+    if not callable(run):
+        raise DefinitionError(
+            f"{run!r} cannot be run. Give a function of one argument, or to every() a statement of SQL."
+        )
+    return run
+
+
+def _run_sql(session: Session, statement: str, interval: Interval) -> None:
+    # As text, since VERSION AS OF takes no bigint where a parameter stands.
+    snapshot_id = str(interval.snapshot_id)
+    of = {"start": interval.start, "end": interval.end, "snapshot_id": snapshot_id}
+    session.run_once(statement, of, interval.key)
+
+
+def _told(error: Exception) -> str:
+    said = str(error) if isinstance(error, KeylakeError) else f"{type(error).__name__}: {error}"
+    return said if said.endswith((".", "!", "?")) else f"{said}."
