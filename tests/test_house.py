@@ -44,6 +44,9 @@ ROOMS = {
     "tests": {"cases", "unit", "model", "integration", "benchmarks", "test_house.py", "test_house_python.py"},
 }
 
+# Tests on a server lie in these; helpers that several of them use lie beside them.
+ROOMS_OF_TESTS = {"writing", "reading", "layout", "time", "branches", "serving", "faults", "packaging"}
+
 
 def is_written_by_hand(path: Path) -> bool:
     return not any(
