@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from keylake import KeyedTable
+from keylake._table.handle import Verbs
+
 ROOT = Path(__file__).parents[1]
 SDK = ROOT / "sdk" / "keylake"
 
@@ -109,6 +112,12 @@ def test_a_room_has_few_files() -> None:
 def test_the_map_names_every_room() -> None:
     text = (ROOT / "sdk/README.md").read_text()
     assert not [room for room in ROOMS if f"| `{room}`" not in text and f", `{room}`" not in text]
+
+
+def test_no_family_of_verbs_inherits_from_another() -> None:
+    families = [base for base in KeyedTable.__mro__ if issubclass(base, Verbs) and base not in (KeyedTable, Verbs)]
+    assert families
+    assert all(Verbs in family.__bases__ for family in families)
 
 
 @pytest.mark.parametrize("init", INIT_FILES, ids=str)

@@ -15,11 +15,13 @@ from keylake._server.embedded import EmbeddedServer, checked_warehouse
 from keylake._server.server import Setup, check_catalog_name
 from keylake._server.session import Session
 from keylake._server.statements import Call, TablePath
+from keylake._table.handle import Handle
+from keylake._table.reads import Row
 from keylake._table.states import HistoryBranch
 from keylake._triggers.triggers import Triggers
 from keylake.errors import DefinitionError, SchemaMismatch, TableExists
 from keylake.schema import Table, model_of
-from keylake.table import KeyedTable, Row
+from keylake.table import KeyedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -160,8 +162,9 @@ class Lake:
         profiles = lake.table("features.user_profile")
         """
         if isinstance(table, str):
-            spec = self._described(TablePath(table))
-            return KeyedTable(self._session, spec, model_of(spec))
+            path = TablePath(table)
+            spec = self._described(path)
+            return KeyedTable(Handle(self._session, path, spec), model_of(spec))
         return self._matching(table.table_spec(), table)
 
     def tables(self) -> tuple[ListedTable, ...]:
@@ -194,7 +197,8 @@ class Lake:
                 f"{wanted.name} is another table than the one that was meant (here) in the lake (there): "
                 f"{'; '.join(differences)}. Change the definition, or open the table by its name."
             )
-        return KeyedTable(self._session, found, table if isinstance(table, type) else model_of(found))
+        handle = Handle(self._session, TablePath(found.name), found)
+        return KeyedTable(handle, table if isinstance(table, type) else model_of(found))
 
     # --------------------------------------------------------------------------------------------------- end, shown
 

@@ -63,7 +63,7 @@ def join(
     picked = [one if isinstance(one, TableColumns) else TableColumns(one, one.spec.value_columns) for one in tables]
     if not picked:
         raise DefinitionError("There is no table to join. Give tables, or columns of them: [profiles['clicks']].")
-    session = picked[0].table._session  # pyright: ignore[reportPrivateUsage]
+    session = picked[0].table._handle.session  # pyright: ignore[reportPrivateUsage]
     frame = _frame(session, samples)
     plan = _Plan(session, tuple(session.columns(frame)), names_of(on), tuple(picked), how, as_of)
     plan.check(validate)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +39,20 @@ from keylake._rows.misfit import Misfit, family, type_name
 from keylake._rows.objects import by_kind, fit_objects
 from keylake.errors import BadRows, SchemaMismatch
 from keylake.schema import Table
+
+if TYPE_CHECKING:
+    import pandas
+    from pyspark.sql import DataFrame
+
+
+class ArrowStream(Protocol):
+    """Rows that Arrow can take in: tables, batches and readers of pyarrow, frames of polars, relations of DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Rows: TypeAlias = "DataFrame | pandas.DataFrame | ArrowStream | Sequence[Mapping[str, Any]] | Sequence[Table]"
+"""What verbs write: a Spark frame, a pandas frame, Arrow data, or a list of dicts or of rows of the table's class."""
 
 Helper = Literal["version", "op", "columns_from"]
 

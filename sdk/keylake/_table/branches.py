@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from keylake._server.statements import Call, Select, TablePath, quoted
-from keylake._table.files import TableMetadata
+from keylake._server.statements import Select, quoted
+from keylake._table.changes import ChangeVerbs
 from keylake._table.gate import DELETED, Check, Finding
-from keylake._table.history import TableHistory, ends_of
+from keylake._table.handle import Verbs, ends_of
 from keylake.errors import DefinitionError, GateFailed
 from keylake.results import Commit, CommitInfo
 
@@ -46,8 +46,8 @@ class Picked:
     rows_cut: int
 
 
-class TableBranch(TableMetadata):
-    """What a table can be asked about the branch that it stands for; a `KeyedTable` is one."""
+class BranchVerbs(Verbs):
+    """How the writes of a branch get to main and to other branches."""
 
     def publish(self, *, require: Sequence[Check] = ()) -> Published:
         """Bring the commits of this branch to main, all of them or none, if all checks pass.
@@ -61,39 +61,38 @@ class TableBranch(TableMetadata):
             draft.upsert(backfill)
             draft.publish(require=[kl.null_rate("spend", below=0.01)])
         """
-        if self._path.branch is None:
+        if self._handle.path.branch is None:
             raise DefinitionError(
-                f"{self._path} is main. A branch is published: table.branch('tmp_nightly').publish()."
+                f"{self._handle.path} is main. A branch is published: table.branch('tmp_nightly').publish()."
             )
-        found = self._session.call(Call.of("publication", self._path)).to_pylist()[0]
+        found = self._handle.call("publication")[0]
         findings = self._measured(require, found["base"], found["head"])
         failed = [finding for finding in findings if not finding.passed]
         if failed:
             raise GateFailed(
-                f"{len(failed)} of {len(findings)} checks on {self._path} failed: {'; '.join(map(str, failed))}. "
-                "Nothing was published.",
+                f"{len(failed)} of {len(findings)} checks on {self._handle.path} failed: "
+                f"{'; '.join(map(str, failed))}. Nothing was published.",
                 findings,
             )
         report = json.dumps([asdict(finding) for finding in findings])
-        published = Call.of("publish", self._path, head=found["head"], report=report)
-        done = self._session.call(published).to_pylist()[0]
-        columns = tuple(done.pop("columns_of_both"))
-        return Published(**done, columns_of_both=columns, findings=findings)
+        done = self._handle.call("publish", head=found["head"], report=report)[0]
+        return Published(**done, findings=findings)
 
     def touched_by_both(self) -> DataFrame:
         """The keys that this branch and main have both written since the branch was made, or last published.
 
         draft.touched_by_both().show()
         """
-        found = self._session.call(Call.of("publication", self._path)).to_pylist()[0]
-        ours = self.appended(after=found["base"] or None, until=found["head"], columns=self.spec.key)
-        main = TableHistory(self._session, self.spec, TablePath(self._path.name))
-        theirs = main.appended(after=found["base_on_main"] or None, columns=self.spec.key)
+        found = self._handle.call("publication")[0]
+        ours = ChangeVerbs(self._handle).appended(
+            after=found["base"] or None, until=found["head"], columns=self.spec.key
+        )
+        theirs = ChangeVerbs(self._handle.on_main).appended(after=found["base_on_main"] or None, columns=self.spec.key)
         return ours.join(theirs, list(self.spec.key), "left_semi").select(*self.spec.key)
 
     def cherry_pick(
         self,
-        source: TableHistory | str,
+        source: Verbs | str,
         *,
         after: Commit | CommitInfo | int | None = None,
         until: Commit | CommitInfo | int | None = None,
@@ -113,7 +112,7 @@ class TableBranch(TableMetadata):
 
     def cherry_pick_plan(
         self,
-        source: TableHistory | str,
+        source: Verbs | str,
         *,
         after: Commit | CommitInfo | int | None = None,
         until: Commit | CommitInfo | int | None = None,
@@ -125,24 +124,21 @@ class TableBranch(TableMetadata):
         """
         return self._pick("cherry_pick_plan", source, after, until, where)
 
-    def _pick(
-        self, procedure: str, source: TableHistory | str, after: object, until: object, where: str | None
-    ) -> Picked:
-        path = TablePath(self._path.name, source) if isinstance(source, str) else source._path
-        if path.name != self._path.name:
+    def _pick(self, procedure: str, source: Verbs | str, after: object, until: object, where: str | None) -> Picked:
+        path = self._handle.on_branch(source).path if isinstance(source, str) else source._handle.path
+        if path.name != self._handle.path.name:
             raise DefinitionError(
-                f"{path} is another table than {self._path}. What is picked comes from a branch of the same table."
+                f"{path} is another table than {self._handle.path}. Pick from a branch of the same table."
             )
         ends = ends_of(after, until)
-        call = Call.of(procedure, self._path, **ends, source=path.branch, where=where)
-        return Picked(**self._session.call(call).to_pylist()[0])
+        return Picked(**self._handle.call(procedure, **ends, source=path.branch, where=where)[0])
 
     def _measured(self, checks: Sequence[Check], base: int, head: int) -> tuple[Finding, ...]:
         if not checks:
             return ()
-        changes = self.changes(after=base or None, until=head)
+        changes = ChangeVerbs(self._handle).changes(after=base or None, until=head)
         values = ["_after.*"] if self.spec.value_columns else []
         changed = changes.where(f"NOT ({DELETED})").selectExpr(*map(quoted, self.spec.key), *values)
-        whole = self._session.frame_of(Select(self._path, self.spec.column_names, head), None)
-        measured = [self._session.answer(partial(check.measured, changes, changed, whole)) for check in checks]
+        whole = self._handle.session.frame_of(Select(self._handle.path, self.spec.column_names, head), None)
+        measured = [self._handle.session.answer(partial(check.measured, changes, changed, whole)) for check in checks]
         return tuple(check.found(value) for check, value in zip(checks, measured, strict=True))

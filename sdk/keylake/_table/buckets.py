@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from keylake._maintenance.compaction import CompactionReport, Merge
-from keylake._server.statements import Call, TablePath
-from keylake._table.states import TableArchive
+from keylake._table.handle import Verbs
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,8 @@ class BucketAdvice:
     reason: str  # the sizes that it comes from
 
 
-class TableBuckets(TableArchive):
-    """What a table can be asked about its buckets; a `KeyedTable` is one."""
+class BucketVerbs(Verbs):
+    """How many buckets a table has, and should have."""
 
     def change_buckets(self, buckets: int) -> BucketChange:
         """Spread what is written from now on over more buckets, a multiple of those there are. No file is touched.
@@ -51,8 +50,8 @@ class TableBuckets(TableArchive):
 
             profiles.change_buckets(128)
         """
-        row = self._session.call(Call.of("change_buckets", TablePath(self._path.name), buckets=buckets)).to_pylist()[0]
-        self.spec = replace(self.spec, buckets=row["after"])
+        row = self._handle.on_main.call("change_buckets", buckets=buckets)[0]
+        self._handle = replace(self._handle, spec=replace(self.spec, buckets=row["after"]))
         return BucketChange(**row)
 
     def rebucket(self) -> CompactionReport:
@@ -64,8 +63,8 @@ class TableBuckets(TableArchive):
 
             profiles.rebucket()
         """
-        rows = self._session.call(Call.of("rebucket", self._path)).to_pylist()
-        return CompactionReport(str(self._path), (Merge(**row) for row in rows))
+        rows = self._handle.call("rebucket")
+        return CompactionReport(str(self._handle.path), (Merge(**row) for row in rows))
 
     def bucket_advice(self) -> BucketAdvice:
         """How many buckets the table should have, from its size and its growth; only metadata is read.
@@ -76,4 +75,4 @@ class TableBuckets(TableArchive):
 
             profiles.change_buckets(profiles.bucket_advice().recommended)
         """
-        return BucketAdvice(**self._session.call(Call.of("bucket_advice", self._path)).to_pylist()[0])
+        return BucketAdvice(**self._handle.call("bucket_advice")[0])

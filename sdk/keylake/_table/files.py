@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from keylake._server.statements import Call, Select
-from keylake._table.history import TableHistory, snapshot_id_of
+from keylake._table.handle import Verbs, snapshot_id_of
 from keylake.errors import DefinitionError
 from keylake.results import Commit, CommitInfo
 
@@ -26,8 +25,8 @@ class FilesChanged:
     columns: tuple[str, ...]  # the value columns that the files carry
 
 
-class TableMetadata(TableHistory):
-    """What a table can be asked about its files; a `KeyedTable` is one."""
+class FileVerbs(Verbs):
+    """What a table can be asked about its files, and changes of whole files."""
 
     def files(self, *, at: Commit | CommitInfo | int | None = None) -> DataFrame:
         """The data files of the table or branch, now or at a commit: a row for each.
@@ -40,14 +39,14 @@ class TableMetadata(TableHistory):
 
             profiles.files().where("bucket = 7 AND array_contains(columns, 'clicks')").show()
         """
-        return self._session.frame_of(Select(self._path, at=snapshot_id_of("at", at), part="keyed_files"), None)
+        return self._handle.part("keyed_files", snapshot_id_of("at", at))
 
     def runs(self) -> DataFrame:
         """The runs of each bucket, as compaction sees them: the files of one commit, or of one merge.
 
         profiles.runs().groupBy("bucket").count().show()
         """
-        return self._session.frame_of(Select(self._path, part="runs"), None)
+        return self._handle.part("runs")
 
     def sections(self) -> DataFrame:
         """The sections of each bucket, as a read of all columns takes them: ranges of keys in which runs overlap.
@@ -56,14 +55,14 @@ class TableMetadata(TableHistory):
 
             profiles.sections().where("reading = 'merged'").agg({"bytes": "sum"}).show()
         """
-        return self._session.frame_of(Select(self._path, part="sections"), None)
+        return self._handle.part("sections")
 
     def branches(self) -> DataFrame:
         """The branches and tags of the table: where they stand, how many commits main has not, how long they are kept.
 
         profiles.branches().where("type = 'branch'").show()
         """
-        return self._session.frame_of(Select(self._path, part="branches"), None)
+        return self._handle.part("branches")
 
     def drop_files(self, where: str) -> FilesChanged:
         """Take files out of the table or branch, as if they had never been written; a commit of its own.
@@ -117,8 +116,8 @@ class TableMetadata(TableHistory):
         return self._change("restore_files_plan", where, at=_required(at))
 
     def _change(self, procedure: str, where: str, **more: str | int) -> FilesChanged:
-        row = self._session.call(Call.of(procedure, self._path, where=where, **more)).to_pylist()[0]
-        return FilesChanged(**row | {"columns": tuple(row["columns"])})
+        row = self._handle.call(procedure, where=where, **more)[0]
+        return FilesChanged(**row)
 
 
 def _required(at: object) -> int:

@@ -15,9 +15,8 @@ from pyiceberg.types import BinaryType, BooleanType, DecimalType, IcebergType, I
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from keylake._definition.spec import Names, TableSpec, names_of
-from keylake._server.statements import Call, quoted
-from keylake._table.buckets import TableBuckets
-from keylake._table.history import snapshot_id_of
+from keylake._server.statements import quoted
+from keylake._table.handle import Verbs, snapshot_id_of
 from keylake.results import Commit, CommitInfo
 
 KvFormat = Literal["parquet", "rocksdb"]
@@ -49,8 +48,8 @@ class PublishedKv:
         )
 
 
-class TableKv(TableBuckets):
-    """How a table comes to an online key-value store; a `KeyedTable` can do it."""
+class ServingVerbs(Verbs):
+    """How a table gets to an online key-value store."""
 
     def publish_kv(
         self,
@@ -80,16 +79,15 @@ class TableKv(TableBuckets):
         """
         place = os.fspath(target)
         names = None if columns is None else ", ".join(map(quoted, names_of(columns)))
-        call = Call.of(
+        published = self._handle.call(
             "publish_kv",
-            self._path,
             target=place if _HAS_SCHEME.match(place) else str(Path(place).absolute()),
             format=format,
             columns=names,
             after=snapshot_id_of("after", after),
             at=snapshot_id_of("at", at),
         )
-        return PublishedKv(**self._session.call(call).to_pylist()[0])
+        return PublishedKv(**published[0])
 
 
 def kv_key(spec: TableSpec, *key: object) -> bytes:

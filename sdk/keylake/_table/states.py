@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from keylake._server.session import Session
-from keylake._server.statements import Call, TablePath
-from keylake._table.branches import TableBranch
+from keylake._server.statements import Call
 from keylake._table.business_time import BusinessTime, step_of, utc_of
+from keylake._table.handle import Verbs
 from keylake.errors import DefinitionError
 
 
@@ -31,8 +31,8 @@ class HistoryBranch:
         return tuple(cls(**row) for row in sorted(rows, key=lambda row: (row["table"], row["business_time"])))
 
 
-class TableArchive(TableBranch):
-    """What a table can be asked about its archived states; a `KeyedTable` is one."""
+class StateVerbs(Verbs):
+    """How states of business times are kept."""
 
     def archive(
         self, business_time: BusinessTime, *, every: datetime.timedelta | None = None
@@ -51,15 +51,18 @@ class TableArchive(TableBranch):
             profiles.update(late_rows, business_time="2026-11-01")
             profiles.read(as_of="2026-11-01").show()
         """
-        if self._path.branch is not None:
-            raise DefinitionError(f"{self._path} is a branch. What is archived is main: lake.table(...).archive(...).")
+        if self._handle.path.branch is not None:
+            raise DefinitionError(
+                f"{self._handle.path} is a branch. What is archived is main: lake.table(...).archive(...)."
+            )
         at = utc_of(business_time).isoformat()
         step = step_of(business_time, every)
-        return HistoryBranch.all_of(self._session, Call.of("archive", self._path, business_time=at, every_seconds=step))
+        call = Call.of("archive", self._handle.path, business_time=at, every_seconds=step)
+        return HistoryBranch.all_of(self._handle.session, call)
 
     def history_branches(self) -> tuple[HistoryBranch, ...]:
         """The archived states, the oldest first.
 
         profiles.history_branches()[-1].late_writes
         """
-        return HistoryBranch.all_of(self._session, Call.of("history_branches", TablePath(self._path.name)))
+        return HistoryBranch.all_of(self._handle.session, Call.of("history_branches", self._handle.on_main.path))

@@ -18,7 +18,7 @@ from keylake.errors import DefinitionError, KeylakeError, TriggerFailed
 from keylake.results import Commit, CommitInfo
 
 if TYPE_CHECKING:
-    from keylake._table.history import TableHistory
+    from keylake._table.handle import Verbs
 
 _KEPT_ENTRIES = 1000
 
@@ -48,7 +48,7 @@ class Triggers(ShownTable):
     def every(
         self,
         minutes: int,
-        table: TableHistory,
+        table: Verbs,
         run: Callable[[Interval], object] | str,
         *,
         name: str,
@@ -78,7 +78,7 @@ class Triggers(ShownTable):
             lake.triggers.every(60, clicks, count, name="hourly")
         """
         self._check_name(name)
-        path = table._path  # pyright: ignore[reportPrivateUsage]
+        path = table._handle.path  # pyright: ignore[reportPrivateUsage]
         if isinstance(run, str) and not run.strip():
             raise DefinitionError("The statement of SQL that is to be run is empty.")
         trigger = EveryInterval(self._session, path, name, run, minutes=minutes, stream=stream)
@@ -88,7 +88,7 @@ class Triggers(ShownTable):
 
     def on_commit(
         self,
-        table: TableHistory,
+        table: Verbs,
         send: Callable[[CommitEvent], object],
         *,
         name: str,
@@ -111,7 +111,7 @@ class Triggers(ShownTable):
             lake.triggers.on_commit(clicks, send, name="kafka")
         """
         self._check_name(name)
-        path = table._path  # pyright: ignore[reportPrivateUsage]
+        path = table._handle.path  # pyright: ignore[reportPrivateUsage]
         trigger = EveryCommit(self._session, path, name, send)
         trigger.begin_after(after.snapshot_id if isinstance(after, Commit | CommitInfo) else after)
         self._registered[name] = trigger

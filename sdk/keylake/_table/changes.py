@@ -1,0 +1,178 @@
+"""Verbs for incremental reads: what commits have written, how rows have changed, and who has read how far."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from keylake._definition.spec import Names
+from keylake._server.statements import Commits, Select, quoted
+from keylake._table.business_time import BusinessTime
+from keylake._table.handle import Handle, Verbs, snapshot_id_of
+from keylake._table.positions import Consumer, Positions
+from keylake.errors import DefinitionError
+from keylake.results import Commit, CommitInfo
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class ChangeVerbs(Verbs):
+    """What a table can be asked about the rows that changed between commits."""
+
+    def __init__(self, handle: Handle) -> None:
+        super().__init__(handle)
+        self._read_to: dict[str, tuple[int, int]] = {}  # by consumer: the range that was read last
+
+    def appended(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        columns: Names | None = None,
+        where: str | Column | None = None,
+        as_of: BusinessTime | None = None,
+    ) -> DataFrame:
+        """What the commits in (after, until] have written: the keys, with the columns written there, late ones too.
+
+        The incremental read: it opens only files that these commits added, and merges them among themselves. A column
+        that no commit of the range wrote is null, and a key that was deleted has `_deleted` set. Compactions in the
+        range neither add nor hide rows. Without `after` the range begins with the first commit, without `until` it ends
+        with the newest. With `as_of` it is read on the branch of that archived state.
+
+            profiles.appended(after=commit).where("NOT _deleted").show()
+        """
+        names = self.spec.column_names if columns is None else self._handle.columns(columns)
+        return self._handle.session.frame_of(self._over("appended", as_of, after, until, (*names, "_deleted")), where)
+
+    def changes(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        every_commit: bool = False,
+        where: str | Column | None = None,
+        consumer: str | None = None,
+        as_of: BusinessTime | None = None,
+    ) -> DataFrame:
+        """How the merged rows differ between two commits: a row for each key that was inserted, updated or deleted.
+
+        Beside the key it has `_change` (insert, update, delete), `_columns` (the names of those that an update
+        changed), `_before` and `_after` (the other columns, as a struct; null where there is no row), and `_commit`. A
+        key that was written with equal values has not changed, and compactions change nothing. With `every_commit` the
+        changes of each commit are told, not the net changes of all. Without `after` the range begins with the first
+        commit, without `until` it ends with the newest. With `as_of` it is read on the branch of that archived state.
+
+        A `consumer` has a name and a position in the table: its range begins there, at `after` when it is new.
+        `acknowledge()` moves the position behind what was read; what a consumer has not read yet does not expire.
+
+            profiles.changes(after=commit).where("_change = 'update'").select("user_id", "_before.clicks").show()
+        """
+        read: Literal["changes", "changes of every commit"] = "changes of every commit" if every_commit else "changes"
+        if consumer is not None:
+            after = self._position(consumer, after)
+        select = self._over(read, as_of, after, until, None)
+        if consumer is not None and select.commits is not None:
+            self._read_to[consumer] = (select.commits.after, select.commits.until)
+        return self._handle.session.frame_of(select, where)
+
+    def acknowledge(self, consumer: str, *, until: Commit | CommitInfo | int | None = None) -> None:
+        """Move a consumer's position behind what it has last read with `changes`, or to a commit.
+
+        profiles.changes(consumer="store").write.parquet("changes")
+        profiles.acknowledge("store")
+        """
+        before, end = self._read_to.get(consumer, (None, None))
+        end = end if until is None else snapshot_id_of("until", until)
+        if end is None:
+            raise DefinitionError(
+                f"Nothing was read here with changes(consumer={consumer!r}). Read first, or say until=."
+            )
+        before = self._positions.all().get(consumer) if before is None else before
+        self._positions.move(consumer, before=before, to=end)
+        self._read_to.pop(consumer, None)
+
+    def consumers(self) -> tuple[Consumer, ...]:
+        """Who reads the change feed by name, how far each has come, and how many commits it is behind.
+
+        profiles.consumers()[0].commits_behind
+        """
+        found = self._handle.session.fetch(Select(self._handle.path, part="consumers")).to_pylist()
+        return tuple(Consumer(**row) for row in found)
+
+    def drop_consumer(self, consumer: str) -> None:
+        """Forget a consumer, so that it holds back no expiry.
+
+        profiles.drop_consumer("store")
+        """
+        self._positions.move(consumer, before=self._positions.all().get(consumer), to=None)
+
+    @property
+    def _positions(self) -> Positions:
+        return Positions(self._handle.session, self._handle.path, "consumer")
+
+    def _position(self, consumer: str, after: object) -> int:
+        """Where a consumer stands; a new one is made known at once, so that nothing expires under it."""
+        known = self._positions.all().get(consumer)
+        if known is None:
+            known, _ = self._handle.range_of(after)
+            self._positions.move(consumer, before=None, to=known)
+        return known
+
+    def undo_feed(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        where: str | Column | None = None,
+    ) -> DataFrame:
+        """What an online store has to apply to go back over the commits in (after, until]: a row for each changed key.
+
+        It has the key, `_op` and the value columns: a key that was inserted is to be deleted (`_op` is delete, the
+        other columns are null), one that was updated or deleted gets its previous row (`_op` is upsert).
+
+            profiles.undo_feed(after=good, until=bad).write.format("noop").mode("append").save()
+        """
+        changes = self.changes(after=after, until=until, where=where)
+        values = ["_before.*"] if self.spec.value_columns else []
+        op = "IF(_change = 'insert', 'delete', 'upsert') AS _op"
+        return changes.selectExpr(*map(quoted, self.spec.key), op, *values)
+
+    def stream_changes(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        every_commit: bool = False,
+        max_commits_per_batch: int | None = None,
+        consumer: str | None = None,
+    ) -> DataFrame:
+        """The change feed as a stream, for `writeStream`: each batch has the changes since the batch before.
+
+        Its columns are those of `changes()`. A query that starts again goes on where its checkpoint says, whatever
+        `after` is. A batch has the net changes of all commits that are there, or of at most `max_commits_per_batch`;
+        with `every_commit` the changes of each. A `consumer` has a position in the table, behind the batch before the
+        last, and what lies after it does not expire.
+
+            feed = profiles.stream_changes(after=commit).writeStream.format("parquet")
+            feed.option("checkpointLocation", "checkpoint").option("path", "changes").trigger(availableNow=True).start()
+        """
+        begin, _ = self._handle.range_of(after)
+        options = {
+            "after": begin,
+            "every-commit": every_commit,
+            "max-commits-per-batch": max_commits_per_batch,
+            "consumer": consumer,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        return self._handle.session.stream_of(self._handle.path, "changes", given)
+
+    def _over(
+        self,
+        read: Literal["appended", "changes", "changes of every commit"],
+        as_of: BusinessTime | None,
+        after: object,
+        until: object,
+        columns: tuple[str, ...] | None,
+    ) -> Select:
+        handle = self._handle.at_state(as_of)
+        begin, end = handle.range_of(after, until)
+        return Select(handle.path, columns, commits=Commits(read, begin, end))

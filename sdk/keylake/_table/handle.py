@@ -1,0 +1,108 @@
+"""What all verbs of a table start from: the session, where the table or branch lies, and its spec."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from keylake._definition.spec import Names, TableSpec, names_of
+from keylake._server.session import Session
+from keylake._server.statements import Call, Part, Select, TablePath
+from keylake._table.business_time import BusinessTime, utc_of
+from keylake.errors import DefinitionError, SchemaMismatch
+from keylake.results import Commit, CommitInfo
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A table or a branch of it on a server."""
+
+    session: Session
+    path: TablePath
+    spec: TableSpec
+
+    @property
+    def on_main(self) -> Handle:
+        """Main, for what concerns the table as a whole, whichever branch this is."""
+        return self.on_branch(None)
+
+    def on_branch(self, branch: str | None) -> Handle:
+        """A branch of the table; None is main."""
+        return replace(self, path=TablePath(self.path.name, branch))
+
+    def at_state(self, as_of: BusinessTime | None) -> Handle:
+        """The archived state of a business time; this handle where none is given."""
+        if as_of is None:
+            return self
+        branch = self.on_main.value("history_branch", business_time=utc_of(as_of).isoformat())
+        return self.on_branch(str(branch))
+
+    def call(self, procedure: str, **arguments: str | int | None) -> list[dict[str, Any]]:
+        """The rows that a procedure returns for the table or branch, with tuples for lists: results are frozen."""
+        rows: list[dict[str, Any]] = self.session.call(Call.of(procedure, self.path, **arguments)).to_pylist()
+        return [
+            {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows
+        ]
+
+    def value(self, procedure: str, **arguments: str | int | None) -> Any:
+        """The first value that a procedure returns for the table or branch."""
+        return self.session.call(Call.of(procedure, self.path, **arguments)).column(0)[0].as_py()
+
+    def part(self, part: Part, at: int | None = None) -> DataFrame:
+        """A metadata table beside the table or branch, as a plain Spark frame."""
+        return self.session.frame_of(Select(self.path, at=at, part=part), None)
+
+    def commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
+        """The commits of the table or branch, newest first."""
+        return tuple(map(CommitInfo.from_row, self.call("commits", **which)))
+
+    def range_of(self, after: object, until: object = None) -> tuple[int, int]:
+        """The ends of a range of commits as snapshot ids, after the server has found all of them."""
+        found = self.call("commit_range", **ends_of(after, until))[0]
+        return found["after"], found["until"]
+
+    def columns(self, columns: Names) -> tuple[str, ...]:
+        """The names of columns, which the table must have."""
+        names = names_of(columns)
+        known = {name.lower() for name in self.spec.column_names}
+        for name in names:
+            if name.lower() not in known and not name.startswith("_"):
+                raise SchemaMismatch(f"{self.path} has no column {name!r}. {self.spec.hint(name)}")
+        return names
+
+
+class Verbs:
+    """A family of verbs over a handle; `KeyedTable` has all families, and none of them inherits from another."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    @property
+    def spec(self) -> TableSpec:
+        """The definition of the table."""
+        return self._handle.spec
+
+
+def snapshot_id_of(name: str, commit: object) -> int | None:
+    """The snapshot that an argument of this name says: what a write returned, or a snapshot id.
+
+    >>> snapshot_id_of("after", 17)
+    17
+    """
+    if commit is None or isinstance(commit, Commit | CommitInfo):
+        return None if commit is None else commit.snapshot_id
+    if isinstance(commit, bool) or not isinstance(commit, int):
+        raise DefinitionError(f"{name}={commit!r} is no commit. Give what a write returned, or a snapshot id.")
+    return commit
+
+
+def ends_of(after: object, until: object) -> dict[str, int | None]:
+    """The ends of a range of commits as arguments of a call.
+
+    >>> ends_of(17, None)
+    {'after': 17, 'until': None}
+    """
+    return {"after": snapshot_id_of("after", after), "until": snapshot_id_of("until", until)}

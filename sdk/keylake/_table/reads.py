@@ -1,0 +1,82 @@
+"""Verbs that read merged rows: a frame of many, or the row of one key."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Generic
+
+from typing_extensions import TypeVar
+
+from keylake._definition.spec import Names, names_of
+from keylake._rows.rows import LocalRows
+from keylake._server.statements import Moment, Select, Watermark
+from keylake._table.business_time import BusinessTime, zoned
+from keylake._table.handle import Verbs
+from keylake.errors import DefinitionError, SchemaMismatch
+from keylake.results import Commit, CommitInfo
+from keylake.schema import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+Row = TypeVar("Row", bound=Table, default=Table)
+
+
+class ReadVerbs(Verbs, Generic[Row]):
+    """What a table can be asked for: its merged rows."""
+
+    _model: type[Row]  # what a row that is read by its key becomes
+
+    def read(
+        self,
+        *,
+        columns: Names | None = None,
+        where: str | Column | None = None,
+        at: Commit | CommitInfo | Moment | Watermark | None = None,
+        as_of: BusinessTime | None = None,
+    ) -> DataFrame:
+        """The merged rows as a plain Spark frame: some columns, some rows, now or at a moment.
+
+        `where` is Spark SQL or a column. `at` is a commit, a snapshot id, a time with a zone, the name of a tag or
+        branch, or `kl.watermark(...)`. `as_of` is the business time of an archived state.
+
+            profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).show()
+        """
+        if as_of is not None and at is not None:
+            raise DefinitionError(f"at={at!r} and as_of={as_of!r} name two states. Leave one of them out.")
+        moment = at.snapshot_id if isinstance(at, Commit | CommitInfo) else at
+        moment = self._at_watermark(moment) if isinstance(moment, Watermark) else moment
+        if not _is_moment(moment):
+            raise DefinitionError(
+                f"at={at!r} is no moment. Give a commit, a snapshot id, a time, or the name of a tag."
+            )
+        names = None if columns is None else names_of(columns)
+        if names is not None and moment is None:  # at another moment the table may have had other columns
+            self._handle.columns(names)
+        return self._handle.session.frame_of(Select(self._handle.at_state(as_of).path, names, moment), where)
+
+    def get(self, *, as_of: BusinessTime | None = None, **key: object) -> Row | None:
+        """The row of a key, or None; opens one bucket. `as_of` is the business time of an archived state.
+
+        profiles.get(user_id=7, day=today)
+        """
+        columns = {attribute: column for column, attribute in self._model.attributes().items()}
+        given = {columns.get(name, name): value for name, value in key.items()}
+        if set(given) != set(self.spec.key):
+            wanted = ", ".join(map(repr, self.spec.key))
+            raise SchemaMismatch(
+                f"The key of {self._handle.path} is {wanted}, and get() has {', '.join(map(repr, given))}."
+            )
+        fitted = LocalRows.of([given], self.spec, "delete").to_arrow(self.spec).to_pylist()[0]
+        parts = tuple((name, self.spec.column(name).type, fitted[name]) for name in self.spec.key)
+        select = Select(self._handle.at_state(as_of).path, self.spec.column_names, key=parts)
+        rows = self._handle.session.fetch(select).to_pylist()
+        return self._model.from_row(rows[0]) if rows else None
+
+    def _at_watermark(self, watermark: Watermark) -> int:
+        at = zoned("the watermark", watermark.time).isoformat()
+        return int(self._handle.value("commit_at_watermark", watermark=at, stream=watermark.stream))
+
+
+def _is_moment(moment: object) -> bool:
+    return isinstance(moment, int | str | datetime | None) and not isinstance(moment, bool)
