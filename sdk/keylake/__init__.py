@@ -1,6 +1,6 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
-from keylake._definition.definition import Column, ColumnGroup, Versions
+from keylake._definition.columns import Column, ColumnGroup, Versions
 from keylake._definition.spec import TableSpec
 from keylake._joins.joins import join
 from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_join

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from types import UnionType
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 if TYPE_CHECKING:
     from keylake._triggers.commit_events import CommitEvent
@@ -142,3 +143,14 @@ def _texts(error: BaseException | str) -> list[str]:
         texts.append(str(current))
         current = None if isinstance(current, str) else current.__cause__ or current.__context__
     return texts
+
+
+def check_type(what: str, value: object, types: type | UnionType, may_be: str) -> None:
+    """Refuses a value of another type, with what it may be; True and False are no numbers.
+
+    >>> check_type("stream", 5, str | None, "the name of a stream")
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: stream is 5. Use the name of a stream.
+    """
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in (get_args(types) or (types,))):
+        raise DefinitionError(f"{what} is {value!r}. Use {may_be}.")

@@ -29,11 +29,12 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pyiceberg.types import StructType
 
-from keylake._definition.definition import Column, ColumnGroup, Versions
-from keylake._definition.spec import DEFAULT_BUCKETS, Names, TableSpec, names_of
+from keylake._definition.columns import Column, ColumnGroup, check_reducer
+from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
 from keylake._definition.values import python_value
-from keylake.errors import DefinitionError
+from keylake._definition.words import TableWords, check_words
+from keylake.errors import DefinitionError, check_type
 from keylake.reducers import LATEST, Reducer
 from keylake.types import annotation_of, checked, named, type_of, without_none
 
@@ -100,6 +101,8 @@ def column(*, reduce: Reducer = LATEST, group: Group | None = None, doc: str = "
     >>> Seen.table_spec().column("page").reducer
     LatestNotNull()
     """
+    check_reducer("a column", reduce)
+    check_type("group", group, Group | None, "what kl.group() returns: behaviour = group('...')")
     return _field(_Role("column", doc, reduce, group), name, None)
 
 
@@ -118,6 +121,8 @@ def group(doc: str = "") -> Group:
 
 
 def _field(role: _Role, name: str | None, default: Any) -> Any:
+    check_type("doc", role.doc, str, "text about the column")
+    check_type("name", name, str | None, "the name of the column")
     return Field(default, alias=name, json_schema_extra=role)
 
 
@@ -133,17 +138,8 @@ _STRICT = ConfigDict(
 )
 
 
-@dataclass(frozen=True)
-class _Options:
-    """What stands beside the name of a class."""
-
-    name: str
-    buckets: int
-    bucket_by: Names | None
-    versions: Versions | None
-    partition_by: Names
-    groups: int | None
-    hash: str | None
+class _ClassWords(TableWords, ConfigDict, total=False):
+    """What may stand beside the name of a class: the options of the table, and pydantic's own, which pydantic takes."""
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(key, ordering, Field))
@@ -170,30 +166,30 @@ class Table(BaseModel):
 
     model_config = _STRICT
     _keylake_spec: ClassVar[TableSpec | None] = None
-    _keylake_options: ClassVar[_Options | None] = None
+    _keylake_words: ClassVar[Mapping[str, Any]] = {}  # what stands beside the name of the class
 
     def __init_subclass__(
         cls,
         *,
         name: str | None = None,
-        buckets: int = DEFAULT_BUCKETS,
-        bucket_by: Names | None = None,
-        versions: Versions | None = None,
-        partition_by: Names = (),
-        groups: int | None = None,
-        hash: str | None = None,  # noqa: A002 - the word of the spec
-        **config: Unpack[ConfigDict],
+        **words: Unpack[_ClassWords],
     ) -> None:
-        super().__init_subclass__(**config)
+        super().__init_subclass__()
         cls._keylake_spec = None
-        options = name and _Options(name, buckets, bucket_by, versions, partition_by, groups, hash)
-        cls._keylake_options = options or None
+        given: dict[str, Any] = {**words} if name is None else {"name": name, **words}
+        check_words(given)
+        if given and name is None:
+            raise DefinitionError(
+                f"Class {cls.__name__} has {', '.join(given)}, which belongs to a table, and names none. "
+                f"Say class {cls.__name__}(keylake.Table, name='namespace.table', ...)."
+            )
+        cls._keylake_words = given
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: object) -> None:
         _make_strict(cls)
-        if cls._keylake_options is not None:
-            cls._keylake_spec = _spec_of(cls, cls._keylake_options)
+        if cls._keylake_words:
+            cls._keylake_spec = _spec_of(cls, cls._keylake_words)
         try:
             cls.model_rebuild(force=True)
         except PydanticUserError as error:
@@ -267,7 +263,7 @@ def _role(field: FieldInfo) -> _Role:
     return role if isinstance(role, _Role) else _Role("column", field.description or "")
 
 
-def _spec_of(model: type[Table], options: _Options) -> TableSpec:
+def _spec_of(model: type[Table], words: Mapping[str, Any]) -> TableSpec:
     roles = {field.alias or name: _role(field) for name, field in model.model_fields.items()}
     keys = tuple(name for name, role in roles.items() if role.kind == "key")
     orderings = [name for name, role in roles.items() if role.kind == "ordering"]
@@ -275,20 +271,13 @@ def _spec_of(model: type[Table], options: _Options) -> TableSpec:
         raise DefinitionError(
             f"Columns {' and '.join(map(repr, orderings))} are both ordering(), but versions come from one. Keep one."
         )
-    ordering_column = orderings[0] if orderings else None
-    return TableSpec(
-        name=options.name,
+    return TableSpec.of(
+        [_column(field.alias or name, field) for name, field in model.model_fields.items()],
         comment=inspect.cleandoc(model.__dict__.get("__doc__") or ""),
-        columns=tuple(_column(field.alias or name, field) for name, field in model.model_fields.items()),
         key=keys,
-        versions=options.versions or ("commit" if ordering_column is None else "ordering"),
-        ordering=ordering_column,
-        buckets=options.buckets,
-        bucket_by=keys if options.bucket_by is None else names_of(options.bucket_by),
-        partition_by=names_of(options.partition_by),
+        ordering=orderings[0] if orderings else None,
         column_groups=_column_groups(model, roles),
-        groups=options.groups,
-        hash=options.hash,
+        **words,
     )
 
 

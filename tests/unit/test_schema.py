@@ -289,3 +289,43 @@ def test_structs_of_a_spec() -> None:
     with pytest.raises(ValidationError):
         model(**KEY, address={"avenue": "Main"})
     assert model.from_row({**KEY, "event_time": None}).event_time is None
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"bucket": 8}, "no option 'bucket'. Did you mean 'buckets'"),
+        ({"buckets": "8"}, "buckets is '8'. Use a whole number"),
+        ({"name": 5}, "name is 5. Use text"),
+        ({"bucket_by": 5}, "bucket_by is 5. Use the name"),
+    ],
+    ids=str,
+)
+def test_a_wrong_word_beside_the_name(words: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(DefinitionError, match=sentence):
+
+        class Seen(kl.Table, **{"name": "a.b", **words}):
+            user_id: Int64 = key()
+
+
+def test_words_of_a_table_that_has_no_name() -> None:
+    with pytest.raises(DefinitionError, match="Class Seen has buckets, which belongs to a table"):
+
+        class Seen(kl.Table, buckets=8):
+            user_id: Int64 = key()
+
+
+def test_words_of_pydantic_beside_the_name() -> None:
+    class Seen(kl.Table, name="a.b", buckets=8, frozen=True):
+        user_id: Int64 = key()
+
+    assert (Seen.table_spec().buckets, Seen.model_config.get("frozen")) == (8, True)
+
+
+def test_words_of_a_column_of_wrong_types() -> None:
+    with pytest.raises(DefinitionError, match="Use a value such as"):
+        column(reduce=kl.LatestNotNull)  # type: ignore[arg-type]
+    with pytest.raises(DefinitionError, match=r"group is 'behaviour'. Use what kl.group"):
+        column(group="behaviour")  # type: ignore[arg-type]
+    with pytest.raises(DefinitionError, match=r"doc is 5. Use text"):
+        key(doc=5)  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
 """TableSpec: the golden files that Java reads too, the ways to build one, and how two differ."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from keylake import ColumnGroup, DefinitionError, Latest, LatestNotNull, TableSpec
+from keylake import Column, ColumnGroup, DefinitionError, Latest, LatestNotNull, TableSpec
 from keylake.errors import KeylakeError
 
 CASES = Path(__file__).parents[1] / "cases" / "spec"
@@ -224,7 +226,7 @@ def test_groups_and_reducers() -> None:
 
 
 def test_a_word_that_is_no_word() -> None:
-    with pytest.raises(TypeError, match="bukets"):
+    with pytest.raises(DefinitionError, match=r"'bukets'. Did you mean 'buckets'"):
         TableSpec.from_arrow(SCHEMA, name="a.b", key="user_id", bukets=3)  # type: ignore[call-arg]
 
 
@@ -308,3 +310,64 @@ def test_types_of_keys() -> None:
     ]  # fmt: skip
     schema = Schema(NestedField(1, "k", DateType()), NestedField(2, "at", TimestamptzType()))
     assert TableSpec.from_iceberg(schema, name="a.b", key="k", ordering="at").column("k").required
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ({"buckets": "many"}, "'many'. Use a whole number"),
+        ({"buckets": 1.5}, "1.5. Use a whole number"),
+        ({"buckets": True}, "True. Use a whole number"),
+        ({"buckets": None}, "None. Use a whole number"),
+        ({"bucket_by": 5}, "5. Use the name"),
+        ({"versions": 5}, "5. Use 'ordering'"),
+        ({"ordering": 5}, "5. Use the name"),
+        ({"hash": "crc32", "groups": "x"}, "'x'. Use a whole number"),
+        ({"groups": 64, "hash": 5}, "5. Use the name"),
+        ({"reducers": {"clicks": "Latest"}}, "{'clicks': 'Latest'}. Use a mapping"),
+        ({"reducers": {"clicks": Latest}}, "Use a mapping"),
+        ({"partition_by": 5}, "5. Use the name"),
+        ({"name": 5}, "5. Use text"),
+        ({"key": 5}, "5. Use the name"),
+        ({"key": ["user_id", 5]}, "['user_id', 5]. Use the name"),
+        ({"column_groups": {"g": 5}}, "{'g': 5}. Use a mapping"),
+        ({"comment": 5}, "5. Use text"),
+    ],
+    ids=str,
+)
+def test_a_word_of_a_wrong_type(words: dict[str, Any], value: str) -> None:
+    with pytest.raises(DefinitionError, match=re.escape(f"{next(reversed(words))} is ")) as raised:
+        TableSpec.from_arrow(SCHEMA, **{"name": "a.b", "key": "user_id", **words})
+    assert value in str(raised.value)
+
+
+@pytest.mark.parametrize("word", ["name", "key"])
+def test_a_word_that_is_missing(word: str) -> None:
+    words: dict[str, Any] = {"name": "a.b", "key": "user_id"}
+    words.pop(word)
+    with pytest.raises(DefinitionError, match=f"has no {word}"):
+        TableSpec.from_arrow(SCHEMA, **words)
+
+
+def test_a_schema_of_a_wrong_type() -> None:
+    with pytest.raises(DefinitionError, match=r"schema is \['a'\]. Use a pyarrow.Schema"):
+        TableSpec.from_arrow(["a"], name="a.b", key="a")
+    with pytest.raises(DefinitionError, match=r"schema is 5. Use a pyiceberg Schema"):
+        TableSpec.from_iceberg(5, name="a.b", key="a")  # type: ignore[call-overload]
+
+
+def test_a_spec_of_wrong_types() -> None:
+    """The value itself refuses them, too, whoever makes it."""
+    spec = TableSpec.from_arrow(SCHEMA, name="a.b", key="user_id")
+    for word, value in {"buckets": 1.5, "key": 5, "columns": 5, "comment": None, "column_groups": [5]}.items():
+        with pytest.raises(DefinitionError, match=f"{word} is "):
+            replace(spec, **{word: value})  # type: ignore[arg-type]
+
+
+def test_parts_of_wrong_types() -> None:
+    with pytest.raises(DefinitionError, match=r"The type of column 'a' is 'long'. Use an Iceberg type"):
+        Column("a", "long")  # type: ignore[arg-type]
+    with pytest.raises(DefinitionError, match=r"The name of a column is 5. Use text"):
+        Column(5, LongType())  # type: ignore[arg-type]
+    with pytest.raises(DefinitionError, match=r"columns of column group 'g' is 'abc'. Use a list"):
+        ColumnGroup("g", "abc")  # type: ignore[arg-type]

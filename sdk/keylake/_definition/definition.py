@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from pyiceberg.types import (
     BinaryType,
@@ -33,12 +31,10 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from keylake._definition.columns import Column, ColumnGroup
 from keylake._definition.grouping import HASHES, SLOTS
 from keylake.errors import DefinitionError
-from keylake.reducers import LATEST, SUPPORTED, LatestNotNull, Reducer
-from keylake.types import numbered
-
-Versions = Literal["ordering", "commit", "explicit"]
+from keylake.reducers import LATEST, SUPPORTED, LatestNotNull
 
 KEY_TYPES = (
     BooleanType, IntegerType, LongType, DateType, TimestampType, TimestamptzType, StringType, BinaryType, DecimalType,
@@ -52,43 +48,6 @@ RESERVED_NAMES = (
 )  # fmt: skip
 VALUE_TYPES = (*KEY_TYPES, FloatType, DoubleType, TimeType, FixedType)
 MOST_BUCKETS = 1_000_000
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its name, its Iceberg type, whether it is never null, a text about it, and how its values combine.
-
-    >>> Column("user_id", LongType(), required=True)
-    Column(name='user_id', type=LongType(), required=True, doc='', reducer=Latest())
-    """
-
-    name: str
-    type: IcebergType
-    required: bool = False
-    doc: str = ""
-    reducer: Reducer = LATEST
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "type", numbered(self.type))
-
-    def __hash__(self) -> int:
-        return hash((self.name, str(self.type)))  # Iceberg's own hash of equal nested types differs
-
-
-@dataclass(frozen=True)
-class ColumnGroup:
-    """Columns that are always written together and therefore share one version.
-
-    >>> ColumnGroup("behaviour", ("clicks", "last_page")).columns
-    ('clicks', 'last_page')
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    doc: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
 
 
 def check_columns(columns: Sequence[Column]) -> None:

@@ -12,49 +12,29 @@ schema, which the Iceberg table keeps itself; it is the table property `keylake.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Required, TypedDict, Unpack, overload
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Unpack, overload
 
 import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, NestedField, StructType
 
 from keylake._definition import arrow_types, bucketing, definition, grouping
-from keylake._definition.definition import Column, ColumnGroup, Versions
-from keylake._definition.spec_json import FullForm, GroupForm, PropertyForm, parse, written
+from keylake._definition.columns import Column, ColumnGroup, Versions, columns_of
+from keylake._definition.spec_json import PLAIN_MEMBERS, FullForm, GroupForm, PropertyForm, parse, written
 from keylake._definition.table_names import name_parts, table_name
+from keylake._definition.words import DEFAULT_BUCKETS, Definition, Names, check_words, names_of
 from keylake._display.html_table import html_table
-from keylake.errors import DefinitionError
+from keylake.errors import DefinitionError, check_type
 from keylake.reducers import LATEST, Reducer
 from keylake.reducers import from_json as reducer_from_json
 from keylake.types import numbered
 
-__all__ = ["DEFAULT_BUCKETS", "PROPERTY", "Column", "ColumnGroup", "TableSpec", "Versions"]
+__all__ = ["PROPERTY", "Column", "ColumnGroup", "Names", "TableSpec", "Versions", "names_of"]
 
 PROPERTY = "keylake.spec"
-# Enough that the cores of one machine all work, few enough that a small table does not fall into crumbs.
-DEFAULT_BUCKETS = 16
 _HIDDEN_COLUMNS = ("_bucket", "_group", "_merge_info")
-
-Names = str | Sequence[str]
-
-
-class Definition(TypedDict, total=False):
-    """The words that define a table, the same for every kind of schema."""
-
-    name: Required[str]
-    key: Required[Names]
-    ordering: str | None  # the column whose value is a row's version
-    buckets: int
-    bucket_by: Names | None  # the whole key unless said
-    versions: Versions | None  # "ordering" with an ordering column, else "commit", unless said
-    reducers: Mapping[str, Reducer] | None  # Latest() unless said
-    partition_by: Names
-    column_groups: Mapping[str, Sequence[str]] | Sequence[ColumnGroup]
-    groups: int | None  # of keys, as an online store has them; with a hash, see `keylake.grouping`
-    hash: str | None
-    comment: str
 
 
 @dataclass(frozen=True)
@@ -86,8 +66,10 @@ class TableSpec:
     hash: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("columns", "key", "bucket_by", "partition_by", "column_groups"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        check_words({field.name: getattr(self, field.name) for field in fields(self) if field.name != "columns"})
+        object.__setattr__(self, "columns", columns_of(self.columns))
+        for name in ("key", "bucket_by", "partition_by"):
+            object.__setattr__(self, name, names_of(getattr(self, name)))
         # One name has one spelling, the server's.
         object.__setattr__(self, "name", table_name(name_parts(self.name)))
         # JSON keeps groups by name, so their order means nothing.
@@ -172,8 +154,7 @@ class TableSpec:
         mine, theirs = ({column.name: _stored_as(column) for column in spec.columns} for spec in (self, other))
         names = dict.fromkeys((*mine, *theirs))
         pairs = [(f"column {name}", mine.get(name, "missing"), theirs.get(name, "missing")) for name in names]
-        parts = ("key", "versions", "ordering", "buckets", "bucket_by", "partition_by", "groups", "hash")
-        pairs += [(part, _plain(getattr(self, part)), _plain(getattr(other, part))) for part in parts]
+        pairs += [(part, _plain(getattr(self, part)), _plain(getattr(other, part))) for part in PLAIN_MEMBERS]
         groups = [str({group.name: sorted(group.columns) for group in spec.column_groups}) for spec in (self, other)]
         pairs.append(("column_groups", groups[0], groups[1]))
         return tuple(f"{part}: {here} here, {there} there" for part, here, there in pairs if here != there)
@@ -204,17 +185,10 @@ class TableSpec:
         return cls._from_form(form, form.schema_, form.name, form.comment)
 
     def _form(self) -> dict[str, Any]:
-        return {
-            "key": list(self.key),
-            "versions": self.versions,
-            "ordering": self.ordering,
-            "buckets": self.buckets,
-            "bucket_by": list(self.bucket_by),
-            "partition_by": list(self.partition_by),
+        plain = {name: getattr(self, name) for name in PLAIN_MEMBERS}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()} | {
             "reducers": {c.name: c.reducer.to_json() for c in self.columns if c.reducer != LATEST},
             "column_groups": {g.name: GroupForm(columns=list(g.columns), doc=g.doc) for g in self.column_groups},
-            "groups": self.groups,
-            "hash": self.hash,
         }
 
     @classmethod
@@ -226,20 +200,15 @@ class TableSpec:
                 f"{', '.join(sorted(map(str, named)))}. Make them the same."
             )
         fields = [field for field in schema.fields if field.name not in _HIDDEN_COLUMNS]
-        columns = _columns(fields, {name: reducer_from_json(name, r) for name, r in form.reducers.items()}, None)
+        reducers = {name: reducer_from_json(name, each) for name, each in form.reducers.items()}
+        columns = tuple(_column(field, reducers.get(field.name, LATEST)) for field in fields)
+        definition.check_reducers(columns, reducers)
         return cls(
             name=name,
             comment=comment,
             columns=columns,
-            key=tuple(form.key),
-            versions=form.versions,
-            ordering=form.ordering,
-            buckets=form.buckets,
-            bucket_by=tuple(form.bucket_by),
-            partition_by=tuple(form.partition_by),
             column_groups=tuple(ColumnGroup(n, tuple(g.columns), g.doc) for n, g in form.column_groups.items()),
-            groups=form.groups,
-            hash=form.hash,
+            **{name: getattr(form, name) for name in PLAIN_MEMBERS},
         )
 
     # ---------------------------------------------------------------------------------------------------- schemas
@@ -253,7 +222,8 @@ class TableSpec:
         >>> spec.versions, str(spec.column("tags").type)
         ('ordering', 'list<string>')
         """
-        return cls._defined([_arrow_field(field) for field in schema], **definition)
+        check_type("schema", schema, pa.Schema, "a pyarrow.Schema")
+        return cls.of([_column(_arrow_field(field)) for field in schema], **definition)
 
     @overload
     @classmethod
@@ -276,8 +246,9 @@ class TableSpec:
         >>> TableSpec.from_iceberg(schema, name="features.seen", spec=spec.property_json()) == spec
         True
         """
+        check_type("schema", schema, Schema, "a pyiceberg Schema")
         if spec is None:
-            return cls._defined(schema.fields, **definition)
+            return cls.of(map(_column, schema.fields), **definition)
         return cls._from_form(parse(spec, PropertyForm), schema, **definition)
 
     def iceberg_schema(self) -> Schema:
@@ -293,40 +264,37 @@ class TableSpec:
         return pa.schema([arrow_types.natural_field(c.name, c.type, c.required, c.doc) for c in self.columns])
 
     @classmethod
-    def _defined(
-        cls,
-        fields: Iterable[NestedField],
-        *,
-        name: str,
-        key: Names,
-        ordering: str | None = None,
-        buckets: int = DEFAULT_BUCKETS,
-        bucket_by: Names | None = None,
-        versions: Versions | None = None,
-        reducers: Mapping[str, Reducer] | None = None,
-        partition_by: Names = (),
-        column_groups: Mapping[str, Sequence[str]] | Sequence[ColumnGroup] = (),
-        groups: int | None = None,
-        hash: str | None = None,  # noqa: A002 - the word of the spec
-        comment: str = "",
-    ) -> TableSpec:
-        keys = names_of(key)
-        if isinstance(column_groups, Mapping):
-            column_groups = [ColumnGroup(group, names_of(columns)) for group, columns in column_groups.items()]
-        return cls(
-            name=name,
-            comment=comment,
-            columns=_columns(fields, reducers or {}, keys),
-            key=keys,
-            versions=versions or ("ordering" if ordering is not None else "commit"),
-            ordering=ordering,
-            buckets=buckets,
-            bucket_by=keys if bucket_by is None else names_of(bucket_by),
-            partition_by=names_of(partition_by),
-            column_groups=tuple(column_groups),
-            groups=groups,
-            hash=hash,
-        )
+    def of(cls, columns: Iterable[Column], **words: Unpack[Definition]) -> TableSpec:
+        """The spec of a table with these columns: those of the key are required, the others are not.
+
+        >>> from pyiceberg.types import LongType
+        >>> TableSpec.of([Column("user_id", LongType())], name="features.seen", key="user_id").versions
+        'commit'
+        """
+        check_words(words)
+        for word in ("name", "key"):
+            if word not in words:
+                raise DefinitionError(f"The definition has no {word}. Add {word}=.")
+        key, ordering, groups = names_of(words["key"]), words.get("ordering"), words.get("column_groups", ())
+        if isinstance(groups, Mapping):
+            groups = [ColumnGroup(group, names_of(names)) for group, names in groups.items()]
+        columns = columns_of(columns)
+        named = {each.name: each for each in columns}
+        reducers = words.get("reducers") or {}
+        definition.check_reducers(columns, reducers)
+        named |= {name: replace(named[name], reducer=reducer) for name, reducer in reducers.items()}
+        given: dict[str, Any] = {
+            "buckets": DEFAULT_BUCKETS,
+            "comment": "",
+            "ordering": None,
+            **{word: value for word, value in words.items() if word != "reducers"},
+            "columns": tuple(replace(named[each.name], required=each.name in key) for each in columns),
+            "key": key,
+            "versions": words.get("versions") or ("commit" if ordering is None else "ordering"),
+            "bucket_by": key if words.get("bucket_by") is None else words.get("bucket_by"),
+            "column_groups": tuple(groups),
+        }
+        return cls(**given)
 
     # ------------------------------------------------------------------------------------------------------- display
 
@@ -357,26 +325,13 @@ class TableSpec:
         return ", ".join(part for part in (str(column.type), role, reducer) if part)
 
 
-def names_of(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
 def _arrow_field(field: pa.Field) -> NestedField:
     type_ = arrow_types.from_arrow(field.type, f"Column {field.name!r}")
     return NestedField(0, field.name, type_, required=False, doc=arrow_types.doc_of(field) or None)
 
 
-def _columns(
-    fields: Iterable[NestedField], reducers: Mapping[str, Reducer], key: Sequence[str] | None
-) -> tuple[Column, ...]:
-    """The columns of a schema; with a key, nullability follows from it, whatever the schema says."""
-    columns: list[Column] = []
-    for field in fields:
-        required = field.required if key is None else field.name in key
-        reducer = reducers.get(field.name, LATEST)
-        columns.append(Column(field.name, field.field_type, required, field.doc or "", reducer))
-    definition.check_reducers(columns, reducers)
-    return tuple(columns)
+def _column(field: NestedField, reducer: Reducer = LATEST) -> Column:
+    return Column(field.name, field.field_type, field.required, field.doc or "", reducer)
 
 
 def _stored_as(column: Column) -> str:

@@ -7,13 +7,13 @@ type is refused, because guessing would read a table wrongly. What the values me
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pyiceberg.exceptions import ValidationError as IcebergValidationError
 from pyiceberg.schema import Schema
 
-from keylake._definition.definition import Versions
+from keylake._definition.columns import Versions
 from keylake.errors import DefinitionError
 
 SPEC_VERSION = 1
@@ -30,6 +30,11 @@ class GroupForm(_Form):
     doc: str = ""
 
 
+def _later() -> Any:
+    """A member that came after the first version: left out where it says nothing, so older versions read the spec."""
+    return Field(default=None, exclude_if=lambda value: value is None)
+
+
 class PropertyForm(_Form):
     """The value of the table property `keylake.spec`."""
 
@@ -42,8 +47,14 @@ class PropertyForm(_Form):
     partition_by: list[str] = Field(default_factory=list)
     reducers: dict[str, dict[str, object]] = Field(default_factory=dict)
     column_groups: dict[str, GroupForm] = Field(default_factory=dict)
-    groups: int | None = None
-    hash: str | None = None
+    groups: int | None = _later()
+    hash: str | None = _later()
+
+
+# The members that are in the form what they are in a TableSpec.
+PLAIN_MEMBERS = tuple(
+    name for name in PropertyForm.model_fields if name not in ("spec_version", "reducers", "column_groups")
+)
 
 
 def _schema(value: object) -> object:
@@ -97,8 +108,7 @@ def written(form: PropertyForm) -> str:
     >>> written(PropertyForm(key=["id"], versions="commit", buckets=4, bucket_by=["id"]))[:57]
     '{"bucket_by":["id"],"buckets":4,"column_groups":{},"key":'
     """
-    unsaid = {"groups", "hash"} if form.groups is None else set[str]()
-    value = form.model_dump(mode="json", exclude={"schema_", *unsaid})
+    value = form.model_dump(mode="json", exclude={"schema_"})
     if isinstance(form, FullForm):
         value["schema"] = json.loads(form.schema_.model_dump_json())  # its own JSON leaves out what is not said
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
