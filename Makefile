@@ -1,4 +1,4 @@
-# keylake: `make demo` shows it, `make test` proves it. Wanted on the machine: Python 3.11, a JDK 17 and make.
+# keylake: `make demo` shows it, `make test` proves a change, `make test-slow` does the rest. Wanted on the machine: Python 3.11, a JDK 17 and make.
 
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
@@ -10,6 +10,9 @@ BIN := .venv/bin
 MAVEN := server_plugins/mvnw --file server_plugins/pom.xml --batch-mode --no-transfer-progress \
     -Dorg.slf4j.simpleLogger.defaultLogLevel=warn
 COUNT_TESTS := -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info
+# Each worker has a server of its own, and takes tests from the other's end of the list when it has none left.
+PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
+RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
 JARS := sdk/keylake/jars
 
 # Leaves the first Python that will do in $python.
@@ -27,16 +30,21 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: environment build
 	$(BIN)/python examples/01_flights.py
 
-## make test       environment, plug-in build, and every test
+## make test       environment, plug-in build, and the tests that prove a change
 .PHONY: test
 test: environment build
 	$(MAVEN) $(COUNT_TESTS) test
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not slow"
 
-## make nightly    five hundred random sequences of branches and repairs against the model
+## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
+.PHONY: test-slow
+test-slow: environment build
+	$(PYTEST) -m slow
+
+## make nightly    twenty times as many random runs against the model as in the slow tests
 .PHONY: nightly
 nightly: environment build
-	KEYLAKE_SEQUENCES=500 $(BIN)/python -m pytest tests/integration/branches/test_sequences.py
+	KEYLAKE_RUNS=20 $(PYTEST) -m slow $(RANDOM_TESTS)
 
 ## make lint       formatting, style and types, Python and Java
 .PHONY: lint

@@ -41,7 +41,8 @@ ROOMS = {
     },
     "sdk": {"keylake", "README.md", "NOTICE", "requirements.lock", "wheel_needs_jars.py"},
     "server_plugins": {"merge", "tables", "spark", "pom.xml", "mvnw"},
-    "tests": {"cases", "unit", "model", "integration", "benchmarks", "test_house.py", "test_house_python.py"},
+    "tests": {"cases", "unit", "model", "integration", "benchmarks", "conftest.py"}
+    | {"test_house.py", "test_house_python.py"},
 }
 
 # Tests on a server lie in these; helpers that several of them use lie beside them.
@@ -173,4 +174,4 @@ def test_every_package_we_ask_for_is_locked() -> None:
 def test_the_checks_of_a_change_are_bounded() -> None:
     """They only end what hangs; a machine that is busy with others may take twice as long as an idle one."""
     minutes = re.findall(r"^step (\d+) ", (ROOT / ".ci/run").read_text(), flags=re.MULTILINE)
-    assert 0 < sum(map(int, minutes)) < 60
+    assert 0 < sum(map(int, minutes)) < 85

@@ -1,19 +1,21 @@
-"""One server for the whole session, started as everybody's is: by the SDK, in a process of its own."""
+"""One server for all tests of a worker, started as everybody's is: by the SDK, in a process of its own."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import keylake as kl
+from integration.raw import catalog_of, check_raw_rows, tables_of
 
 # Half an hour off the whole ones, with daylight saving, and another zone than the one the tests' process may be in.
 TIME_ZONE = "America/St_Johns"
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What looks at the tables of all tests comes last."""
-    items.sort(key=lambda item: item.path.name == "test_pyiceberg.py")
+# Most of the code that tests need runs a few times only. With Java's first compiler alone and a collector without
+# threads of its own, a server takes about half of the processor time;
+# the code cache is as large as for both compilers.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +26,9 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def lake(warehouse: Path) -> Iterator[kl.Lake]:
-    """The lake that tests share; each makes tables of its own."""
+    """The lake that the tests of a worker share; each makes tables of its own, which pyiceberg opens at the end."""
     # Tests look at the files that they have written, so nobody may merge them meanwhile.
     settings = {"spark.sql.session.timeZone": TIME_ZONE, "spark.keylake.maintenance.enabled": "false"}
     with kl.connect(warehouse=warehouse, memory="2g", settings=settings) as lake:
         yield lake
+        check_raw_rows(lake, tables_of(catalog_of(lake)))

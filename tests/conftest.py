@@ -1,0 +1,53 @@
+"""What every run of the tests says: the seed of its random tests, and which tests it has left out."""
+
+import os
+from datetime import UTC, datetime
+
+import hypothesis
+import pytest
+
+# A new seed every day (workers get that of their controller): what a fixed seed never meets is met some day.
+SEED = os.environ.setdefault("KEYLAKE_SEED", f"{datetime.now(UTC):%Y%m%d}")
+LEFT_OUT = pytest.StashKey[int]()
+
+hypothesis.settings.register_profile("keylake", derandomize=False, print_blob=True)
+hypothesis.settings.load_profile("keylake")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = 0
+    if config.getoption("--hypothesis-seed") is None:
+        config.option.hypothesis_seed = SEED
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    if items:
+        items[0].config.stash[LEFT_OUT] += len(items)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells its controller what it has left out: the controller itself collects nothing."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    stash = node.config.stash  # type: ignore[attr-defined]
+    stash[LEFT_OUT] = max(stash[LEFT_OUT], getattr(node, "workeroutput", {}).get("left_out", 0))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    chosen = {"not slow": "every test that is not marked slow", "slow": "the tests that are marked slow"}
+    others = {"not slow": "`make test-slow` runs them", "slow": "`make test` runs them"}
+    marks = config.option.markexpr
+    left_out = config.stash[LEFT_OUT]
+    write = terminalreporter.write_line
+    terminalreporter.section("what ran")
+    write(f"ran: {chosen.get(marks, 'the tests that the command line names')}")
+    if left_out:
+        write(f"did not run: {left_out} other tests; {others.get(marks, '`make test` and `make test-slow` run them')}")
+    write(f"random tests: seed {SEED}; KEYLAKE_SEED={SEED} in the environment draws the same again")
