@@ -1,5 +1,6 @@
 package io.keylake.spark;
 
+import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.plan.BucketExchange;
 import io.keylake.spark.plan.BucketedFrameRule;
@@ -26,6 +27,7 @@ import scala.runtime.BoxedUnit;
 public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
+    EngineVersions.check();
     extensions.injectHintResolutionRule(
         new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
           @Override

@@ -1,5 +1,6 @@
 package io.keylake.spark;
 
+import io.keylake.spark.engine.EngineVersions;
 import java.util.Map;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
@@ -8,8 +9,9 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * Ends an embedded server with the process that started it, however that one ended: nobody else
- * knows the server's token. Does nothing where {@value #OWNER} is not set.
+ * Lets a server start only on the Spark and the Iceberg that the plug-in is for. Ends an embedded
+ * server with the process that started it, however that one ended: nobody else knows the server's
+ * token. That process is named by {@value #OWNER}; there is none where it is not set.
  */
 public final class KeylakePlugin implements SparkPlugin {
   static final String OWNER = "spark.keylake.owner.pid";
@@ -19,6 +21,7 @@ public final class KeylakePlugin implements SparkPlugin {
     return new DriverPlugin() {
       @Override
       public Map<String, String> init(SparkContext context, PluginContext plugin) {
+        EngineVersions.check();
         if (context.conf().contains(OWNER)) {
           endWith(Long.parseLong(context.conf().get(OWNER)));
         }

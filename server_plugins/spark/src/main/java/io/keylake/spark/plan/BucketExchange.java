@@ -1,5 +1,6 @@
 package io.keylake.spark.plan;
 
+import io.keylake.spark.engine.BucketPartitioning;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -44,8 +45,7 @@ public final class BucketExchange extends SparkStrategy {
     Seq<InternalRow> partitions = CollectionConverters.asScala(values).toSeq();
     Seq<Expression> by =
         CollectionConverters.asScala(List.<Expression>copyOf(layout.hidden())).toSeq();
-    KeyGroupedPartitioning partitioning =
-        new KeyGroupedPartitioning(by, buckets, partitions, partitions, false);
+    KeyGroupedPartitioning partitioning = BucketPartitioning.of(by, partitions);
     SparkPlan rows =
         QueryExecution.prepareExecutedPlan(session, ((RepartitionByExpression) plan).child());
     SparkPlan shuffle =

@@ -1,0 +1,61 @@
+"""The plug-in on other releases of Spark than its own: every patch release of that minor, and no other minor."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keylake._server.server import JARS
+
+HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[3]
+LINKAGE = ROOT / "server_plugins/spark/src/test/java/io/keylake/spark/engine/Linkage.java"
+
+# The locked release runs every other test. The last one is the newest, which a bare environment gets.
+RELEASES = ("==4.1.0", "==4.1.1", "==4.1.2", "==4.1.*")
+NEXT_MINOR = "==4.2.*"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def pyspark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with this release of pyspark alone; what else it needs is beside this test."""
+    folder = tmp_path_factory.mktemp("pyspark")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--no-compile", "--target", folder, f"pyspark{request.param}"], check=True)
+    return folder
+
+
+def run(pyspark: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Python and Spark find this release before the locked one."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK", "PYTEST"))}
+    environment = kept | {"PYTHONPATH": str(pyspark)}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
+
+
+@pytest.mark.parametrize("pyspark", RELEASES, indirect=True)
+def test_the_plug_in_finds_everything_it_refers_to(pyspark: Path) -> None:
+    (plugin,) = JARS.glob("keylake-server-*.jar")
+    classes = f"{pyspark}/pyspark/jars/*{os.pathsep}{JARS}/*"
+    linked = run(pyspark, "java", "-cp", classes, LINKAGE, plugin)
+    assert linked.returncode == 0, linked.stderr
+    assert re.search(r"^[1-9]\d* classes, 0 missing$", linked.stdout, flags=re.MULTILINE), linked.stdout
+
+
+@pytest.mark.parametrize("pyspark", RELEASES, indirect=True)
+def test_every_verb_and_join(pyspark: Path) -> None:
+    ran = run(pyspark, sys.executable, "-m", "pytest", "-q", "-x", HERE / "every_verb.py")
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize("pyspark", [NEXT_MINOR], indirect=True)
+def test_another_minor_release_is_refused_when_the_server_starts(pyspark: Path, tmp_path: Path) -> None:
+    connect = f"import keylake; keylake.connect(warehouse={str(tmp_path / 'lake')!r}, memory='1g')"
+    ran = run(pyspark, sys.executable, "-c", connect)
+    assert ran.returncode != 0
+    last = ran.stderr.strip().splitlines()[-1]
+    assert "runs on Spark 4.1, and this server has Spark 4.2" in last, ran.stderr
