@@ -14,6 +14,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, ClassVar, get_args
 
 if TYPE_CHECKING:
+    from keylake._table.gate import Finding
     from keylake._triggers.commit_events import CommitEvent
     from keylake._triggers.intervals import Interval
 
@@ -99,9 +100,9 @@ class ServerUnreachable(KeylakeError):
 class GateFailed(KeylakeError):
     """A branch was not published because a check on its changes failed; `findings` has what all checks found."""
 
-    def __init__(self, sentence: str, findings: Sequence[object] = ()) -> None:
+    def __init__(self, sentence: str, findings: Sequence[Finding] = ()) -> None:
         super().__init__(sentence)
-        self.findings = tuple(findings)
+        self.findings: tuple[Finding, ...] = tuple(findings)
 
 
 class TriggerFailed(KeylakeError):

@@ -8,9 +8,11 @@
         5. wait       until the port answers                  process ends: the end of its log, in one sentence
     url               sc://localhost:<port>/;token=...
 
-Everything listens on the loopback interface only. The server ends with `stop()`, with this process (atexit), and, when
-this process is killed, by the plug-in, which watches its owner's process id. Several processes may each have a server
-on one warehouse: they meet in the catalog's SQLite file, where Iceberg's optimistic commits keep them apart.
+Every port is on the loopback interface and wants a secret that other users of the machine cannot see: clients have the
+token, and Spark makes one for its own ports and one for its Python workers. The server ends with `stop()`, with this
+process (atexit), and, when this process is killed, by the plug-in, which watches its owner's process id. Several
+processes may each have a server on one warehouse: they meet in the catalog's SQLite file, where Iceberg's optimistic
+commits keep them apart.
 """
 
 from __future__ import annotations
@@ -144,12 +146,14 @@ class EmbeddedServer:
     def _launched(self, properties: str, java_home: str | None) -> subprocess.Popen[bytes]:
         spark_home = _spark_home()
         settings_file = self.scratch / "server.properties"
+        settings_file.touch(mode=0o600)  # the settings may hold keys of an object store
         settings_file.write_text(properties, encoding="ascii")
         command = [
             *(str(spark_home / "bin" / "spark-submit"), "--properties-file", str(settings_file)),
             *("--class", SERVER_CLASS, "spark-internal"),
         ]
         environment = _environment(spark_home, java_home) | {"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token}
+        self.log.touch(mode=0o600)  # failed statements are in it, with what they were about
         with self.log.open("wb") as output:
             # A session of its own: Ctrl-C in a terminal stops the query that runs, not the server.
             return subprocess.Popen(

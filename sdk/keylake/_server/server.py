@@ -104,7 +104,8 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: 
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         "spark.sql.shuffle.partitions": str(max(8, 4 * (os.cpu_count() or 1))),
         **JOINED_WHERE_THEY_LIE,
-        # Spark would otherwise open ports on the network, and ask nobody who connects to them for a token.
+        **_authentication(dict(setup.settings).get("spark.master", "local[*]")),
+        # Spark would otherwise open its ports on the network.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -117,6 +118,19 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: 
         between = _ADDED.get(name)
         own[name] = value if between is None else f"{own[name]}{between}{value}"
     return own
+
+
+def _authentication(master: str) -> dict[str, str]:
+    """Spark's RPC and block manager ports want a secret, which Spark makes by itself and keeps in memory.
+
+    Without it, they deserialize Java objects of every local process. A cluster has a secret of its own, the same for
+    all of its processes: whoever starts it says it in the settings.
+
+    >>> _authentication("local[2]"), _authentication("spark://127.0.0.1:7077")
+    ({'spark.authenticate': 'true'}, {})
+    """
+    is_one_process = re.fullmatch(r"local(\[[\d*, ]+\])?", master) is not None
+    return {"spark.authenticate": "true"} if is_one_process else {}
 
 
 def properties_text(settings: Mapping[str, str]) -> str:
@@ -164,6 +178,8 @@ def find_jars(directory: Path = JARS) -> tuple[Path, ...]:
 def lines_to_add(catalog: str) -> str:
     """What the configuration of a server needs, ready to be pasted into spark-defaults.conf.
 
+    A properties file takes all that follows a name as the value, so that a comment has a line of its own.
+
     >>> print(lines_to_add("lake").splitlines()[2])
     spark.sql.catalog.lake    io.keylake.spark.KeylakeCatalog
     """
@@ -173,8 +189,10 @@ def lines_to_add(catalog: str) -> str:
             f"spark.jars    keylake-server-{VERSION}.jar,iceberg-spark-runtime-4.1_2.13-1.12.0.jar",
             f"spark.sql.extensions    {EXTENSIONS}",
             f"{prefix}    {CATALOG_CLASS}",
-            f"{prefix}.type    rest    # or hive, hadoop, jdbc: any catalog of Iceberg, with its own options",
-            f"{prefix}.cache-enabled    false    # a read sees what other servers have committed",
+            "# rest, hive, hadoop or jdbc: any catalog of Iceberg, with its own options",
+            f"{prefix}.type    rest",
+            "# a read sees what other servers have committed",
+            f"{prefix}.cache-enabled    false",
             *(f"{name}    {value}" for name, value in JOINED_WHERE_THEY_LIE.items()),
         )
     )

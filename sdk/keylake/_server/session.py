@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import uuid
 import warnings
@@ -77,7 +78,7 @@ class Session:
         if not self.address.answers(CONNECT_LIMIT_SECONDS):
             raise self._unreachable("nothing answers there")
         with self.asking():
-            self.spark = _opened(url)
+            self.spark = _opened(url, is_own=server is not None)
         try:
             self._check_plugin()
         except BaseException:
@@ -288,19 +289,33 @@ class Session:
 _KEPT: list[SparkSession] = []
 
 
-def _opened(url: str) -> SparkSession:
+def _opened(url: str, *, is_own: bool) -> SparkSession:
     from pyspark.logger import PySparkLogger
-    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    class OwnServer(DefaultChannelBuilder):
+        """The name `localhost` also means [::1], where another user of the machine can listen on the same port."""
+
+        @property
+        def endpoint(self) -> str:
+            return f"127.0.0.1:{self._port}"
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).addFilter(_not_ours)
-    spark: SparkSession = SparkSession.builder.remote(url).create()
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # pyspark's functions look here which kind of session they are for
+    channel = (OwnServer if is_own else DefaultChannelBuilder)(url)
+    connected: Any = ConnectSession.builder.channelBuilder(channel).create()
+    spark: SparkSession = connected
     _KEPT.append(spark)
-    connected: Any = spark
-    connected.client.set_retry_policies([_few_tries(), DefaultPolicy()])
-    spark.registerProgressHandler(StageBar())
-    spark.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
+    try:
+        connected.client.set_retry_policies([_few_tries(), DefaultPolicy()])
+        spark.registerProgressHandler(StageBar())
+        spark.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
+    except BaseException:
+        connected.client.close()  # an open channel tries again and again, and gRPC writes each failure to stderr
+        raise
     return spark
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from keylake._server.statements import Select, quoted
 from keylake._table.changes import ChangeVerbs
-from keylake._table.gate import DELETED, Check, Finding
+from keylake._table.gate import DELETED, Check, Finding, checks_of
 from keylake._table.handle import Verbs, ends_of
 from keylake.errors import DefinitionError, GateFailed
 from keylake.results import Commit, CommitInfo
@@ -65,8 +65,9 @@ class BranchVerbs(Verbs):
             raise DefinitionError(
                 f"{self._handle.path} is main. A branch is published: table.branch('tmp_nightly').publish()."
             )
+        checks = checks_of(require)
         found = self._handle.call("publication")[0]
-        findings = self._measured(require, found["base"], found["head"])
+        findings = self._measured(checks, found["base"], found["head"])
         failed = [finding for finding in findings if not finding.passed]
         if failed:
             raise GateFailed(

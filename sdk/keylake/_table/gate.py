@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +135,26 @@ def references(column: str, frame: DataFrame, to: str | None = None) -> Check:
         return values.join(known, on="value", how="left_anti").count()
 
     return Check(f"references({column!r}, to={target!r})", "0", lambda value: value == 0, missing)
+
+
+def checks_of(require: object) -> tuple[Check, ...]:
+    """The checks in a list of them, or one error for all that is wrong with it.
+
+    >>> checks_of(null_rate("spend", below=0.01))
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: require= takes a list of checks, and this is one check. Write require=[...].
+    """
+    if isinstance(require, Check):
+        raise DefinitionError("require= takes a list of checks, and this is one check. Write require=[...].")
+    if isinstance(require, str | bytes) or not isinstance(require, Iterable):
+        raise DefinitionError(f"require={require!r} is not a list of checks, such as [kl.null_rate('spend', below=1)].")
+    given = tuple(require)
+    wrong = [f"number {number} is {each!r}" for number, each in enumerate(given, 1) if not isinstance(each, Check)]
+    if wrong:
+        raise DefinitionError(
+            f"require= takes checks such as kl.condition('clicks >= 0'), and {', '.join(wrong)}. Write these as checks."
+        )
+    return given
 
 
 def _none(text: str, is_wrong: str) -> Check:

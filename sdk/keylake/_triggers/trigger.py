@@ -88,7 +88,7 @@ class Trigger:
             began_at, began = datetime.datetime.now(datetime.UTC), time.perf_counter()
             try:
                 self._run(what)
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # sys.exit() would end the thread, and no other trigger would run
                 raise TriggerFailed(
                     f"Trigger {self.name!r} failed for {what} of {self.table}: {_told(error)} "
                     "Its position stays before that, and the next run tries again.",
@@ -270,6 +270,6 @@ def _run_sql(session: Session, statement: str, interval: Interval) -> None:
     session.run_once(statement, of, interval.key)
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     said = str(error) if isinstance(error, KeylakeError) else f"{type(error).__name__}: {error}"
     return said if said.endswith((".", "!", "?")) else f"{said}."

@@ -178,7 +178,7 @@ class Triggers(ShownTable):
     @property
     def is_started(self) -> bool:
         """Whether a thread looks what is due."""
-        return self._thread is not None
+        return self._thread is not None and self._thread.is_alive()
 
     def log(self, *, at_most: int = 100) -> tuple[Fired, ...]:
         """What this process has run, and what failed, the newest first.
@@ -198,10 +198,11 @@ class Triggers(ShownTable):
                 began_at = datetime.datetime.now(datetime.UTC)
                 try:
                     done = next(runs, None)
-                except KeylakeError as error:
+                except Exception as error:  # noqa: BLE001 - whatever it is, the others run, and the log tells it
                     if self._is_registered(trigger):
-                        failures.append(error)
-                        self._entries.appendleft(_failed(trigger, began_at, error))
+                        failure = error if isinstance(error, KeylakeError) else _unexpected(trigger, error)
+                        failures.append(failure)
+                        self._entries.appendleft(_failed(trigger, began_at, failure))
                     continue
                 if done is not None:
                     fired.append(done)
@@ -232,6 +233,15 @@ class Triggers(ShownTable):
         with contextlib.suppress(KeylakeError):
             return trigger.position(), trigger.lag(), error
         return None, None, error
+
+
+def _unexpected(trigger: Trigger, error: Exception) -> TriggerFailed:
+    failure = TriggerFailed(
+        f"Trigger {trigger.name!r} of {trigger.table} failed outside of what it runs: {type(error).__name__}: {error}. "
+        "Its position is as before, and the next run tries again."
+    )
+    failure.__cause__ = error
+    return failure
 
 
 def _failed(trigger: Trigger, began_at: datetime.datetime, error: KeylakeError) -> Fired:

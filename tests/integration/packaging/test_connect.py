@@ -1,6 +1,7 @@
 """Ways in, and what a person is told where there is none."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -8,15 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pyspark
 import pytest
 
 import keylake as kl
 from integration.conftest import TIME_ZONE
 from integration.spark_processes import connect_server, kill
+from keylake._server import session as sessions
 from keylake._server.address import Address
 from keylake._server.embedded import SERVER_CLASS, EmbeddedServer
-from keylake._server.server import VERSION
+from keylake._server.server import JARS
 from keylake._server.session import Session
 
 TOKEN = "open sesame"
@@ -154,31 +157,61 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------- servers elsewhere
 
 
-@pytest.mark.slow
-def test_a_server_without_the_plugin(tmp_path: Path) -> None:
-    """It is told which lines its configuration needs."""
-    port = 17_000 + os.getpid() % 10_000
+@contextmanager
+def plain_server(folder: Path, defaults: str = "") -> Iterator[int]:
+    """The port of Spark's own Connect server with these lines as its spark-defaults.conf, started in a folder."""
+    (folder / "spark-defaults.conf").write_text(defaults)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     home = Path(pyspark.__file__).parent
-    settings = {"port": str(port), "address": "127.0.0.1"}
-    options = [f"--conf=spark.connect.grpc.binding.{name}={value}" for name, value in settings.items()]
-    command = [home / "bin" / "spark-submit", "--conf=spark.ui.enabled=false", *options, "--class", SERVER_CLASS]
-    environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    with (tmp_path / "log").open("wb") as log:
-        server = subprocess.Popen([*command, "spark-internal"], stdout=log, stderr=log, env=environment, cwd=tmp_path)
+    settings = {"ui.enabled": "false", "connect.grpc.binding.port": port, "connect.grpc.binding.address": "127.0.0.1"}
+    options = [f"--conf=spark.{name}={value}" for name, value in settings.items()]
+    command = [home / "bin" / "spark-submit", *options, "--class", SERVER_CLASS, "spark-internal"]
+    own = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(folder)}
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | own, cwd=folder)
     try:
         while not Address("127.0.0.1", port).answers(1):
-            assert server.poll() is None, (tmp_path / "log").read_text()
+            assert server.poll() is None, (folder / "log").read_text()
             time.sleep(0.2)
-        with within(60), pytest.raises(kl.ServerMissingPlugin) as raised:
-            kl.connect(f"sc://localhost:{port}")
+        yield port
     finally:
         server.terminate()
         server.wait(20)
-    lines = str(raised.value).splitlines()
-    assert "without the keylake plug-in: its catalog 'lake' is not there" in lines[0]
-    assert f"spark.jars    keylake-server-{VERSION}.jar,iceberg-spark-runtime-4.1_2.13-1.12.0.jar" in lines
-    assert "spark.sql.catalog.lake    io.keylake.spark.KeylakeCatalog" in lines
-    assert any(line.startswith("spark.sql.extensions    org.apache.iceberg.") for line in lines)
+
+
+@pytest.mark.slow
+def test_a_server_without_the_plugin(tmp_path: Path) -> None:
+    """It is told which lines its configuration needs, and exactly these make it one with the plug-in."""
+    with plain_server(tmp_path) as port, within(60), pytest.raises(kl.ServerMissingPlugin) as raised:
+        kl.connect(f"sc://localhost:{port}")
+    told, lines, jars = str(raised.value).split("\n\n")
+    assert "without the keylake plug-in: its catalog 'lake' is not there" in told
+    assert str(JARS) in jars
+    for jar in JARS.glob("*.jar"):
+        (tmp_path / jar.name).symlink_to(jar)
+    catalog = {"type": "hadoop", "warehouse": tmp_path / "lake"}  # of Iceberg's catalogs, the one that needs no server
+    own = [f"spark.sql.catalog.lake.{name}    {value}" for name, value in catalog.items()]
+    with plain_server(tmp_path, "\n".join([lines, *own])) as port, kl.connect(f"sc://localhost:{port}") as lake:
+        schema = pa.schema([("k", pa.int64()), ("a", pa.string())])
+        table = lake.create(kl.TableSpec.from_arrow(schema, name="ns.t", key="k"))
+        assert table.upsert([{"k": 1, "a": "x"}]).rows == 1
+        for line in lines.splitlines():
+            name, _, value = line.partition("    ")
+            if not line.startswith(("#", "spark.jars", "spark.sql.catalog.lake.type")):
+                assert lake.spark.conf.get(name) == value
+
+
+def test_a_refused_client_leaves_nothing_open(lake: kl.Lake) -> None:
+    """An open channel would try again and again, and write to stderr for as long as the process lives."""
+    assert lake._server is not None
+    known = len(sessions._KEPT)
+    with pytest.raises(kl.ServerUnreachable):
+        kl.connect(f"sc://127.0.0.1:{lake._server.port}/;token=secret")  # which pyspark sends by TLS only
+    refused = sessions._KEPT[known:]
+    assert refused
+    assert all(session.client.is_closed for session in refused)
 
 
 def test_nobody_there() -> None:
