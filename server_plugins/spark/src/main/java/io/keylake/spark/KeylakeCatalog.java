@@ -3,18 +3,21 @@ package io.keylake.spark;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.compaction.Maintenance;
+import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.keys.KeyBucketFunction;
+import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.metadata.MetadataTable;
 import io.keylake.spark.metadata.Part;
-import io.keylake.spark.plan.KeyBucketFunction;
 import io.keylake.spark.procedures.KeylakeProcedures;
-import io.keylake.spark.read.ReadOptionsRule;
-import io.keylake.tables.CompactionPolicy;
-import io.keylake.tables.KeyedSchema;
+import io.keylake.spark.rules.ReadOptionsRule;
+import io.keylake.spark.table.ChangesTable;
+import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.RetentionPolicy;
-import io.keylake.tables.TableDefinition;
-import io.keylake.tables.TableSpec;
+import io.keylake.tables.branches.RetentionPolicy;
+import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableDefinition;
+import io.keylake.tables.spec.TableSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -53,7 +56,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
  */
 @SuppressWarnings(
     "deprecation") // Iceberg's catalog implements the methods that Spark's newer ones come down to
-public final class KeylakeCatalog extends SparkCatalog {
+public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   private KeylakeProcedures procedures;
   private boolean isLookedAt;
 

@@ -9,7 +9,7 @@ public interface KeyHash {
   /**
    * The group of a key, from 0 to {@code groups - 1}; called by several threads at once.
    *
-   * @param key as the store sees it: see {@link GroupHash}
+   * @param key as the store sees it: see {@code GroupHash}
    */
   int group(byte[] key, int groups);
 }

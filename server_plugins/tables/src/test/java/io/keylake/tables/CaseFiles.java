@@ -1,5 +1,6 @@
 package io.keylake.tables;
 
+import io.keylake.tables.spec.SpecJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -9,12 +10,12 @@ import java.util.stream.Stream;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
 
 /** The cases that pytest reads as well. */
-final class CaseFiles {
+public final class CaseFiles {
   private static final Path CASES = Path.of(System.getProperty("keylake.cases"));
 
   private CaseFiles() {}
 
-  static JsonNode json(String file) {
+  public static JsonNode json(String file) {
     try {
       return SpecJson.parse(Files.readString(CASES.resolve(file)));
     } catch (IOException e) {
@@ -23,7 +24,7 @@ final class CaseFiles {
   }
 
   /** The specs that are good: each file holds one in its full form and in its property form. */
-  static List<String> goldenSpecs() {
+  public static List<String> goldenSpecs() {
     try (Stream<Path> files = Files.list(CASES.resolve("spec"))) {
       return files
           .map(file -> "spec/" + file.getFileName())

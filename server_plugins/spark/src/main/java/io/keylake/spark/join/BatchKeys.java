@@ -1,6 +1,6 @@
 package io.keylake.spark.join;
 
-import io.keylake.spark.read.KeyOrder;
+import io.keylake.spark.keys.KeyOrder;
 import java.util.List;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;

@@ -1,6 +1,6 @@
 package io.keylake.spark.join;
 
-import io.keylake.spark.read.TakenVector;
+import io.keylake.spark.vectors.TakenVector;
 import java.util.Iterator;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 

@@ -1,6 +1,6 @@
 package io.keylake.spark.metadata;
 
-import io.keylake.tables.CommitLog;
+import io.keylake.tables.history.CommitLog;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 

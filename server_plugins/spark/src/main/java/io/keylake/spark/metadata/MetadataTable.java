@@ -3,11 +3,11 @@ package io.keylake.spark.metadata;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.tables.CommitLog;
-import io.keylake.tables.CommitRange;
-import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.TableFacts;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.metadata.TableFacts;
+import io.keylake.tables.spec.KeyedSchema;
 import java.util.EnumSet;
 import java.util.Set;
 import org.apache.iceberg.Table;

@@ -1,9 +1,9 @@
 package io.keylake.spark.metadata;
 
-import io.keylake.spark.read.SparkValue;
-import io.keylake.tables.Extent;
-import io.keylake.tables.KeyedSchema;
-import io.keylake.tables.TableFacts;
+import io.keylake.spark.scan.SparkValue;
+import io.keylake.tables.metadata.TableFacts;
+import io.keylake.tables.planning.Extent;
+import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;

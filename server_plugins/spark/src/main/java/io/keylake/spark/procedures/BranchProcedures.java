@@ -2,13 +2,13 @@ package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
-import io.keylake.spark.compaction.UndoRunner;
-import io.keylake.tables.CherryPick;
-import io.keylake.tables.CommitLog;
-import io.keylake.tables.CommitRange;
+import io.keylake.spark.maintenance.UndoRunner;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.Publication;
-import io.keylake.tables.Undo;
+import io.keylake.tables.branches.CherryPick;
+import io.keylake.tables.branches.Publication;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.repair.Undo;
 import java.util.List;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;

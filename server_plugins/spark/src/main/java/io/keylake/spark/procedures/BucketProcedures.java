@@ -1,9 +1,9 @@
 package io.keylake.spark.procedures;
 
-import io.keylake.spark.compaction.Maintenance;
+import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
-import io.keylake.tables.BucketAdvice;
-import io.keylake.tables.BucketChange;
+import io.keylake.tables.buckets.BucketChange;
+import io.keylake.tables.compaction.BucketAdvice;
 import java.util.List;
 import org.apache.iceberg.Table;
 import org.apache.spark.sql.SparkSession;

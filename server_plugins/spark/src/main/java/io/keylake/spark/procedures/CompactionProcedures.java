@@ -1,15 +1,15 @@
 package io.keylake.spark.procedures;
 
-import io.keylake.spark.compaction.CompactionRunner;
-import io.keylake.spark.compaction.CompactionRunner.Outcome;
-import io.keylake.spark.compaction.MergedBranchRefresh;
+import io.keylake.spark.maintenance.CompactionRunner;
+import io.keylake.spark.maintenance.CompactionRunner.Outcome;
+import io.keylake.spark.maintenance.MergedBranchRefresh;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
-import io.keylake.tables.BucketLayout;
-import io.keylake.tables.BucketLayout.Run;
-import io.keylake.tables.Compaction;
-import io.keylake.tables.CompactionPlan.Choice;
-import io.keylake.tables.CompactionPolicy;
-import io.keylake.tables.Settlement;
+import io.keylake.tables.compaction.BucketLayout;
+import io.keylake.tables.compaction.BucketLayout.Run;
+import io.keylake.tables.compaction.Compaction;
+import io.keylake.tables.compaction.CompactionPlan.Choice;
+import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.compaction.Settlement;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;

@@ -1,11 +1,11 @@
 package io.keylake.spark.procedures;
 
-import io.keylake.spark.KeylakeCatalog;
-import io.keylake.tables.CommitLog;
-import io.keylake.tables.HistoryBranches;
-import io.keylake.tables.KeyedSchema;
-import io.keylake.tables.PointInTime;
-import io.keylake.tables.Watermarks;
+import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.tables.branches.HistoryBranches;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.PointInTime;
+import io.keylake.tables.history.Watermarks;
+import io.keylake.tables.spec.KeyedSchema;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -35,7 +35,7 @@ final class HistoryProcedures {
           .add("first", DataTypes.TimestampType);
 
   private final TableArgument tables;
-  private final KeylakeCatalog catalog;
+  private final KeyedCatalog catalog;
 
   HistoryProcedures(TableArgument tables) {
     this.tables = tables;

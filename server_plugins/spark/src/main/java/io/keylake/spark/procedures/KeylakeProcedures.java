@@ -3,14 +3,15 @@ package io.keylake.spark.procedures;
 import static io.keylake.spark.procedures.TableArgument.quoted;
 import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 
-import io.keylake.spark.KeylakeCatalog;
-import io.keylake.spark.KeylakeVersion;
+import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.catalog.KeylakeVersion;
 import io.keylake.spark.metadata.CommitRow;
-import io.keylake.tables.CommitLog;
-import io.keylake.tables.CommitRange;
-import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.TableDefinition;
+import io.keylake.tables.commits.Commits;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableDefinition;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -30,11 +31,11 @@ import org.apache.spark.sql.types.StructType;
  * else may.
  */
 public final class KeylakeProcedures {
-  private final KeylakeCatalog catalog;
+  private final KeyedCatalog catalog;
   private final TableArgument tables;
   private final Map<String, UnboundProcedure> byName;
 
-  public KeylakeProcedures(KeylakeCatalog catalog) {
+  public KeylakeProcedures(KeyedCatalog catalog) {
     this.catalog = catalog;
     this.tables = new TableArgument(catalog);
     this.byName =
@@ -193,7 +194,7 @@ public final class KeylakeProcedures {
         arguments ->
             List.of(
                 row(
-                    new CommitLog(tables.load(arguments), arguments.text("branch"))
+                    new Commits(tables.load(arguments), arguments.text("branch"))
                         .rollback(arguments.number("to")))));
   }
 

@@ -2,9 +2,9 @@ package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.compaction.Maintenance;
+import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.PointInTime;
+import io.keylake.tables.history.PointInTime;
 import java.util.List;
 import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;

@@ -1,7 +1,7 @@
 package io.keylake.spark.procedures;
 
-import io.keylake.tables.Positions;
-import io.keylake.tables.Positions.Kind;
+import io.keylake.tables.history.Positions;
+import io.keylake.tables.history.Positions.Kind;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;

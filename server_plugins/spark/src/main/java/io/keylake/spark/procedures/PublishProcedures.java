@@ -4,8 +4,8 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.spark.publish.KvPublisher;
-import io.keylake.tables.CommitLog;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.CommitLog;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.apache.iceberg.Table;

@@ -3,9 +3,9 @@ package io.keylake.spark.procedures;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
-import io.keylake.tables.CommitLog;
-import io.keylake.tables.CommitRange;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.CommitRange;
 import org.apache.iceberg.Table;
 
 /**

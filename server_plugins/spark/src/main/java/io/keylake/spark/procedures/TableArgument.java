@@ -3,7 +3,7 @@ package io.keylake.spark.procedures;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
-import io.keylake.spark.KeylakeCatalog;
+import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.KeylakeException;
 import java.util.Arrays;
@@ -19,7 +19,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 
 /** The argument {@code table} of a call: a name, and what it names in a catalog. */
-record TableArgument(KeylakeCatalog catalog) {
+record TableArgument(KeyedCatalog catalog) {
 
   Table load(Arguments arguments) {
     TableIdentifier ident = identifier(arguments);

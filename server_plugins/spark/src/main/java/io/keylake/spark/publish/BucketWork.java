@@ -1,9 +1,9 @@
 package io.keylake.spark.publish;
 
+import io.keylake.spark.changes.PublishedRows;
 import io.keylake.spark.publish.Manifest.GroupFile;
-import io.keylake.spark.read.PublishedRows;
-import io.keylake.tables.BucketPlan;
-import io.keylake.tables.ChangePlan;
+import io.keylake.tables.planning.BucketPlan;
+import io.keylake.tables.planning.ChangePlan;
 import java.io.File;
 import java.io.IOException;
 import java.io.Serializable;

@@ -1,6 +1,6 @@
 package io.keylake.spark.publish;
 
-import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.spec.KeyedSchema;
 import java.io.File;
 import java.io.IOException;
 import java.util.ArrayList;

@@ -2,8 +2,8 @@ package io.keylake.spark.publish;
 
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 
-import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;

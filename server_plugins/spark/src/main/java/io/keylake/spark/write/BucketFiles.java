@@ -2,6 +2,8 @@ package io.keylake.spark.write;
 
 import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
+import io.keylake.spark.keys.RowHash;
+import io.keylake.spark.parquet.SortedFiles;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.KeylakeException;
 import java.io.Closeable;

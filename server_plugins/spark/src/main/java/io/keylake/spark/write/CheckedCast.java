@@ -2,6 +2,7 @@ package io.keylake.spark.write;
 
 import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
+import io.keylake.spark.keys.ColumnTypes;
 import io.keylake.tables.KeylakeException;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.And;
@@ -39,10 +40,10 @@ import scala.jdk.javaapi.CollectionConverters;
  * there and back, and a value that does not come back the same is an error that shows it; between
  * other types nothing is converted.
  */
-final class CheckedCast {
+public final class CheckedCast {
   private CheckedCast() {}
 
-  static Expression of(Expression value, String column, DataType target) {
+  public static Expression of(Expression value, String column, DataType target) {
     DataType given = value.dataType();
     if (DataType.equalsIgnoreNullability(given, target)) {
       return value;

@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.keys.IntFunction;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
@@ -7,13 +8,13 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 
 /** The number of the range in which a row lies: how many cuts are not above it. */
-final class KeyRange implements IntFunction {
+public final class KeyRange implements IntFunction {
   private static final long serialVersionUID = 1L;
   private final DataType[] types;
   private final InternalRow[] cuts;
   private transient Comparator<InternalRow> order;
 
-  KeyRange(DataType[] types, List<InternalRow> cuts) {
+  public KeyRange(DataType[] types, List<InternalRow> cuts) {
     this.types = types;
     this.cuts = cuts.toArray(InternalRow[]::new);
   }

@@ -15,11 +15,11 @@ import org.apache.spark.sql.catalyst.InternalRow;
  *
  * @param stride how many rows each of them stands for
  */
-record KeySample(List<InternalRow> rows, long stride) implements Serializable {
+public record KeySample(List<InternalRow> rows, long stride) implements Serializable {
   /**
    * @param atMost how many rows to keep; an even number
    */
-  static KeySample of(Iterator<InternalRow> all, int atMost) {
+  public static KeySample of(Iterator<InternalRow> all, int atMost) {
     List<InternalRow> kept = new ArrayList<>();
     Random random = new Random(0);
     long stride = 1;
@@ -50,7 +50,7 @@ record KeySample(List<InternalRow> rows, long stride) implements Serializable {
     rows.subList(half, rows.size()).clear();
   }
 
-  Stream<Point> points() {
+  public Stream<Point> points() {
     return rows.stream().map(row -> new Point(row, stride));
   }
 }

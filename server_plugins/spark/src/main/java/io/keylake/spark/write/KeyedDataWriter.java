@@ -1,7 +1,7 @@
 package io.keylake.spark.write;
 
 import io.keylake.spark.write.WriteLayout.Column;
-import io.keylake.tables.KeyedSchema;
+import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;

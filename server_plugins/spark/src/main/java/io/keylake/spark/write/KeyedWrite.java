@@ -1,12 +1,13 @@
 package io.keylake.spark.write;
 
-import io.keylake.spark.compaction.Maintenance;
+import io.keylake.spark.maintenance.Maintenance;
+import io.keylake.spark.parquet.SortedFiles;
 import io.keylake.spark.write.KeyedDataWriter.Written;
-import io.keylake.tables.CommitLog;
-import io.keylake.tables.HistoryBranches;
-import io.keylake.tables.KeyedSchema;
-import io.keylake.tables.TableSpec.Versions;
-import io.keylake.tables.WriteSummary;
+import io.keylake.tables.branches.HistoryBranches;
+import io.keylake.tables.commits.Commits;
+import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -57,7 +58,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private final Expression replaces;
   private final WriteLayout layout;
   private final String branch;
-  private final CommitLog log;
+  private final Commits commits;
   private boolean stateUnknown;
 
   /**
@@ -82,7 +83,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     this.replaces = replaces;
     this.layout = WriteLayout.of(info.schema(), schema, options);
     this.branch = branch;
-    this.log = new CommitLog(table, branch);
+    this.commits = new Commits(table, branch);
   }
 
   @Override
@@ -131,7 +132,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
         replaces == null ? org.apache.iceberg.expressions.Expressions.alwaysTrue() : replaces;
     Long fixedVersion =
         schema.spec().versions() == Versions.COMMIT
-            ? Long.valueOf(log.nextVersion())
+            ? Long.valueOf(commits.log().nextVersion())
             : options.versionValue();
     long targetFileSize =
         options.targetFileSize() != null
@@ -220,10 +221,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   /** Whether there was no commit with the same idempotency key, so that there is one now. */
   private boolean isNew(List<DataFile> files, WriteSummary summary) {
     if (replaces != null) {
-      return log.overwrite(replaces, files, summary);
+      return commits.overwrite(replaces, files, summary);
     }
     return options.businessTime() == null
-        ? log.append(files, summary)
+        ? commits.append(files, summary)
         : new HistoryBranches(table).append(files, summary, options.businessTime());
   }
 

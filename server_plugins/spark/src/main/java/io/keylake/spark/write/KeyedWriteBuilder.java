@@ -2,8 +2,8 @@ package io.keylake.spark.write;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
@@ -16,7 +16,7 @@ import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 
-/** Starts a write of rows that {@link KeyedWriteRule} has prepared. */
+/** Starts a write of rows that {@code KeyedWriteRule} has prepared. */
 public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
   private final SparkSession spark;
   private final Table table;

@@ -2,9 +2,10 @@ package io.keylake.spark.write;
 
 import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
+import io.keylake.spark.keys.RowHash;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.TableSpec;
+import io.keylake.tables.spec.TableSpec;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

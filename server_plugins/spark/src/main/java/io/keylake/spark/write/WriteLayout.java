@@ -1,7 +1,7 @@
 package io.keylake.spark.write;
 
-import io.keylake.tables.KeyedSchema;
-import io.keylake.tables.TableSpec.Reducer;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec.Reducer;
 import java.io.Serializable;
 import java.time.Instant;
 import java.time.LocalDate;

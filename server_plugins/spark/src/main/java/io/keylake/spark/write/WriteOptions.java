@@ -4,8 +4,8 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.PointInTime;
-import io.keylake.tables.WriteLabels;
+import io.keylake.tables.history.PointInTime;
+import io.keylake.tables.history.WriteLabels;
 import java.io.Serializable;
 import java.time.Instant;
 import java.util.Locale;
@@ -26,7 +26,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param businessTime where archived states of that time or later are there, they get the rows,
  *     too; null for a write to one branch
  */
-record WriteOptions(
+public record WriteOptions(
     Verb verb,
     String version,
     Long versionValue,
@@ -40,7 +40,7 @@ record WriteOptions(
     implements Serializable {
   private static final String VERSION_OF = "version_of.";
 
-  enum Verb {
+  public enum Verb {
     UPSERT,
     UPDATE,
     DELETE,
@@ -52,7 +52,7 @@ record WriteOptions(
     }
   }
 
-  static WriteOptions of(Map<String, String> given, Verb unlessSaid) {
+  public static WriteOptions of(Map<String, String> given, Verb unlessSaid) {
     CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(given);
     Map<String, String> versionOf = new TreeMap<>();
     given.forEach(
@@ -84,7 +84,7 @@ record WriteOptions(
    * The same without a version column: naming the ordering column as the version is saying what is
    * so anyway.
    */
-  WriteOptions versionedBy(String ordering) {
+  public WriteOptions versionedBy(String ordering) {
     if (version == null || !version.equalsIgnoreCase(ordering)) {
       return this;
     }

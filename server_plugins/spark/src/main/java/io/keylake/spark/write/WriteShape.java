@@ -3,9 +3,9 @@ package io.keylake.spark.write;
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 import static io.keylake.tables.KeylakeException.Kind.VERSION_MISSING;
 
-import io.keylake.tables.KeyedSchema;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.TableSpec.Versions;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -26,9 +26,9 @@ import org.apache.iceberg.types.Types.NestedField;
  * @param helpers frame columns that options name and that are not stored, by name as the frame has
  *     it
  */
-record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helpers) {
+public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer> helpers) {
 
-  static WriteShape of(
+  public static WriteShape of(
       List<String> frame, KeyedSchema schema, WriteOptions options, boolean caseSensitive) {
     Map<String, Integer> positions = positions(frame, caseSensitive);
     Map<String, NestedField> fields = new HashMap<>();

@@ -1,0 +1,187 @@
+package io.keylake.spark.changes;
+
+import io.keylake.spark.merge.ReadTask;
+import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.parquet.FileColumns;
+import io.keylake.spark.parquet.FileFilter;
+import io.keylake.spark.parquet.RowChoice;
+import io.keylake.spark.parquet.StoredFileReader;
+import io.keylake.tables.planning.ChangePlan.Stretch;
+import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.iceberg.DeleteFile;
+import org.apache.spark.sql.catalyst.expressions.XXH64;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.util.sketch.BloomFilter;
+import org.roaringbitmap.RoaringBitmap;
+
+/**
+ * Finds, in the files of a stretch, the rows whose key was written in the range of a change feed,
+ * where these are few:
+ *
+ * <ol>
+ *   <li>The keys of the files that the range has touched go into a Bloom filter.
+ *   <li>The keys of the other files are read, once, and asked of it.
+ *   <li>A key that it takes by mistake does no harm: all of its rows are read, before and after,
+ *       and come out equal. Nor do small files that are read whole, if nothing was merged or
+ *       settled in between: of a key that was not written, the same rows are read before and after.
+ * </ol>
+ */
+final class TouchedRows {
+  /** Of the rows of a stretch. Beyond that, skipping among them costs more than reading. */
+  private static final double MOST_TOUCHED = 0.1;
+
+  /** Rows of a file; one that has fewer is read faster than opened twice. */
+  private static final int FEW_ROWS = 16 * 1024;
+
+  private static final double FALSE_POSITIVES = 0.01;
+  private static final long SEED = 42;
+
+  private final KeyedSchema schema;
+  private final List<DataType> types;
+  private final DataFiles files;
+
+  private TouchedRows(ReadTask task, DataFiles files) {
+    this.schema = task.schema();
+    this.types = task.keyTypes();
+    this.files = files;
+  }
+
+  /**
+   * The positions of the rows, by the locations of the files that are not touched themselves; empty
+   * where it is not worth it, so that all rows are read.
+   */
+  static Map<String, RoaringBitmap> find(ReadTask task, Stretch stretch, DataFiles files)
+      throws IOException {
+    Map<String, StoredFile> before = files(stretch.before(), stretch.touching());
+    Map<String, StoredFile> after = files(stretch.after(), stretch.touching());
+    boolean isAsBefore = facts(before).equals(facts(after));
+    Map<String, StoredFile> others = new LinkedHashMap<>(before);
+    others.putAll(after);
+    long touched = rows(stretch.touching());
+    if (touched > MOST_TOUCHED * rows(List.copyOf(others.values()))) {
+      return Map.of();
+    }
+    TouchedRows keys = new TouchedRows(task, files);
+    BloomFilter filter = BloomFilter.create(Math.max(touched, 1), FALSE_POSITIVES);
+    for (StoredFile file : stretch.touching()) {
+      keys.each(file, (position, hash) -> filter.putLong(hash));
+    }
+    Map<String, RoaringBitmap> found = new HashMap<>();
+    for (StoredFile file : others.values()) {
+      if (isAsBefore && file.rows() < FEW_ROWS) {
+        continue;
+      }
+      RoaringBitmap rows = new RoaringBitmap();
+      keys.each(
+          file,
+          (position, hash) -> {
+            if (filter.mightContainLong(hash)) {
+              rows.add(position);
+            }
+          });
+      found.put(file.location(), rows);
+    }
+    return found;
+  }
+
+  /** By their locations, without those that are touched. */
+  private static Map<String, StoredFile> files(
+      List<SectionPlan> sections, List<StoredFile> touching) {
+    Map<String, StoredFile> found = new LinkedHashMap<>();
+    sections.stream()
+        .flatMap(section -> section.runs().stream().flatMap(List::stream))
+        .forEach(file -> found.put(file.location(), file));
+    touching.forEach(file -> found.remove(file.location()));
+    return found;
+  }
+
+  /** Which rows the files have: theirs, without those that were found to be superseded. */
+  private static Map<String, Set<String>> facts(Map<String, StoredFile> files) {
+    Map<String, Set<String>> facts = new HashMap<>();
+    files.forEach(
+        (location, file) ->
+            facts.put(
+                location,
+                file.superseded().stream().map(DeleteFile::location).collect(Collectors.toSet())));
+    return facts;
+  }
+
+  private static long rows(List<StoredFile> files) {
+    return files.stream().mapToLong(StoredFile::rows).sum();
+  }
+
+  private interface Key {
+    void at(int position, long hash);
+  }
+
+  private void each(StoredFile file, Key key) throws IOException {
+    StoredFileReader.Reading reading =
+        new StoredFileReader.Reading(
+            FileColumns.of(schema.sortKey(), schema, Set.of()),
+            new RowChoice(FileFilter.NONE, null, 0),
+            DataFiles.fittingRows(List.of(file), 1, DataFiles.BATCH_ROWS),
+            DataFiles.bytesEach(1));
+    int position = 0;
+    long[] hashes = new long[reading.batchRows()];
+    try (StoredFileReader reader = new StoredFileReader(files, file, reading, null, null)) {
+      for (ColumnarBatch batch = reader.next(); batch != null; batch = reader.next()) {
+        hash(batch, hashes);
+        for (int row = 0; row < batch.numRows(); row++) {
+          key.at(position++, hashes[row]);
+        }
+      }
+    }
+  }
+
+  private void hash(ColumnarBatch batch, long[] hashes) {
+    for (int column = 0; column < types.size(); column++) {
+      ColumnVector values = batch.column(column);
+      DataType type = types.get(column);
+      for (int row = 0; row < batch.numRows(); row++) {
+        hashes[row] = hash(values, type, row, column == 0 ? SEED : hashes[row]);
+      }
+    }
+  }
+
+  private static long hash(ColumnVector values, DataType type, int row, long seed) {
+    if (type instanceof StringType) {
+      UTF8String text = values.getUTF8String(row);
+      return XXH64.hashUnsafeBytes(
+          text.getBaseObject(), text.getBaseOffset(), text.numBytes(), seed);
+    }
+    if (type instanceof BinaryType) {
+      byte[] bytes = values.getBinary(row);
+      return XXH64.hashUnsafeBytes(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length, seed);
+    }
+    if (type instanceof DecimalType decimal) {
+      Decimal value = values.getDecimal(row, decimal.precision(), decimal.scale());
+      return XXH64.hashLong(value.toJavaBigDecimal().unscaledValue().longValue(), seed);
+    }
+    if (type instanceof IntegerType || type instanceof DateType) {
+      return XXH64.hashLong(values.getInt(row), seed);
+    }
+    return type instanceof BooleanType
+        ? XXH64.hashLong(values.getBoolean(row) ? 1 : 0, seed)
+        : XXH64.hashLong(values.getLong(row), seed);
+  }
+}

@@ -1,0 +1,93 @@
+package io.keylake.spark.layout;
+
+import java.util.List;
+import java.util.Objects;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.execution.KeyGroupedPartitionedScan;
+import org.apache.spark.sql.execution.SparkPlan;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Rows that a shuffle has brought into buckets. To Spark it is a scan, with nothing below it: Spark
+ * leaves tables where they are only next to scans, and tells all scans below a join which buckets
+ * there are, those from which shuffled rows come, too, though these lie in others. It is public
+ * because Spark copies plans by their constructors.
+ */
+public final class BucketedRows extends SparkPlan implements KeyGroupedPartitionedScan<Object> {
+  private static final long serialVersionUID = 1L;
+  private final SparkPlan shuffle;
+  private final Partitioning buckets;
+
+  /**
+   * @param shuffle prepared for execution
+   * @param buckets the partitions it makes
+   */
+  public BucketedRows(SparkPlan shuffle, Partitioning buckets) {
+    this.shuffle = shuffle;
+    this.buckets = buckets;
+  }
+
+  @Override
+  public Seq<Attribute> output() {
+    return shuffle.output();
+  }
+
+  @Override
+  public Partitioning outputPartitioning() {
+    return buckets;
+  }
+
+  @Override
+  public RDD<InternalRow> doExecute() {
+    return shuffle.execute();
+  }
+
+  /** Shown with the plan, but not part of what Spark still changes. */
+  @Override
+  @SuppressWarnings({"rawtypes", "unchecked"}) // the classes above give it two types
+  public Seq innerChildren() {
+    return CollectionConverters.asScala(List.of(shuffle)).toSeq();
+  }
+
+  @Override
+  public Seq<SparkPlan> children() {
+    return CollectionConverters.asScala(List.<SparkPlan>of()).toSeq();
+  }
+
+  @Override
+  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
+    return this;
+  }
+
+  @Override
+  public int productArity() {
+    return 2;
+  }
+
+  @Override
+  public Object productElement(int n) {
+    return n == 0 ? shuffle : buckets;
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof BucketedRows;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof BucketedRows that
+        && shuffle.equals(that.shuffle)
+        && buckets.equals(that.buckets);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(shuffle, buckets);
+  }
+}

@@ -1,0 +1,305 @@
+package io.keylake.spark.maintenance;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+
+import io.keylake.spark.maintenance.CompactionRunner.Outcome;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.branches.MergedBranch;
+import io.keylake.tables.branches.RetentionPolicy;
+import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.spec.KeyedSchema;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.apache.iceberg.Table;
+import org.apache.spark.SparkContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Compacts tables in the background, where a server is told to ({@value #ENABLED}).
+ *
+ * <ol>
+ *   <li>A commit to a table makes it due, a moment later, so that a burst of commits is looked at
+ *       once, and one that needed nothing is left alone for nine times as long as that look took.
+ *       When a server first uses a catalog, all tables of it are due: nothing has to be remembered
+ *       across restarts.
+ *   <li>One thread takes the tables that are due, one after the other, and lets the table's policy
+ *       decide. Merges keep at most a share of the cores busy ({@value #SHARE}), and at least one.
+ *   <li>Once an hour a table that was looked at is cleaned, as its retention policy says, and its
+ *       branch {@value MergedBranch#NAME}, if there is one, is made anew.
+ *   <li>What was done, or went wrong, is kept in a log that holds the latest entries.
+ * </ol>
+ */
+public final class Maintenance {
+  public static final String ENABLED = "spark.keylake.maintenance.enabled";
+  static final String SHARE = "spark.keylake.maintenance.share-of-cores";
+
+  private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
+  private static final double DEFAULT_SHARE = 0.5;
+  private static final long BURST_MILLIS = 500;
+  private static final Duration BETWEEN_CLEANINGS = Duration.ofHours(1);
+  private static final int RESTS_PER_LOOK = 9;
+  private static final int KEPT_ENTRIES = 1000;
+
+  private static Maintenance running;
+
+  private final SparkContext spark;
+  private final int atOnce;
+  private final Map<Target, Due> due = new LinkedHashMap<>();
+  private final Map<Target, Instant> restsUntil = new HashMap<>();
+  private final Set<String> catalogs = new HashSet<>();
+  private final Deque<Entry> log = new ArrayDeque<>();
+  private final Map<String, Instant> cleanedAt = new HashMap<>();
+  private final ScheduledExecutorService worker =
+      Executors.newSingleThreadScheduledExecutor(
+          task -> {
+            Thread thread = new Thread(task, "keylake-maintenance");
+            thread.setDaemon(true);
+            return thread;
+          });
+  private boolean isPaused;
+  private boolean isWorking;
+  private int listings;
+
+  /** A branch of a table; null for main. */
+  private record Target(String table, String branch) {}
+
+  private record Due(Target target, Supplier<Table> loading, Instant notBefore) {}
+
+  /**
+   * What became of one look at a table that found something to do.
+   *
+   * @param state merged, lost or failed
+   * @param because the reasons of the merges, or what went wrong
+   */
+  public record Entry(
+      Instant at,
+      String table,
+      String branch,
+      String state,
+      int merges,
+      long filesMerged,
+      long filesWritten,
+      long bytesMerged,
+      long bytesWritten,
+      double seconds,
+      String because) {}
+
+  private Maintenance(SparkContext spark) {
+    this.spark = spark;
+    this.atOnce = Math.max((int) (share(spark) * spark.defaultParallelism()), 1);
+  }
+
+  private static double share(SparkContext spark) {
+    String said = spark.conf().get(SHARE, String.valueOf(DEFAULT_SHARE));
+    double share;
+    try {
+      share = Double.parseDouble(said);
+    } catch (NumberFormatException e) {
+      share = Double.NaN;
+    }
+    if (!(share > 0 && share <= 1)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "%s is '%s'; it must be a number above 0 and at most 1; start the server with another"
+              .formatted(SHARE, said));
+    }
+    return share;
+  }
+
+  /** The maintenance of a server, or null where it is off. */
+  public static synchronized Maintenance of(SparkContext spark) {
+    if (!spark.conf().getBoolean(ENABLED, false)) {
+      return null;
+    }
+    if (running == null || running.spark != spark) {
+      running = new Maintenance(spark);
+    }
+    return running;
+  }
+
+  /**
+   * Makes all tables of a catalog due, in the background, unless this server has done so before:
+   * each session has a catalog of its own.
+   */
+  public synchronized void lookAtAll(String catalog, Runnable looking) {
+    if (catalogs.add(catalog)) {
+      listings++;
+      worker.execute(
+          () -> {
+            try {
+              looking.run();
+            } catch (RuntimeException e) {
+              LOG.warn("the tables of {} cannot be listed; commits make them due", catalog, e);
+            } finally {
+              listed();
+            }
+          });
+    }
+  }
+
+  private synchronized void listed() {
+    listings--;
+  }
+
+  /** Makes a table due. */
+  public synchronized void look(String table, String branch, Supplier<Table> loading) {
+    Target target = new Target(table, branch);
+    if (!due.containsKey(target)) {
+      Instant soon = Instant.now().plusMillis(BURST_MILLIS);
+      Instant rested = restsUntil.getOrDefault(target, soon);
+      Instant notBefore = rested.isAfter(soon) ? rested : soon;
+      due.put(target, new Due(target, loading, notBefore));
+      long delay = Duration.between(Instant.now(), notBefore).toMillis() + 1;
+      worker.schedule(this::work, delay, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  /** Begins nothing new before {@link #resume}; what runs goes on to its end. */
+  public synchronized void pause() {
+    isPaused = true;
+  }
+
+  public synchronized void resume() {
+    isPaused = false;
+    worker.execute(this::work);
+  }
+
+  public synchronized boolean isPaused() {
+    return isPaused;
+  }
+
+  /** Whether nothing is due and nothing is running. */
+  public synchronized boolean isIdle() {
+    return !isWorking && listings == 0 && (due.isEmpty() || isPaused);
+  }
+
+  /** The latest entries, newest first. */
+  public synchronized List<Entry> log() {
+    return List.copyOf(log);
+  }
+
+  private void work() {
+    for (Due next = take(); next != null; next = take()) {
+      try {
+        compact(next.target(), next.loading());
+      } finally {
+        done();
+      }
+    }
+  }
+
+  private synchronized Due take() {
+    if (isPaused || spark.isStopped()) {
+      return null;
+    }
+    Instant now = Instant.now();
+    for (Due each : due.values()) {
+      if (!each.notBefore().isAfter(now)) {
+        isWorking = true;
+        return due.remove(each.target());
+      }
+    }
+    return null;
+  }
+
+  /** Looking at a large table costs, too: one that needed nothing is left alone for a while. */
+  private synchronized void rest(Target target, long lookedNanos) {
+    restsUntil.put(target, Instant.now().plusNanos(RESTS_PER_LOOK * lookedNanos));
+  }
+
+  private synchronized void done() {
+    isWorking = false;
+  }
+
+  private void compact(Target target, Supplier<Table> loading) {
+    long start = System.nanoTime();
+    try {
+      Table table = loading.get();
+      if (!KeyedSchema.isKeyed(table)) {
+        return;
+      }
+      spark.setJobDescription("keylake: compaction of " + target.table());
+      List<Outcome> outcomes =
+          new CompactionRunner(spark, table, target.branch(), CompactionPolicy.of(table))
+              .run(atOnce);
+      if (outcomes.isEmpty()) {
+        rest(target, System.nanoTime() - start);
+      } else {
+        add(entry(target, outcomes, (System.nanoTime() - start) / 1e9));
+      }
+      clean(target, table);
+    } catch (KeylakeException e) {
+      if (e.kind() != NOT_FOUND) { // a table that was dropped needs nobody to look after it
+        failed(target, start, e);
+      }
+    } catch (RuntimeException e) {
+      failed(target, start, e);
+    }
+  }
+
+  /** Once in a while: the past is not in the way of anybody. */
+  private void clean(Target target, Table table) {
+    Instant now = Instant.now();
+    Instant last = cleanedAt.get(target.table());
+    if (last == null) {
+      cleanedAt.put(target.table(), now);
+    } else if (last.plus(BETWEEN_CLEANINGS).isBefore(now)) {
+      cleanedAt.put(target.table(), now);
+      if (MergedBranch.isStale(table)) {
+        MergedBranchRefresh.run(spark, table, atOnce);
+      }
+      Housekeeping.run(table, RetentionPolicy.of(table), now);
+    }
+  }
+
+  private void failed(Target target, long start, RuntimeException e) {
+    if (spark.isStopped()) {
+      return;
+    }
+    LOG.warn("the compaction of {} failed; the next commit to it tries again", target, e);
+    double seconds = (System.nanoTime() - start) / 1e9;
+    String why = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+    add(
+        new Entry(
+            Instant.now(), target.table(), target.branch(), "failed", 0, 0, 0, 0, 0, seconds, why));
+  }
+
+  private static Entry entry(Target target, List<Outcome> outcomes, double seconds) {
+    Stream<Outcome> committed = outcomes.stream().filter(Outcome::isCommitted);
+    List<Outcome> done = committed.toList();
+    return new Entry(
+        Instant.now(),
+        target.table(),
+        target.branch(),
+        done.isEmpty() ? "lost" : "merged",
+        done.size(),
+        done.stream().mapToLong(outcome -> outcome.read().files()).sum(),
+        done.stream().mapToLong(outcome -> outcome.written().files()).sum(),
+        done.stream().mapToLong(outcome -> outcome.read().bytes()).sum(),
+        done.stream().mapToLong(outcome -> outcome.written().bytes()).sum(),
+        seconds,
+        outcomes.get(0).because());
+  }
+
+  private synchronized void add(Entry entry) {
+    log.addFirst(entry);
+    if (log.size() > KEPT_ENTRIES) {
+      log.removeLast();
+    }
+  }
+}

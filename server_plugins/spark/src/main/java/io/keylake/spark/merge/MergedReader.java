@@ -1,0 +1,173 @@
+package io.keylake.spark.merge;
+
+import io.keylake.merge.Decisions;
+import io.keylake.merge.MergeRules;
+import io.keylake.merge.SortedMerge;
+import io.keylake.merge.Stamps;
+import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.vectors.GatheredVector;
+import io.keylake.spark.vectors.PickedVector;
+import io.keylake.spark.vectors.StampVector;
+import io.keylake.spark.vectors.StoredVersionVector;
+import io.keylake.spark.vectors.UuidVector;
+import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * Several runs, or one with tombstones: decided key by key, then looked up. Where a look at keys
+ * (and at what is filtered by) is likely to spare most of the other columns, that look comes first.
+ */
+final class MergedReader extends SectionReader {
+  private final DataFiles files;
+  private final List<ColumnarRunCursor> cursors;
+  private final SortedMerge merge;
+  private final GatheredVector[] gathered;
+  private final int orderingPosition;
+
+  MergedReader(ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles files)
+      throws IOException {
+    super(task, section, partition);
+    this.files = files;
+    Sieve.Needed needed = Sieve.sift(task, section, files);
+    this.cursors = new ArrayList<>();
+    for (int run = 0; run < section.runs().size(); run++) {
+      cursors.add(
+          new ColumnarRunCursor(
+              task,
+              section,
+              run,
+              task.outputIds(OutputColumn.Source.VALUE),
+              needed.ofRun(run),
+              files));
+    }
+    this.merge = new SortedMerge(cursors, section.rules(), task.batchRows());
+    this.gathered =
+        task.output().stream()
+            .map(column -> GatheredVector.of(column.type(), task.batchRows()))
+            .toArray(GatheredVector[]::new);
+    this.orderingPosition = orderingPosition(task);
+  }
+
+  /** Where the ordering column is among the output, or -1. */
+  private static int orderingPosition(ReadTask task) {
+    NestedField ordering = task.schema().ordering();
+    for (int i = 0; ordering != null && i < task.output().size(); i++) {
+      if (task.output().get(i).fieldId() == ordering.fieldId()) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  @Override
+  ColumnarBatch next() throws IOException {
+    Decisions decisions = merge.next();
+    if (decisions.count() == 0) {
+      return null;
+    }
+    ColumnVector[] vectors = new ColumnVector[task.output().size()];
+    for (int i = 0; i < vectors.length; i++) {
+      OutputColumn column = task.output().get(i);
+      vectors[i] =
+          switch (column.source()) {
+            case KEY -> picked(i, decisions.keys(), decisions.count());
+            case VALUE ->
+                picked(i, decisions.places(section.classOf(column.fieldId())), decisions.count());
+            case MERGE_INFO, STORED_MERGE_INFO -> null; // it may look at the ordering column
+            case BUCKET -> bucketVector(decisions.count());
+            case IS_DELETED -> isDeleted(decisions);
+          };
+    }
+    for (int i = 0; i < vectors.length; i++) {
+      if (task.output().get(i).source() == OutputColumn.Source.MERGE_INFO) {
+        vectors[i] = mergeInfo(decisions, StampVector.absolute(decisions.versions()));
+      } else if (task.output().get(i).source() == OutputColumn.Source.STORED_MERGE_INFO) {
+        ColumnVector ordering = orderingPosition < 0 ? null : vectors[orderingPosition];
+        vectors[i] = mergeInfo(decisions, new StoredVersionVector(decisions.versions(), ordering));
+      }
+    }
+    return new ColumnarBatch(vectors, decisions.count());
+  }
+
+  private ColumnVector picked(int index, int[] places, int count) {
+    OutputColumn column = task.output().get(index);
+    ColumnVector[] sources = sources(cursors, column);
+    GatheredVector numbers = gathered[index];
+    if (numbers == null) {
+      return new PickedVector(column.type(), sources, places);
+    }
+    numbers.gather(sources, places, count);
+    return numbers;
+  }
+
+  /** A column in each run's current batch; null in runs that do not carry it. */
+  static ColumnVector[] sources(List<ColumnarRunCursor> cursors, OutputColumn column) {
+    ColumnVector[] sources = new ColumnVector[cursors.size()];
+    for (int run = 0; run < sources.length; run++) {
+      ColumnVector stored = cursors.get(run).column(column.fieldId());
+      sources[run] = stored != null && column.isUuid() ? new UuidVector(stored) : stored;
+    }
+    return sources;
+  }
+
+  private ColumnVector mergeInfo(Decisions decisions, ColumnVector versions) {
+    KeyedSchema schema = task.schema();
+    List<ColumnVector> leaves = new ArrayList<>();
+    for (NestedField leaf : schema.leaves().fields()) {
+      int columnClass = section.classOfLeaf(leaf.fieldId());
+      leaves.add(StampVector.lag(decisions.columns(columnClass), decisions.versions()));
+    }
+    StructType type = MergeInfoType.of(schema);
+    StructType columns = (StructType) type.apply(KeyedSchema.COLUMNS).dataType();
+    return StampVector.struct(
+        type,
+        List.of(
+            versions,
+            StampVector.lag(decisions.written(), decisions.versions()),
+            deleted(decisions),
+            StampVector.struct(columns, leaves)));
+  }
+
+  private ColumnVector isDeleted(Decisions decisions) {
+    OnHeapColumnVector deleted = new OnHeapColumnVector(decisions.count(), DataTypes.BooleanType);
+    MergeRules.Wanted wanted = section.rules().wanted();
+    int[] rows =
+        wanted == MergeRules.Wanted.ROWS_AND_TOMBSTONES
+            ? decisions.places(section.classOfLeaf(task.schema().written().fieldId()))
+            : null;
+    for (int i = 0; i < decisions.count(); i++) {
+      boolean isWritten =
+          rows != null
+              ? rows[i] != Decisions.NOWHERE
+              : !wanted.hasStamps() || decisions.written().isSet(i);
+      deleted.putBoolean(i, !isWritten);
+    }
+    return deleted;
+  }
+
+  /** A file to be written keeps tombstones only where the merge keeps their rows. */
+  private ColumnVector deleted(Decisions decisions) {
+    boolean isStored =
+        task.output().stream()
+            .anyMatch(column -> column.source() == OutputColumn.Source.STORED_MERGE_INFO);
+    return isStored && section.rules().wanted() != MergeRules.Wanted.HISTORY
+        ? StampVector.lag(new Stamps(decisions.count()), decisions.versions())
+        : StampVector.lag(decisions.deleted(), decisions.versions());
+  }
+
+  @Override
+  public void close() throws IOException {
+    files.forgetFooters();
+    merge.close();
+  }
+}

@@ -1,0 +1,187 @@
+package io.keylake.spark.merge;
+
+import io.keylake.spark.keys.KeyOrder;
+import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.parquet.FileColumns;
+import io.keylake.spark.parquet.SliceBounds;
+import io.keylake.spark.parquet.StoredFileReader;
+import io.keylake.spark.vectors.GatheredVector;
+import io.keylake.spark.vectors.PickedVector;
+import io.keylake.spark.vectors.UuidVector;
+import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.roaringbitmap.PeekableIntIterator;
+import org.roaringbitmap.RoaringBitmap;
+
+/** One run whose rows are the answer as they stand, but for those that have to be left out. */
+final class PassedThroughReader extends SectionReader {
+  /**
+   * Where fewer rows of a file are left, the others are not unpacked; of more, skipping among them
+   * costs more than reading.
+   */
+  private static final double FEW_LEFT = 0.25;
+
+  private final Iterator<StoredFile> files;
+  private final DataFiles dataFiles;
+  private final FileColumns columns;
+  private final StoredFileReader.Reading reading;
+  private final KeyOrder order;
+  private final SliceBounds bounds;
+  private final long[] prefixes;
+  private final long[] positions;
+  private final int[] places;
+  private final GatheredVector[] gathered;
+  private StoredFileReader reader;
+  private PeekableIntIterator leftOut;
+  private long unread;
+
+  PassedThroughReader(
+      ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles dataFiles) {
+    super(task, section, partition);
+    this.files = section.runs().get(0).iterator();
+    this.dataFiles = dataFiles;
+    this.columns = task.columns(section);
+    this.reading =
+        new StoredFileReader.Reading(
+            columns,
+            task.choice(section),
+            DataFiles.fittingRows(section.runs().get(0), 1, task.batchRows()),
+            DataFiles.bytesEach(1));
+    this.order = new KeyOrder(task.keyTypes());
+    this.bounds = SliceBounds.of(section.slice());
+    int batchRows = reading.batchRows();
+    this.prefixes = new long[section.slice() == null ? 0 : batchRows];
+    this.positions = new long[batchRows];
+    this.places = new int[batchRows];
+    this.gathered =
+        task.output().stream()
+            .map(column -> GatheredVector.of(column.type(), batchRows))
+            .toArray(GatheredVector[]::new);
+  }
+
+  @Override
+  ColumnarBatch next() throws IOException {
+    return columns.schema().isEmpty() ? nextFromCounts() : nextFromFiles();
+  }
+
+  /** Where no stored column is wanted, the manifest has said how many rows there are. */
+  private ColumnarBatch nextFromCounts() {
+    while (unread == 0) {
+      if (!files.hasNext()) {
+        return null;
+      }
+      unread = files.next().liveRows();
+    }
+    int rows = (int) Math.min(unread, task.batchRows());
+    unread -= rows;
+    return show(null, rows, true);
+  }
+
+  private ColumnarBatch nextFromFiles() throws IOException {
+    while (true) {
+      if (reader == null) {
+        if (!files.hasNext()) {
+          return null;
+        }
+        open(files.next());
+      } else {
+        ColumnarBatch batch = reader.next();
+        if (batch == null) {
+          reader.close();
+          reader = null;
+        } else {
+          int size = batch.numRows();
+          int count = choose(batch, size);
+          if (count > 0) {
+            return show(batch, count, count == size);
+          }
+        }
+      }
+    }
+  }
+
+  private void open(StoredFile file) throws IOException {
+    if (dataFiles.hasRows(file)) {
+      RoaringBitmap all = dataFiles.leftOut(file);
+      long left = file.rows() - (all == null ? 0 : all.getLongCardinality());
+      boolean hasFewLeft = left < FEW_LEFT * file.rows();
+      reader = new StoredFileReader(dataFiles, file, reading, hasFewLeft ? all : null, null);
+      leftOut = hasFewLeft || all == null ? null : all.getIntIterator();
+    }
+  }
+
+  /** Finds the places of the rows to be shown, and how many there are. */
+  private int choose(ColumnarBatch batch, int size) {
+    int from = 0;
+    int to = size;
+    if (section.slice() != null) {
+      order.prefixes(batch.column(columns.position(task.firstKey())), 0, size, prefixes);
+      from = bounds.first(prefixes, size);
+      to = bounds.end(prefixes, size);
+    }
+    if (leftOut == null) {
+      for (int row = from; row < to; row++) {
+        places[row - from] = row;
+      }
+      return Math.max(to - from, 0);
+    }
+    reader.positions(positions);
+    int count = 0;
+    for (int row = from; row < to; row++) {
+      int position = (int) positions[row];
+      leftOut.advanceIfNeeded(position);
+      places[count] = row;
+      count += leftOut.hasNext() && leftOut.peekNext() == position ? 0 : 1;
+    }
+    return count;
+  }
+
+  /**
+   * Rows of a stored batch.
+   *
+   * @param isWhole whether they are all of it
+   */
+  private ColumnarBatch show(ColumnarBatch batch, int rows, boolean isWhole) {
+    ColumnVector[] vectors = new ColumnVector[task.output().size()];
+    for (int i = 0; i < vectors.length; i++) {
+      OutputColumn column = task.output().get(i);
+      if (column.source() == OutputColumn.Source.BUCKET) {
+        vectors[i] = bucketVector(rows);
+      } else if (column.source() == OutputColumn.Source.IS_DELETED) {
+        ConstantColumnVector none = new ConstantColumnVector(rows, DataTypes.BooleanType);
+        none.setBoolean(false);
+        vectors[i] = none;
+      } else {
+        ColumnVector stored = batch.column(columns.position(column.fieldId()));
+        ColumnVector shown = column.isUuid() ? new UuidVector(stored) : stored;
+        vectors[i] = isWhole ? shown : picked(i, shown, rows);
+      }
+    }
+    return new ColumnarBatch(vectors, rows);
+  }
+
+  private ColumnVector picked(int index, ColumnVector stored, int count) {
+    ColumnVector[] sources = {stored};
+    GatheredVector numbers = gathered[index];
+    if (numbers == null) {
+      return new PickedVector(task.output().get(index).type(), sources, places);
+    }
+    numbers.gather(sources, places, count);
+    return numbers;
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (reader != null) {
+      reader.close();
+    }
+  }
+}

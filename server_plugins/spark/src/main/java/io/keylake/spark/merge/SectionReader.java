@@ -1,0 +1,45 @@
+package io.keylake.spark.merge;
+
+import io.keylake.spark.parquet.DataFiles;
+import io.keylake.tables.planning.SectionPlan;
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.List;
+import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * The merged rows of one section, in key order, batch by batch. A batch is valid until the next
+ * one.
+ */
+abstract class SectionReader implements Closeable {
+  final ReadTask task;
+  final SectionPlan section;
+  private final int bucket;
+
+  SectionReader(ReadTask task, SectionPlan section, List<Serializable> partition) {
+    this.task = task;
+    this.section = section;
+    this.bucket = (Integer) partition.get(partition.size() - 1);
+  }
+
+  static SectionReader open(
+      ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles files)
+      throws IOException {
+    return section.passedThrough()
+        ? new PassedThroughReader(task, section, partition, files)
+        : new MergedReader(task, section, partition, files);
+  }
+
+  /** The next batch, or null at the end. */
+  abstract ColumnarBatch next() throws IOException;
+
+  final ColumnVector bucketVector(int rows) {
+    ConstantColumnVector vector = new ConstantColumnVector(rows, DataTypes.IntegerType);
+    vector.setInt(bucket);
+    return vector;
+  }
+}

@@ -1,0 +1,111 @@
+package io.keylake.spark.merge;
+
+import io.keylake.merge.Decisions;
+import io.keylake.merge.Presence;
+import io.keylake.merge.SortedMerge;
+import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.parquet.ReadCounters;
+import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.iceberg.io.FileIO;
+import org.roaringbitmap.RoaringBitmap;
+
+/**
+ * Finds the rows of a section that no read needs any more, without opening a value:
+ *
+ * <ol>
+ *   <li>Merge the keys, with the versions and leaves where they decide. Rows and tombstones count
+ *       as columns of their own.
+ *   <li>A row is needed where it holds the newest of something; all others are superseded, for
+ *       ever: what comes later only makes more rows lose.
+ *   <li>A key that has several needed rows is not unique, unless all but one are mere tombstones,
+ *       which reads leave out. Neither is one of which a tombstone elsewhere has removed some
+ *       values: alone, its row would give them.
+ * </ol>
+ */
+public final class SupersededRows {
+  private final SectionPlan section;
+  private final NeededRows needed;
+  private final int writes; // the class of the rows themselves
+  private boolean isUnique = true;
+
+  /**
+   * What was found.
+   *
+   * @param byFile positions of superseded rows, by the location of the file; for each file
+   * @param isUnique whether each visible key has one row left
+   */
+  public record Found(Map<String, RoaringBitmap> byFile, boolean isUnique) {}
+
+  private SupersededRows(ReadTask task, SectionPlan section, DataFiles files) {
+    this.section = section;
+    this.writes = section.classOfLeaf(task.schema().written().fieldId());
+    this.needed = new NeededRows(task, section, Set.of(), files);
+  }
+
+  /**
+   * Looks through a section.
+   *
+   * @param section planned for {@code Wanted.ROWS_AND_TOMBSTONES}
+   */
+  public static Found find(FileIO io, KeyedSchema schema, SectionPlan section) throws IOException {
+    ReadTask task = ReadTask.unfiltered(schema, List.of());
+    DataFiles files = new DataFiles(io, new ReadCounters());
+    SupersededRows rows = new SupersededRows(task, section, files);
+    try (SortedMerge merge =
+        new SortedMerge(rows.needed.cursors(), section.rules(), task.batchRows())) {
+      return rows.find(merge);
+    }
+  }
+
+  private Found find(SortedMerge merge) throws IOException {
+    int classes = section.classes().size();
+    for (Decisions keys = merge.next(); keys.count() > 0; keys = merge.next()) {
+      for (int i = 0; i < keys.count(); i++) {
+        int row = keys.places(writes)[i];
+        for (int c = 0; c < classes; c++) {
+          int place = keys.places(c)[i];
+          if (place != Decisions.NOWHERE) {
+            needed.need(place);
+            isUnique &= place == row || isTombstone(place);
+          } else {
+            isUnique &= row == Decisions.NOWHERE || !carries(c, row);
+          }
+        }
+      }
+    }
+    Map<String, RoaringBitmap> superseded = new HashMap<>();
+    for (int run = 0; run < needed.byRun().size(); run++) {
+      List<StoredFile> files = section.runs().get(run);
+      for (int file = 0; file < files.size(); file++) {
+        superseded.put(
+            files.get(file).location(),
+            RoaringBitmap.flip(needed.byRun().get(run).get(file), 0L, files.get(file).rows()));
+      }
+    }
+    return new Found(superseded, isUnique);
+  }
+
+  private boolean carries(int columnClass, int place) {
+    int run = Decisions.run(place);
+    Presence presence = section.rules().classes().get(columnClass).byRun().get(run);
+    return presence == Presence.ALWAYS
+        || (presence == Presence.PER_ROW
+            && needed.cursors().get(run).columns(columnClass).isSet(Decisions.row(place)));
+  }
+
+  /** Whether no write of the row is left, even if it stands alone. */
+  private boolean isTombstone(int place) {
+    int run = Decisions.run(place);
+    Presence written = section.rules().written().get(run);
+    return written == Presence.NEVER
+        || (written == Presence.PER_ROW
+            && !needed.cursors().get(run).written().isSet(Decisions.row(place)));
+  }
+}

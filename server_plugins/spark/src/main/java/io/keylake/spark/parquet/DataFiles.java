@@ -1,0 +1,149 @@
+package io.keylake.spark.parquet;
+
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.io.FileIO;
+import org.apache.parquet.ParquetReadOptions;
+import org.apache.parquet.conf.PlainParquetConfiguration;
+import org.apache.parquet.filter2.compat.FilterCompat;
+import org.apache.parquet.filter2.predicate.FilterPredicate;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+import org.apache.parquet.hadoop.util.HadoopCodecs;
+import org.apache.parquet.io.SeekableInputStream;
+import org.roaringbitmap.RoaringBitmap;
+
+/**
+ * The data files of one task: opens them, counts what that costs, and shares its memory among those
+ * that are open at once.
+ */
+public final class DataFiles {
+  public static final int BATCH_ROWS = 4096;
+
+  /** More would only be more garbage to collect: reading ahead is the file system's affair. */
+  private static final long MOST_OPEN_BYTES = 256L << 20;
+
+  /** Compressed pages, unpacked pages and decoded values of all tasks take a few times that. */
+  private static final int SHARE_OF_HEAP = 16;
+
+  private static final int WORST_COMPRESSION = 4;
+
+  private final FileIO io;
+  private final ReadCounters counters;
+  private final Map<String, RoaringBitmap> wanted;
+  private final Map<String, ParquetMetadata> footers;
+
+  public DataFiles(FileIO io, ReadCounters counters) {
+    this(io, counters, Map.of(), new HashMap<>());
+  }
+
+  private DataFiles(
+      FileIO io,
+      ReadCounters counters,
+      Map<String, RoaringBitmap> wanted,
+      Map<String, ParquetMetadata> footers) {
+    this.io = io;
+    this.counters = counters;
+    this.wanted = wanted;
+    this.footers = footers;
+  }
+
+  /**
+   * The same files with some of their rows.
+   *
+   * @param rows their positions, by the location of the file; all of files that are not in it
+   */
+  public DataFiles with(Map<String, RoaringBitmap> rows) {
+    return new DataFiles(io, counters, rows, footers);
+  }
+
+  ReadCounters counters() {
+    return counters;
+  }
+
+  /**
+   * How many bytes of compressed pages each of some files may hold.
+   *
+   * @param files how many are open at once
+   */
+  public static long bytesEach(int files) {
+    long all = Math.min(MOST_OPEN_BYTES, Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP);
+    return Math.max(all / files, 1);
+  }
+
+  /**
+   * How many rows a batch may have, if the values of a file are unpacked as badly as can be.
+   *
+   * @param open how many files are open at once
+   */
+  public static int fittingRows(List<StoredFile> files, int open, int most) {
+    long rows = Math.max(files.stream().mapToLong(StoredFile::rows).sum(), 1);
+    long bytes = files.stream().mapToLong(StoredFile::bytes).sum();
+    long fitting = bytesEach(open) / Math.max(WORST_COMPRESSION * bytes / rows, 1);
+    return (int) Math.max(Math.min(most, fitting), 1);
+  }
+
+  /** An open file. */
+  record Opened(IcebergInput input, SeekableInputStream stream, ParquetMetadata footer) {
+
+    /** Reads pages of the row groups that may have what the predicate wants; null wants all. */
+    ParquetFileReader pages(FilterPredicate predicate) throws IOException {
+      return new ParquetFileReader(input, footer, options(predicate), stream);
+    }
+  }
+
+  Opened open(StoredFile file) throws IOException {
+    IcebergInput input =
+        new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes(), counters);
+    SeekableInputStream stream = input.newStream();
+    counters.filesOpened++;
+    try {
+      ParquetMetadata footer = footers.get(file.location());
+      if (footer == null) {
+        footer = ParquetFileReader.readFooter(input, options(null), stream);
+        footers.put(file.location(), footer);
+      }
+      return new Opened(input, stream, footer);
+    } catch (IOException | RuntimeException e) {
+      stream.close();
+      throw e;
+    }
+  }
+
+  /** Whether a file has a row that is not left out. */
+  public boolean hasRows(StoredFile file) {
+    RoaringBitmap rows = wanted.get(file.location());
+    return file.liveRows() > 0 && (rows == null || !rows.isEmpty());
+  }
+
+  /** Which rows of a file have to be left out, by their position; null for none. */
+  public RoaringBitmap leftOut(StoredFile file) throws IOException {
+    RoaringBitmap superseded = Superseded.of(this, io, file);
+    RoaringBitmap rows = wanted.get(file.location());
+    if (rows == null) {
+      return superseded;
+    }
+    RoaringBitmap others = RoaringBitmap.flip(rows, 0L, file.rows());
+    if (superseded != null) {
+      others.or(superseded);
+    }
+    return others;
+  }
+
+  /** To be called when the files of a section have been read. */
+  public void forgetFooters() {
+    footers.clear();
+  }
+
+  private static ParquetReadOptions options(FilterPredicate predicate) {
+    ParquetReadOptions.Builder options =
+        ParquetReadOptions.builder(new PlainParquetConfiguration());
+    if (predicate != null) {
+      options.withRecordFilter(FilterCompat.get(predicate));
+    }
+    return options.withCodecFactory(new PageCodecs(HadoopCodecs.newFactory(0))).build();
+  }
+}

@@ -1,0 +1,102 @@
+package io.keylake.spark.parquet;
+
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.Serializable;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Columns to read from a data file, found there by field id, so that renames cost nothing. The
+ * types are those in the file: a uuid is 16 bytes here and becomes text on the way out.
+ *
+ * @param positions of field ids in {@code schema}; 0 is the struct of versions
+ */
+public record FileColumns(Map<Integer, Integer> positions, StructType schema)
+    implements Serializable {
+  private static final String FIELD_ID = "parquet.field.id";
+
+  /**
+   * @param fields top-level columns
+   * @param leaves which members of the struct of versions, by field id; empty for none
+   */
+  public static FileColumns of(
+      List<Types.NestedField> fields, KeyedSchema schema, Set<Integer> leaves) {
+    Map<Integer, Integer> positions = new HashMap<>();
+    StructType columns = new StructType();
+    for (Types.NestedField field : fields) {
+      positions.put(field.fieldId(), positions.size());
+      columns = columns.add(fieldWithId(field, stored(field.type())));
+    }
+    if (!leaves.isEmpty()) {
+      positions.put(0, positions.size());
+      columns =
+          columns.add(
+              fieldWithId(
+                  schema.mergeInfo(), only(schema.mergeInfo().type().asStructType(), leaves)));
+    }
+    return new FileColumns(positions, columns);
+  }
+
+  /** One column of a file that has no versions. */
+  public static FileColumns of(Types.NestedField field) {
+    return new FileColumns(
+        Map.of(field.fieldId(), 0), new StructType().add(fieldWithId(field, stored(field.type()))));
+  }
+
+  public int position(int fieldId) {
+    return positions.getOrDefault(fieldId, -1);
+  }
+
+  /** The position of the struct of versions, or -1. */
+  public int mergeInfo() {
+    return position(0);
+  }
+
+  private static StructType only(Types.StructType struct, Set<Integer> leaves) {
+    StructType kept = new StructType();
+    for (Types.NestedField field : struct.fields()) {
+      if (field.type().isStructType()) {
+        StructType nested = only(field.type().asStructType(), leaves);
+        if (nested.length() > 0) {
+          kept = kept.add(fieldWithId(field, nested));
+        }
+      } else if (leaves.contains(field.fieldId())) {
+        kept = kept.add(fieldWithId(field, DataTypes.LongType));
+      }
+    }
+    return kept;
+  }
+
+  private static StructField fieldWithId(Types.NestedField field, DataType type) {
+    return new StructField(
+        field.name(), type, true, new MetadataBuilder().putLong(FIELD_ID, field.fieldId()).build());
+  }
+
+  private static DataType stored(Type type) {
+    return switch (type.typeId()) {
+      case UUID -> DataTypes.BinaryType;
+      case STRUCT -> {
+        StructType struct = new StructType();
+        for (Types.NestedField field : type.asStructType().fields()) {
+          struct = struct.add(fieldWithId(field, stored(field.type())));
+        }
+        yield struct;
+      }
+      case LIST -> DataTypes.createArrayType(stored(type.asListType().elementType()), true);
+      case MAP ->
+          DataTypes.createMapType(
+              stored(type.asMapType().keyType()), stored(type.asMapType().valueType()), true);
+      default -> SparkSchemaUtil.convert(type);
+    };
+  }
+}

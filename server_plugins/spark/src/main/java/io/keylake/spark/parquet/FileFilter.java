@@ -1,0 +1,73 @@
+package io.keylake.spark.parquet;
+
+import java.io.Serializable;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.parquet.filter2.predicate.FilterApi;
+import org.apache.parquet.filter2.predicate.FilterPredicate;
+import org.apache.parquet.schema.MessageType;
+import org.apache.parquet.schema.Type;
+import org.apache.spark.sql.catalyst.util.RebaseDateTime;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFilters;
+import org.apache.spark.sql.internal.LegacyBehaviorPolicy;
+import org.apache.spark.sql.sources.Filter;
+import scala.Option;
+
+/** Filters for the row groups and pages inside a file. */
+public record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds)
+    implements Serializable {
+  public static final FileFilter NONE = of(List.of(), List.of());
+
+  private static final int IN_VALUES = 100;
+
+  /**
+   * @param columns that the filters may name
+   */
+  public static FileFilter of(List<Filter> filters, List<NestedField> columns) {
+    Map<String, Integer> ids = new HashMap<>();
+    columns.forEach(field -> ids.put(field.name(), field.fieldId()));
+    return new FileFilter(List.copyOf(filters), Map.copyOf(ids));
+  }
+
+  public boolean names(String column) {
+    return filters.stream().anyMatch(filter -> List.of(filter.references()).contains(column));
+  }
+
+  /** What a file with this schema can be asked, or null for nothing. */
+  FilterPredicate on(MessageType file) {
+    ParquetFilters parquet =
+        new ParquetFilters(
+            file,
+            true,
+            true,
+            true,
+            true,
+            IN_VALUES,
+            true,
+            new RebaseDateTime.RebaseSpec(LegacyBehaviorPolicy.CORRECTED(), Option.empty()));
+    FilterPredicate all = null;
+    for (Filter filter : filters) {
+      if (Arrays.stream(filter.references()).allMatch(name -> isSameColumn(file, name))) {
+        Option<FilterPredicate> one = parquet.createFilter(filter);
+        if (one.isDefined()) {
+          all = all == null ? one.get() : FilterApi.and(all, one.get());
+        }
+      }
+    }
+    return all;
+  }
+
+  /**
+   * A column may have been renamed since the file was written; then its filter is left to the rows.
+   */
+  private boolean isSameColumn(MessageType file, String name) {
+    if (!file.containsField(name)) {
+      return false;
+    }
+    Type.ID id = file.getType(name).getId();
+    return id != null && id.intValue() == fieldIds.get(name);
+  }
+}

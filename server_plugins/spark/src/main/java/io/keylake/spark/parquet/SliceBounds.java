@@ -1,0 +1,61 @@
+package io.keylake.spark.parquet;
+
+import io.keylake.tables.planning.KeySlice;
+import java.io.Serializable;
+import java.util.Arrays;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Where a slice begins and ends among the prefixes of a batch's keys. Rows with one prefix lie in
+ * one slice, whatever follows in their keys, so that all runs are cut alike.
+ */
+public final class SliceBounds {
+  private final boolean isOpenAbove;
+  private final long lowest;
+  private final long above;
+
+  private SliceBounds(boolean isOpenAbove, long lowest, long above) {
+    this.isOpenAbove = isOpenAbove;
+    this.lowest = lowest;
+    this.above = above;
+  }
+
+  /**
+   * @param slice null for no bounds
+   */
+  public static SliceBounds of(KeySlice slice) {
+    boolean isOpenBelow = slice == null || slice.lower() == null;
+    boolean isOpenAbove = slice == null || slice.upper() == null;
+    return new SliceBounds(
+        isOpenAbove,
+        isOpenBelow ? Long.MIN_VALUE : prefix(slice.lower()),
+        isOpenAbove ? Long.MAX_VALUE : prefix(slice.upper()));
+  }
+
+  private static long prefix(Serializable boundary) {
+    return boundary instanceof String text
+        ? UTF8String.fromString(text).getPrefix() ^ Long.MIN_VALUE
+        : (Long) boundary;
+  }
+
+  /** The first row that is not below the slice. */
+  public int first(long[] prefixes, int size) {
+    return lowest == Long.MIN_VALUE ? 0 : firstFrom(lowest, prefixes, size);
+  }
+
+  /** The first row that is above the slice. */
+  public int end(long[] prefixes, int size) {
+    return isOpenAbove ? size : firstFrom(above, prefixes, size);
+  }
+
+  private static int firstFrom(long bound, long[] prefixes, int size) {
+    int found = Arrays.binarySearch(prefixes, 0, size, bound);
+    if (found < 0) {
+      return -found - 1;
+    }
+    while (found > 0 && prefixes[found - 1] == bound) {
+      found--;
+    }
+    return found;
+  }
+}

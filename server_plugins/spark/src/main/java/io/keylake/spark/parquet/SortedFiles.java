@@ -1,0 +1,139 @@
+package io.keylake.spark.parquet;
+
+import io.keylake.tables.buckets.BucketCounts;
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.SortOrder;
+import org.apache.iceberg.StructLike;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.encryption.EncryptedOutputFile;
+import org.apache.iceberg.formats.FormatModelRegistry;
+import org.apache.iceberg.io.DataWriter;
+import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Data files of a table, written one after the other: rows come in (partition, sort key) order,
+ * without a key twice, as the table stores them.
+ */
+public final class SortedFiles implements Closeable {
+  private static final int ROWS_BETWEEN_LENGTH_CHECKS = 1000;
+
+  private final Table table;
+  private final PartitionSpec spec;
+  private final Schema stored;
+  private final StructType storedType;
+  private final OutputFileFactory places;
+  private final MetricsConfig metrics;
+  private final SortOrder order;
+  private final long targetFileSize;
+  private final List<DataFile> done = new ArrayList<>();
+  private DataWriter<InternalRow> writer;
+  private long rows;
+
+  /**
+   * @param schema its bucket count is that of the files: the table may have more by now
+   * @param stored the columns of the files
+   * @param targetFileSize in bytes; a file that has reached it is followed by another
+   */
+  public SortedFiles(
+      Table table,
+      KeyedSchema schema,
+      Schema stored,
+      OutputFileFactory places,
+      long targetFileSize) {
+    this.table = table;
+    this.spec = BucketCounts.of(table).spec(schema.spec().buckets());
+    this.stored = stored;
+    this.storedType = SparkSchemaUtil.convert(stored);
+    this.places = places;
+    this.targetFileSize = targetFileSize;
+    Map<String, String> properties = new HashMap<>(table.properties());
+    // Planning lives from these statistics, so they are exact whatever the table's metrics defaults
+    // are.
+    schema
+        .exactStatistics()
+        .forEach(
+            name -> properties.put(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX + name, "full"));
+    this.order = schema.keyOrder(table);
+    this.metrics = MetricsConfig.from(properties, table.schema(), order);
+  }
+
+  /** Adds a row to the file at hand, or begins one in this partition. */
+  public void write(StructLike partition, InternalRow row) throws IOException {
+    if (rows % ROWS_BETWEEN_LENGTH_CHECKS == 0
+        && writer != null
+        && writer.length() >= targetFileSize) {
+      finishFile();
+    }
+    if (writer == null) {
+      writer = open(partition, row);
+    }
+    writer.write(row);
+    rows++;
+  }
+
+  private DataWriter<InternalRow> open(StructLike partition, InternalRow first) throws IOException {
+    EncryptedOutputFile file = places.newOutputFile(spec, partition);
+    Map<String, String> properties = new HashMap<>(table.properties());
+    PageRows.limit(first, storedType).forEach(properties::putIfAbsent);
+    return FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
+            FileFormat.PARQUET, InternalRow.class, file)
+        .setAll(properties)
+        .metricsConfig(metrics)
+        .schema(stored)
+        .engineSchema(storedType)
+        .spec(spec)
+        .partition(partition)
+        .keyMetadata(file.keyMetadata())
+        .sortOrder(order)
+        .build();
+  }
+
+  /** The partitioning of the files. */
+  public PartitionSpec spec() {
+    return spec;
+  }
+
+  /** Ends the file at hand: the next row lies in another partition, or beyond a gap. */
+  public void finishFile() throws IOException {
+    if (writer != null) {
+      writer.close();
+      done.add(writer.toDataFile());
+      writer = null;
+    }
+  }
+
+  /** Ends the last file. */
+  public DataFile[] finish() throws IOException {
+    finishFile();
+    return done.toArray(DataFile[]::new);
+  }
+
+  /** Deletes what was written. */
+  public void abort() throws IOException {
+    finishFile();
+    done.forEach(file -> table.io().deleteFile(file.location()));
+    done.clear();
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (writer != null) {
+      writer.close();
+    }
+  }
+}

@@ -1,0 +1,213 @@
+package io.keylake.spark.parquet;
+
+import io.keylake.spark.vectors.TextVector;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.PrimitiveIterator;
+import java.util.Set;
+import java.util.stream.LongStream;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapred.FileSplit;
+import org.apache.hadoop.mapreduce.TaskAttemptID;
+import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
+import org.apache.parquet.column.page.PageReadStore;
+import org.apache.parquet.filter2.compat.FilterCompat;
+import org.apache.parquet.filter2.predicate.FilterPredicate;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.ParquetInputFormat;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnPath;
+import org.apache.parquet.hadoop.util.HadoopInputFile;
+import org.apache.parquet.internal.filter2.columnindex.ColumnIndexFilter;
+import org.apache.parquet.internal.filter2.columnindex.RowRanges;
+import org.apache.parquet.schema.MessageType;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
+import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.roaringbitmap.RoaringBitmap;
+import scala.Option;
+
+/**
+ * Batches of one data file, by Spark's own vectorised reader: it reads struct leaves, lists and
+ * maps as columns, which Iceberg's does not. Bytes come through Iceberg's FileIO, from wherever the
+ * table lies. A batch is valid until the next one is asked for.
+ */
+public final class StoredFileReader implements Closeable {
+  private final ReadCounters counters;
+  private final RowGroupDecoder decoder;
+  private final ParquetFileReader pages;
+  private final Iterator<Portion> portions;
+  private final Iterator<Portion> described;
+  private final List<TextVector> texts = new ArrayList<>();
+  private final ColumnarBatch batch;
+  private int rowGroup = -1;
+  private PrimitiveIterator.OfLong rows = LongStream.empty().iterator();
+  private long firstRow;
+
+  /** How a file is read. */
+  public record Reading(FileColumns columns, RowChoice choice, int batchRows, long mostBytes) {}
+
+  /**
+   * @param superseded positions of rows to be left out; null for none
+   * @param needed numbers of the rows that are wanted, counted among those that the choice and what
+   *     is superseded leave; null for all of them
+   */
+  public StoredFileReader(
+      DataFiles files,
+      StoredFile file,
+      Reading reading,
+      RoaringBitmap superseded,
+      RoaringBitmap needed)
+      throws IOException {
+    counters = files.counters();
+    DataFiles.Opened opened = files.open(file);
+    try {
+      decoder = new RowGroupDecoder(reading.batchRows());
+      initialize(decoder, file, opened, configuration(reading.columns()));
+      MessageType columns = decoder.columns();
+      FilterPredicate predicate = reading.choice().on(columns);
+      pages = opened.pages(predicate);
+      pages.setRequestedSchema(columns);
+      List<Portion> wanted = portions(predicate, reading.mostBytes(), superseded, needed);
+      portions = wanted.iterator();
+      described = wanted.iterator();
+      decoder.feed(this::open, wanted.stream().mapToLong(each -> each.rows().rowCount()).sum());
+      int read = (int) wanted.stream().mapToInt(Portion::rowGroup).distinct().count();
+      counters.rowGroupsSkipped += opened.footer().getBlocks().size() - read;
+      counters.columnsOpened += read == 0 ? 0 : columns.getColumns().size();
+    } catch (InterruptedException e) {
+      opened.stream().close();
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted while opening " + file.location(), e);
+    } catch (IOException | RuntimeException e) {
+      opened.stream().close();
+      throw e;
+    }
+    decoder.initBatch(new StructType(), null);
+    decoder.enableReturningBatches();
+    ColumnarBatch stored = decoder.resultBatch();
+    ColumnVector[] vectors = new ColumnVector[stored.numCols()];
+    for (int i = 0; i < vectors.length; i++) {
+      vectors[i] = stored.column(i);
+      if (vectors[i].dataType() instanceof StringType) {
+        TextVector text = new TextVector((WritableColumnVector) vectors[i]);
+        texts.add(text);
+        vectors[i] = text;
+      }
+    }
+    batch = new ColumnarBatch(vectors);
+  }
+
+  /** The decoder wants to be told of a Hadoop file; what it reads comes from {@link #pages}. */
+  private static void initialize(
+      RowGroupDecoder decoder, StoredFile file, DataFiles.Opened opened, Configuration conf)
+      throws IOException, InterruptedException {
+    Path name = new Path("file:///" + file.location().hashCode());
+    FileStatus status = new FileStatus(file.bytes(), false, 1, file.bytes(), 0, name);
+    decoder.initialize(
+        new FileSplit(name, 0, file.bytes(), new String[0]),
+        new TaskAttemptContextImpl(conf, new TaskAttemptID()),
+        Option.apply(HadoopInputFile.fromStatus(status, conf)),
+        Option.apply(opened.stream()),
+        Option.apply(opened.footer()));
+  }
+
+  private List<Portion> portions(
+      FilterPredicate predicate, long mostBytes, RoaringBitmap superseded, RoaringBitmap needed) {
+    List<Portion> wanted = new ArrayList<>();
+    List<BlockMetaData> rowGroups = pages.getRowGroups();
+    int number = 0;
+    for (int group = 0; group < rowGroups.size(); group++) {
+      long rows = rowGroups.get(group).getRowCount();
+      RowRanges ranges =
+          predicate == null ? RowRanges.createSingle(rows) : matching(predicate, group, rows);
+      if (superseded != null) {
+        long first = rowGroups.get(group).getRowIndexOffset();
+        Portion.Choice isLive = (any, row) -> !superseded.contains((int) (first + row));
+        ranges = Portion.chosen(ranges, isLive, number, rows);
+      }
+      int left = Math.toIntExact(ranges.rowCount());
+      if (needed != null) {
+        ranges = Portion.chosen(ranges, (each, row) -> needed.contains(each), number, rows);
+      }
+      number += left;
+      if (ranges.rowCount() > 0) {
+        wanted.addAll(Portion.of(pages, group, ranges, decoder.columns(), mostBytes));
+      }
+    }
+    return wanted;
+  }
+
+  private RowRanges matching(FilterPredicate predicate, int group, long rows) {
+    Set<ColumnPath> paths = new HashSet<>();
+    decoder.columns().getColumns().forEach(column -> paths.add(ColumnPath.get(column.getPath())));
+    return ColumnIndexFilter.calculateRowRanges(
+        FilterCompat.get(predicate), pages.getColumnIndexStore(group), paths, rows);
+  }
+
+  private PageReadStore open() throws IOException {
+    texts.forEach(TextVector::forgetDictionary);
+    Portion portion = portions.next();
+    if (portion.rowGroup() != rowGroup) {
+      rowGroup = portion.rowGroup();
+      counters.rowGroupsRead++;
+    }
+    return pages.readFilteredRowGroup(portion.rowGroup(), portion.rows());
+  }
+
+  private static Configuration configuration(FileColumns columns) {
+    Configuration conf = new Configuration(false);
+    conf.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
+    conf.set("org.apache.spark.sql.parquet.row.requested_schema", columns.schema().json());
+    conf.setBoolean(SQLConf.PARQUET_FIELD_ID_READ_ENABLED().key(), true);
+    conf.setBoolean(SQLConf.IGNORE_MISSING_PARQUET_FIELD_ID().key(), true);
+    conf.setBoolean(SQLConf.CASE_SENSITIVE().key(), true);
+    conf.setBoolean(SQLConf.PARQUET_BINARY_AS_STRING().key(), false);
+    conf.setBoolean(SQLConf.PARQUET_INT96_AS_TIMESTAMP().key(), false);
+    conf.setBoolean(SQLConf.PARQUET_INFER_TIMESTAMP_NTZ_ENABLED().key(), true);
+    conf.setBoolean(SQLConf.LEGACY_PARQUET_NANOS_AS_LONG().key(), false);
+    return conf;
+  }
+
+  /** The next batch, or null at the end. */
+  public ColumnarBatch next() throws IOException {
+    if (!decoder.nextBatch()) {
+      return null;
+    }
+    batch.setNumRows(decoder.resultBatch().numRows());
+    counters.rowsIn += batch.numRows();
+    return batch;
+  }
+
+  /**
+   * The positions in the file of the rows of the batch. To be asked once for each batch, or for
+   * none.
+   */
+  public void positions(long[] into) {
+    for (int i = 0; i < batch.numRows(); i++) {
+      while (!rows.hasNext()) {
+        Portion portion = described.next();
+        rows = portion.rows().iterator();
+        firstRow = pages.getRowGroups().get(portion.rowGroup()).getRowIndexOffset();
+      }
+      into[i] = firstRow + rows.nextLong();
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    decoder.close();
+    pages.close();
+  }
+}

@@ -1,0 +1,120 @@
+package io.keylake.spark.rules;
+
+import io.keylake.spark.table.KeyedTable;
+import io.keylake.spark.write.KeyRange;
+import io.keylake.spark.write.KeyRanges;
+import io.keylake.spark.write.KeySample;
+import io.keylake.tables.spec.KeyedSchema;
+import java.math.BigInteger;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.CommandExecutionMode;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Cuts large writes to keyed tables into tasks by ranges of (partition, bucket, key) that hold
+ * about as many rows each, whatever is hot: a look at the rows' keys, before they are written, says
+ * where to cut. A small write is shuffled by the hash of its buckets, without such a look.
+ */
+public final class KeyRangeRule extends Rule<LogicalPlan> {
+  private static final int POINTS_PER_RANGE = 64;
+  private static final int POINTS_PER_TASK = 256;
+  private static final int MARGIN = 3; // some tasks read more rows than others
+
+  private final SparkSession session;
+
+  public KeyRangeRule(SparkSession session) {
+    this.session = session;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    if (!(plan instanceof V2WriteCommand write
+        && write.table() instanceof DataSourceV2Relation relation
+        && relation.table() instanceof KeyedTable table
+        && table.rows() == KeyedTable.Rows.PREPARED)) {
+      return plan;
+    }
+    boolean isSmall = fitsOneTask(write.query());
+    DataSourceV2Relation target =
+        table
+            .taking(isSmall ? KeyedTable.Rows.BY_HASH : KeyedTable.Rows.BY_RANGE)
+            .inPlaceOf(relation);
+    return (LogicalPlan)
+        write
+            .withNewTable(target)
+            .withNewQuery(isSmall ? write.query() : byRange(write.query(), table.keyed()));
+  }
+
+  /** Spark's own measure of what is worth a task. */
+  private static boolean fitsOneTask(LogicalPlan query) {
+    long limit = (Long) SQLConf.get().getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES());
+    return query.stats().sizeInBytes().bigInteger().compareTo(BigInteger.valueOf(limit)) <= 0;
+  }
+
+  private LogicalPlan byRange(LogicalPlan query, KeyedSchema schema) {
+    Set<String> names = new LinkedHashSet<>(schema.spec().partitionBy());
+    names.add(KeyedSchema.BUCKET);
+    int columnsOfCell = names.size();
+    schema.sortKey().forEach(field -> names.add(field.name()));
+    List<Attribute> place = names.stream().map(name -> column(query, name)).toList();
+    DataType[] types = place.stream().map(Attribute::dataType).toArray(DataType[]::new);
+    int ranges = SQLConf.get().numShufflePartitions();
+    List<KeyRanges.Point> sample =
+        sample(new Project(seq(List.<NamedExpression>copyOf(place)), query), ranges);
+    List<InternalRow> cuts = new KeyRanges(types, columnsOfCell).cuts(sample, ranges);
+    Expression range =
+        V2ExpressionUtils.resolveScalarFunction(
+            new KeyRange(types, cuts), seq(List.<Expression>copyOf(place)));
+    return new RepartitionByExpression(
+        seq(List.of(new DirectShufflePartitionID(range))), query, Option.empty(), Option.empty());
+  }
+
+  private static Attribute column(LogicalPlan query, String name) {
+    return CollectionConverters.asJava(query.output()).stream()
+        .filter(column -> column.name().equals(name))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private List<KeyRanges.Point> sample(LogicalPlan keys, int ranges) {
+    int points = MARGIN * POINTS_PER_RANGE * ranges;
+    return ((org.apache.spark.sql.classic.SparkSession) session)
+            .sessionState()
+            .executePlan(keys, CommandExecutionMode.ALL())
+            .toRdd()
+            .toJavaRDD()
+            .mapPartitions(
+                rows -> {
+                  int share = points / TaskContext.get().numPartitions() & ~1;
+                  return List.of(KeySample.of(rows, Math.max(POINTS_PER_TASK, share))).iterator();
+                })
+            .collect()
+            .stream()
+            .flatMap(KeySample::points)
+            .toList();
+  }
+
+  private static <T> Seq<T> seq(List<T> list) {
+    return CollectionConverters.asScala(list).toSeq();
+  }
+}

@@ -1,0 +1,103 @@
+package io.keylake.spark.rules;
+
+import io.keylake.spark.catalog.KeyedCatalog;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.UUID;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.AliasIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Keeps apart the reads of one table that have different options. Within a query, Spark resolves a
+ * table once by its name and takes that for every later mention, options and all: of two ranges of
+ * commits it would read the first one twice. So a mention with options gets a name of its own,
+ * which the catalog knows to stand for the table, and an alias by which its columns can be named as
+ * before.
+ */
+public final class ReadOptionsRule extends Rule<LogicalPlan> {
+  private static final String PREFIX = "with_options_";
+  private final SparkSession session;
+
+  public ReadOptionsRule(SparkSession session) {
+    this.session = session;
+  }
+
+  /** Whether this is the name of a mention with options; its namespace then names the table. */
+  public static boolean isMention(String name) {
+    return name.startsWith(PREFIX);
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    return plan.resolveOperatorsUp(
+        new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
+          @Override
+          public boolean isDefinedAt(LogicalPlan node) {
+            return node instanceof UnresolvedRelation relation
+                && !relation.isStreaming()
+                && !relation.options().isEmpty();
+          }
+
+          @Override
+          public LogicalPlan apply(LogicalPlan node) {
+            return named((UnresolvedRelation) node);
+          }
+        });
+  }
+
+  private LogicalPlan named(UnresolvedRelation relation) {
+    List<String> name = fullName(relation.multipartIdentifier());
+    String last = name.get(name.size() - 1);
+    if (isMention(last) || !isOurs(name.get(0))) {
+      return relation;
+    }
+    List<String> own = new ArrayList<>(name);
+    own.add(PREFIX + digest(relation));
+    return new SubqueryAlias(
+        new AliasIdentifier(last, sequence(name.subList(0, name.size() - 1))),
+        relation.copy(sequence(own), relation.options(), false));
+  }
+
+  private static String digest(UnresolvedRelation relation) {
+    String options = new TreeMap<>(relation.options().asCaseSensitiveMap()).toString();
+    return UUID.nameUUIDFromBytes(options.getBytes(StandardCharsets.UTF_8)).toString();
+  }
+
+  private boolean isOurs(String catalog) {
+    return catalogs().isCatalogRegistered(catalog)
+        && catalogs().catalog(catalog) instanceof KeyedCatalog;
+  }
+
+  /** With catalog and namespace, as Spark would find them. */
+  private List<String> fullName(Seq<String> said) {
+    List<String> parts = CollectionConverters.asJava(said);
+    if (parts.size() > 1 && catalogs().isCatalogRegistered(parts.get(0))) {
+      return parts;
+    }
+    List<String> full = new ArrayList<>(List.of(catalogs().currentCatalog().name()));
+    if (parts.size() == 1) {
+      full.addAll(Arrays.asList(catalogs().currentNamespace()));
+    }
+    full.addAll(parts);
+    return full;
+  }
+
+  private CatalogManager catalogs() {
+    return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().catalogManager();
+  }
+
+  private static Seq<String> sequence(List<String> parts) {
+    return CollectionConverters.asScala(parts).toSeq();
+  }
+}

@@ -1,0 +1,30 @@
+package io.keylake.spark.scan;
+
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** Every option of a relation that a read of a keyed table knows, those that our rules set, too. */
+public final class RelationOptions {
+  /** A snapshot id: the range of commits that is read begins after it. */
+  public static final String AFTER = "after";
+
+  /** A snapshot id: the range of commits that is read ends with it. */
+  public static final String UNTIL = "until";
+
+  /** Set by a rule: the number of buckets that the scan reports. */
+  public static final String BUCKETS = "keylake.buckets";
+
+  /** Set by a rule: the query needs neither the buckets nor the order of the scan. */
+  public static final String PLAIN_SCAN = "keylake.plain-scan";
+
+  private RelationOptions() {}
+
+  static boolean isPlain(CaseInsensitiveStringMap options) {
+    return options.containsKey(PLAIN_SCAN);
+  }
+
+  /** The number of buckets that the scan reports; null for those that the table has. */
+  public static Integer buckets(CaseInsensitiveStringMap options) {
+    String buckets = options.get(BUCKETS);
+    return buckets == null ? null : Integer.valueOf(buckets);
+  }
+}

@@ -1,0 +1,36 @@
+package io.keylake.spark.scan;
+
+import java.util.Arrays;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * What a query wants of a keyed table.
+ *
+ * @param snapshotId null for a table without a snapshot
+ * @param after if not null, only what commits after this one have written is read
+ * @param wanted the columns
+ * @param filters what the planner and the readers may use of the query's filters
+ * @param limit how many rows are enough, or {@link #ALL}
+ * @param isSpread whether the query needs neither the buckets' partitioning nor the order of rows,
+ *     so that a bucket may become several tasks
+ * @param buckets by how many the rows are wanted, a part of those that files lie in; null for as
+ *     many as there are
+ */
+record ScanRequest(
+    Long snapshotId,
+    Long after,
+    StructType wanted,
+    PushedFilters filters,
+    int limit,
+    boolean isSpread,
+    Integer buckets) {
+  static final int ALL = -1;
+
+  ScanRequest and(PushedFilters more) {
+    return new ScanRequest(snapshotId, after, wanted, filters.and(more), limit, isSpread, buckets);
+  }
+
+  boolean has(String column) {
+    return Arrays.asList(wanted.fieldNames()).contains(column);
+  }
+}

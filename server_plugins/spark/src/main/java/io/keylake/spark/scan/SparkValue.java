@@ -1,0 +1,23 @@
+package io.keylake.spark.scan;
+
+import java.math.BigDecimal;
+import java.nio.ByteBuffer;
+import java.util.UUID;
+import org.apache.iceberg.util.ByteBuffers;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Values of keys and partitions, from Iceberg's form into that of Spark's rows. */
+public final class SparkValue {
+  private SparkValue() {}
+
+  public static Object of(Object value) {
+    if (value instanceof CharSequence || value instanceof UUID) {
+      return UTF8String.fromString(value.toString());
+    }
+    if (value instanceof BigDecimal decimal) {
+      return Decimal.apply(decimal);
+    }
+    return value instanceof ByteBuffer bytes ? ByteBuffers.toByteArray(bytes) : value;
+  }
+}

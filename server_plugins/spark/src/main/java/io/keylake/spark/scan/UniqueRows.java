@@ -1,0 +1,14 @@
+package io.keylake.spark.scan;
+
+import java.util.Set;
+import org.apache.spark.sql.connector.read.Scan;
+
+/** What a plan may count on in the rows of a scan. */
+public final class UniqueRows {
+  private UniqueRows() {}
+
+  /** Names of columns of which no two rows have the same values; none where that is not known. */
+  public static Set<String> by(Scan scan) {
+    return scan instanceof KeyedScan keyed ? keyed.uniqueBy() : Set.of();
+  }
+}

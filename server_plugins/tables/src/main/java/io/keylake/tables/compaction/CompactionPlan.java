@@ -1,0 +1,44 @@
+package io.keylake.tables.compaction;
+
+import java.io.Serializable;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What a policy makes of a snapshot: the picture of each bucket, and the merge that it wants there.
+ *
+ * @param snapshotId null where nothing was ever written
+ * @param settlements of all buckets that are not settled, if the policy wants one of them to be
+ */
+public record CompactionPlan(Long snapshotId, List<Choice> buckets, List<Settlement> settlements) {
+  public CompactionPlan {
+    buckets = List.copyOf(buckets);
+    settlements = List.copyOf(settlements);
+  }
+
+  /**
+   * One bucket, seen and decided.
+   *
+   * @param settling why it is to be settled, if it is
+   */
+  public record Choice(
+      List<Serializable> partition,
+      BucketLayout layout,
+      Optional<Compaction> compaction,
+      Optional<String> settling) {}
+
+  /** Whether every stored row is one that was written, and none is a tombstone. */
+  boolean hasOnlyWrittenRows() {
+    return buckets.stream()
+        .flatMap(choice -> choice.layout().runs().stream())
+        .noneMatch(BucketLayout.Run::hasTombstones);
+  }
+
+  /** The merges to be made, the smallest first: each frees a bucket for readers. */
+  public List<Compaction> compactions() {
+    return buckets.stream()
+        .flatMap(choice -> choice.compaction().stream())
+        .sorted((one, two) -> Long.compare(one.bytes(), two.bytes()))
+        .toList();
+  }
+}

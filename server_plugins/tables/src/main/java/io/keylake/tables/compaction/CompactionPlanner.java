@@ -1,0 +1,281 @@
+package io.keylake.tables.compaction;
+
+import io.keylake.merge.MergeRules;
+import io.keylake.merge.Presence;
+import io.keylake.tables.buckets.BucketCounts;
+import io.keylake.tables.compaction.BucketLayout.File;
+import io.keylake.tables.compaction.BucketLayout.Run;
+import io.keylake.tables.compaction.CompactionRule.Pick;
+import io.keylake.tables.compaction.CompactionRule.Reason;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.planning.BucketPlan;
+import io.keylake.tables.planning.FileFacts;
+import io.keylake.tables.planning.PlannedFile;
+import io.keylake.tables.planning.PlannedSection;
+import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.Serializable;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Types.NestedField;
+
+/**
+ * Plans the compaction of a branch from metadata alone:
+ *
+ * <ol>
+ *   <li>Draw each bucket: its runs, and in which sections their files lie. Where there are files
+ *       from when the table had fewer buckets, it is such a bucket.
+ *   <li>Ask the rules; the first that picks neighbouring runs, or wants them settled, decides.
+ *   <li>Of the picked files, leave alone those that are large and overlap no other: they would come
+ *       out as they went in.
+ * </ol>
+ */
+public final class CompactionPlanner {
+  private final Table table;
+  private final KeyedSchema schema;
+  private final CompactionPolicy policy;
+  private final Instant now;
+  private final Long snapshotId;
+  private final BucketCounts counts;
+  private final int newest;
+  private final Map<Long, Instant> commitTimes = new HashMap<>();
+
+  public CompactionPlanner(Table table, String branch, CompactionPolicy policy, Instant now) {
+    this(table, policy, now, new CommitLog(table, branch).headId());
+  }
+
+  /** What the policy would make of any snapshot. */
+  CompactionPlanner(Table table, CompactionPolicy policy, Instant now, Long snapshotId) {
+    this.table = table;
+    this.schema = KeyedSchema.of(table);
+    this.policy = policy;
+    this.now = now;
+    this.snapshotId = snapshotId;
+    this.counts = BucketCounts.of(table);
+    this.newest = schema.spec().buckets();
+    table.snapshots().forEach(each -> commitTimes.put(each.sequenceNumber(), committedAt(each)));
+  }
+
+  private static Instant committedAt(Snapshot snapshot) {
+    return Instant.ofEpochMilli(snapshot.timestampMillis());
+  }
+
+  public CompactionPlan plan() {
+    ReadPlanner everything = planner(MergeRules.Wanted.HISTORY);
+    Map<List<Serializable>, List<FileScanTask>> buckets = everything.files();
+    List<CompactionPlan.Choice> choices = new ArrayList<>();
+    counts
+        .apart(buckets.values().stream().flatMap(List::stream).toList())
+        .forEach(bucket -> choices.add(choose(everything, bucket)));
+    choices.sort(Comparator.comparing(choice -> choice.partition().toString()));
+    boolean isSettling = choices.stream().anyMatch(choice -> choice.settling().isPresent());
+    return new CompactionPlan(
+        snapshotId, choices, isSettling ? settlements(choices, buckets) : List.of());
+  }
+
+  /**
+   * Of all buckets, if of any: a snapshot is settled as a whole, and what it says of buckets is
+   * said of so many as readers see.
+   */
+  private List<Settlement> settlements(
+      List<CompactionPlan.Choice> choices, Map<List<Serializable>, List<FileScanTask>> buckets) {
+    ReadPlanner planner = planner(MergeRules.Wanted.ROWS_AND_TOMBSTONES);
+    List<Settlement> settlements = new ArrayList<>();
+    Map<List<Serializable>, String> reasons = new HashMap<>();
+    choices.forEach(each -> each.settling().ifPresent(why -> reasons.put(each.partition(), why)));
+    buckets.forEach(
+        (partition, files) -> {
+          List<PlannedSection> open =
+              planner.sections(files).stream()
+                  .filter(section -> section.runs().size() > 1)
+                  .filter(section -> !section.files().allMatch(PlannedFile::isSettled))
+                  .toList();
+          Set<String> locations =
+              open.stream()
+                  .flatMap(PlannedSection::files)
+                  .map(file -> file.file().location())
+                  .collect(Collectors.toSet());
+          if (!open.isEmpty()) {
+            settlements.add(
+                new Settlement(
+                    partition,
+                    planner.buckets(),
+                    new BucketPlan(partition, open.stream().map(PlannedSection::plan).toList()),
+                    files.stream()
+                        .filter(task -> locations.contains(task.file().location()))
+                        .toList(),
+                    reasons.getOrDefault(partition, "settled with the other buckets")));
+          }
+        });
+    settlements.sort(Comparator.comparing(each -> each.partition().toString()));
+    return settlements;
+  }
+
+  private ReadPlanner planner(MergeRules.Wanted wanted) {
+    return new ReadPlanner(
+        table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, wanted));
+  }
+
+  private CompactionPlan.Choice choose(ReadPlanner planner, BucketCounts.Bucket bucket) {
+    BucketLayout layout = layout(planner, bucket.files());
+    Optional<Pick> pick = CompactionRule.first(layout, policy);
+    boolean isSettling = pick.filter(each -> each.reason() == Reason.SETTLE).isPresent();
+    return new CompactionPlan.Choice(
+        bucket.partition(),
+        layout,
+        isSettling ? Optional.empty() : pick.flatMap(each -> compaction(bucket, each)),
+        isSettling ? pick.map(Pick::because) : Optional.empty());
+  }
+
+  private BucketLayout layout(ReadPlanner planner, List<FileScanTask> files) {
+    List<PlannedSection> sections = planner.sections(files);
+    Map<String, Integer> numbers = new HashMap<>();
+    for (int number = 0; number < sections.size(); number++) {
+      for (PlannedFile file : sections.get(number).files().toList()) {
+        numbers.put(file.file().location(), number);
+      }
+    }
+    Map<Long, List<FileScanTask>> byAge = new TreeMap<>();
+    files.forEach(
+        task ->
+            byAge
+                .computeIfAbsent(task.file().dataSequenceNumber(), age -> new ArrayList<>())
+                .add(task));
+    List<Run> runs = new ArrayList<>();
+    byAge.forEach(
+        (age, ofAge) ->
+            runs.add(
+                new Run(
+                    age,
+                    commitTime(age),
+                    ofAge.stream().anyMatch(task -> hasTombstones(task.file())),
+                    ofAge.stream().allMatch(task -> FileFacts.hasWholeRows(task.file(), schema)),
+                    ofAge.stream().anyMatch(task -> counts.of(task.file()) < newest),
+                    planner.settling(ofAge.get(0).file()),
+                    ofAge.stream()
+                        .map(task -> file(task, numbers.get(task.file().location())))
+                        .toList())));
+    return BucketLayout.of(runs, now);
+  }
+
+  private File file(FileScanTask task, int section) {
+    DataFile file = task.file();
+    return new File(
+        file.location(),
+        file.fileSizeInBytes(),
+        file.recordCount(),
+        task.deletes().stream().mapToLong(DeleteFile::recordCount).sum(),
+        keyBytes(file),
+        section);
+  }
+
+  private long keyBytes(DataFile file) {
+    List<NestedField> decisive = new ArrayList<>(schema.sortKey());
+    decisive.addAll(List.of(schema.version(), schema.written(), schema.deleted()));
+    Map<Integer, Long> sizes = file.columnSizes();
+    return sizes == null || sizes.isEmpty()
+        ? file.fileSizeInBytes()
+        : decisive.stream().mapToLong(field -> sizes.getOrDefault(field.fieldId(), 0L)).sum();
+  }
+
+  /** Of an expired snapshot it is only known that it was before those that are left. */
+  private Instant commitTime(long age) {
+    Instant known = commitTimes.get(age);
+    return known != null
+        ? known
+        : commitTimes.values().stream().min(Comparator.naturalOrder()).orElse(now);
+  }
+
+  private boolean hasTombstones(DataFile file) {
+    return FileFacts.presence(file, schema.deleted()) != Presence.NEVER;
+  }
+
+  /** Empty where all of the picked files would come out as they went in. */
+  private Optional<Compaction> compaction(BucketCounts.Bucket bucket, Pick pick) {
+    boolean takesAll = pick.reason() == Reason.REBUCKET;
+    boolean drops = !takesAll && pick.dropsTombstones(policy);
+    Set<Long> ages =
+        pick.stretch().runs().stream().map(Run::age).collect(Collectors.toCollection(HashSet::new));
+    Map<String, FileScanTask> picked =
+        bucket.files().stream()
+            .filter(task -> ages.contains(task.file().dataSequenceNumber()))
+            .collect(Collectors.toMap(task -> task.file().location(), task -> task));
+    ReadPlanner planner =
+        planner(drops ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.HISTORY);
+    List<BucketPlan> stretches = new ArrayList<>();
+    List<FileScanTask> inputs = new ArrayList<>();
+    List<PlannedSection> open = new ArrayList<>();
+    List<FileScanTask> read = List.copyOf(picked.values());
+    for (PlannedSection section :
+        read.size() == bucket.files().size()
+            ? planner.sections(read)
+            : planner.sectionsOfSome(read)) {
+      if (!takesAll && stays(section, drops)) {
+        close(open, drops, bucket.partition(), picked, stretches, inputs);
+      } else {
+        open.add(section);
+      }
+    }
+    if (takesAll) {
+      stretches.add(
+          new BucketPlan(bucket.partition(), open.stream().map(PlannedSection::plan).toList()));
+      inputs.addAll(read);
+    } else {
+      close(open, drops, bucket.partition(), picked, stretches, inputs);
+    }
+    return inputs.isEmpty()
+        ? Optional.empty()
+        : Optional.of(
+            new Compaction(
+                bucket.partition(),
+                bucket.of(),
+                snapshotId,
+                inputs.stream().map(FileScanTask::file).toList(),
+                inputs.stream().flatMap(task -> task.deletes().stream()).toList(),
+                stretches,
+                ages.stream().max(Comparator.naturalOrder()).orElseThrow(),
+                pick.reason().word(),
+                pick.because(),
+                drops));
+  }
+
+  private boolean stays(PlannedSection section, boolean drops) {
+    List<PlannedFile> files = section.files().toList();
+    return files.size() == 1
+        && !policy.isSmallFile(files.get(0).file().bytes())
+        && !(drops && files.get(0).facts().deleted() != Presence.NEVER);
+  }
+
+  /** Ends a stretch of neighbouring sections; one file alone is no merge. */
+  private void close(
+      List<PlannedSection> open,
+      boolean drops,
+      List<Serializable> partition,
+      Map<String, FileScanTask> picked,
+      List<BucketPlan> stretches,
+      List<FileScanTask> inputs) {
+    List<PlannedFile> files = open.stream().flatMap(PlannedSection::files).toList();
+    boolean hasWork =
+        files.size() > 1
+            || (drops && files.stream().anyMatch(f -> f.facts().deleted() != Presence.NEVER));
+    if (hasWork) {
+      stretches.add(new BucketPlan(partition, open.stream().map(PlannedSection::plan).toList()));
+      files.forEach(file -> inputs.add(picked.get(file.file().location())));
+    }
+    open.clear();
+  }
+}

@@ -1,0 +1,260 @@
+package io.keylake.tables.compaction;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.SpecJson;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
+
+/**
+ * When the runs of a bucket are merged. It lies in the table property {@value #PROPERTY} as JSON; a
+ * member that is not there has its default.
+ *
+ * <p>Runs are put into tiers by their size: tier 0 is below {@code smallBytes}, and each further
+ * one reaches {@code tierRatio} times as far. So a run is merged with its peers, and a large one is
+ * hardly ever written again.
+ *
+ * @param maxFiles a bucket with more files below half the target size is merged, come what may
+ * @param tierRuns so many neighbouring runs of one tier make it full
+ * @param tierRatio how much larger the runs of a tier may be than those of the tier below
+ * @param smallBytes where tier 0 ends
+ * @param supersededShare a group of runs is merged when so much of its rows would go, whatever the
+ *     sizes
+ * @param leastFreedShare a full tier is left alone when a merge would free less of its rows
+ * @param settleShare runs of whole rows that overlap are settled, which is cheaper than to merge
+ *     them, when so much of their rows is not settled yet; null for never
+ * @param maxBytes no merge, but one for {@code maxFiles}, reads more
+ * @param targetFileBytes of the files that a merge writes
+ * @param tombstoneSeconds how long tombstones are kept at least; null for ever
+ */
+public record CompactionPolicy(
+    int maxFiles,
+    int tierRuns,
+    int tierRatio,
+    long smallBytes,
+    double supersededShare,
+    double leastFreedShare,
+    Double settleShare,
+    long maxBytes,
+    long targetFileBytes,
+    Long tombstoneSeconds) {
+  public static final String PROPERTY = "keylake.compaction";
+
+  public static final CompactionPolicy DEFAULT =
+      new CompactionPolicy(32, 4, 4, 1L << 20, 0.5, 0.02, 0.05, 64L << 30, 512L << 20, null);
+
+  /** Merges whatever is not merged yet. */
+  public static final CompactionPolicy FULL =
+      new CompactionPolicy(
+          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, Long.MAX_VALUE, DEFAULT.targetFileBytes, null);
+
+  /** Leaves each key once, and nothing of what was deleted. */
+  public static final CompactionPolicy MERGED =
+      new CompactionPolicy(
+          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, Long.MAX_VALUE, DEFAULT.targetFileBytes, 0L);
+
+  /** Merges nothing, and settles whatever is not settled yet. */
+  public static final CompactionPolicy SETTLE =
+      new CompactionPolicy(
+          Integer.MAX_VALUE,
+          Integer.MAX_VALUE,
+          2,
+          DEFAULT.smallBytes,
+          1.0,
+          1.0,
+          0.0,
+          Long.MAX_VALUE,
+          DEFAULT.targetFileBytes,
+          null);
+
+  /** Merges nothing but what was written when the table had fewer buckets. */
+  public CompactionPolicy onlyRebucketing() {
+    return new CompactionPolicy(
+        Integer.MAX_VALUE,
+        Integer.MAX_VALUE,
+        2,
+        smallBytes,
+        1.0,
+        1.0,
+        null,
+        maxBytes,
+        targetFileBytes,
+        null);
+  }
+
+  private static final List<String> MEMBERS =
+      List.of(
+          "max_files",
+          "tier_runs",
+          "tier_ratio",
+          "small_bytes",
+          "superseded_share",
+          "least_freed_share",
+          "settle_share",
+          "max_bytes",
+          "target_file_bytes",
+          "tombstone_seconds");
+
+  public CompactionPolicy {
+    require(tierRuns >= 2, "tier_runs", tierRuns, "at least 2: one run needs no merge");
+    require(tierRatio >= 2, "tier_ratio", tierRatio, "at least 2: tiers must grow");
+    require(smallBytes > 0, "small_bytes", smallBytes, "above 0");
+    require(
+        maxFiles >= tierRuns,
+        "max_files",
+        maxFiles,
+        "at least tier_runs, which is %d: a bucket would be over its limit before a tier is full"
+            .formatted(tierRuns));
+    require(isShare(supersededShare), "superseded_share", supersededShare, "between 0 and 1");
+    require(
+        isShare(leastFreedShare) && leastFreedShare <= supersededShare,
+        "least_freed_share",
+        leastFreedShare,
+        "between 0 and superseded_share, which is %s: what is worth a merge by itself must be worth one in a tier"
+            .formatted(supersededShare));
+    require(
+        settleShare == null || isShare(settleShare),
+        "settle_share",
+        settleShare,
+        "between 0 and 1, or null to settle nothing");
+    require(targetFileBytes > 0, "target_file_bytes", targetFileBytes, "above 0");
+    require(
+        maxBytes >= targetFileBytes,
+        "max_bytes",
+        maxBytes,
+        "at least target_file_bytes, which is %d: no merge could fill a file"
+            .formatted(targetFileBytes));
+    require(
+        tombstoneSeconds == null || tombstoneSeconds >= 0,
+        "tombstone_seconds",
+        tombstoneSeconds,
+        "0 or more, or null to keep tombstones for ever");
+  }
+
+  private static void require(boolean holds, String name, Object value, String limit) {
+    if (!holds) {
+      throw new KeylakeException(
+          DEFINITION,
+          "the compaction policy has %s %s; it must be %s".formatted(name, value, limit));
+    }
+  }
+
+  private static boolean isShare(double value) {
+    return value >= 0 && value <= 1;
+  }
+
+  /** The policy of a table: its own, or the default. */
+  public static CompactionPolicy of(Table table) {
+    String json = table.properties().get(PROPERTY);
+    return json == null ? DEFAULT : fromJson(json);
+  }
+
+  public static CompactionPolicy fromJson(String json) {
+    JsonNode node = SpecJson.parse("the compaction policy", json);
+    if (!node.isObject()) {
+      throw new KeylakeException(
+          DEFINITION, "a compaction policy is a JSON object, not %s".formatted(json));
+    }
+    List<String> unknown = new ArrayList<>();
+    node.fieldNames().forEachRemaining(unknown::add);
+    unknown.removeAll(MEMBERS);
+    if (!unknown.isEmpty()) {
+      throw new KeylakeException(
+          DEFINITION,
+          "a compaction policy has no %s; its members are %s"
+              .formatted(unknown, String.join(", ", MEMBERS)));
+    }
+    Members members = new Members(node);
+    return new CompactionPolicy(
+        (int) members.whole("max_files", DEFAULT.maxFiles),
+        (int) members.whole("tier_runs", DEFAULT.tierRuns),
+        (int) members.whole("tier_ratio", DEFAULT.tierRatio),
+        members.whole("small_bytes", DEFAULT.smallBytes),
+        members.share("superseded_share", DEFAULT.supersededShare),
+        members.share("least_freed_share", DEFAULT.leastFreedShare),
+        node.has("settle_share") && node.get("settle_share").isNull()
+            ? null
+            : Double.valueOf(members.share("settle_share", DEFAULT.settleShare)),
+        members.whole("max_bytes", DEFAULT.maxBytes),
+        members.whole("target_file_bytes", DEFAULT.targetFileBytes),
+        node.hasNonNull("tombstone_seconds") ? members.whole("tombstone_seconds", 0L) : null);
+  }
+
+  private record Members(JsonNode node) {
+    long whole(String name, long otherwise) {
+      JsonNode value = node.get(name);
+      if (value == null) {
+        return otherwise;
+      }
+      boolean isSmall = name.startsWith("tier") || name.equals("max_files");
+      if (!value.canConvertToLong() || (isSmall && !value.canConvertToInt())) {
+        throw wrong(name, value, "a whole number");
+      }
+      return value.longValue();
+    }
+
+    double share(String name, double otherwise) {
+      JsonNode value = node.get(name);
+      if (value != null && !value.isNumber()) {
+        throw wrong(name, value, "a number between 0 and 1");
+      }
+      return value == null ? otherwise : value.doubleValue();
+    }
+
+    private static KeylakeException wrong(String name, JsonNode value, String wanted) {
+      return new KeylakeException(
+          DEFINITION,
+          "the compaction policy has %s %s; it must be %s".formatted(name, value, wanted));
+    }
+  }
+
+  public String toJson() {
+    Map<String, Object> members = new LinkedHashMap<>();
+    List<Object> values = new ArrayList<>();
+    values.addAll(List.of(maxFiles, tierRuns, tierRatio, smallBytes));
+    values.addAll(List.of(supersededShare, leastFreedShare));
+    values.add(settleShare);
+    values.addAll(List.of(maxBytes, targetFileBytes));
+    values.add(tombstoneSeconds);
+    for (int i = 0; i < MEMBERS.size(); i++) {
+      members.put(MEMBERS.get(i), values.get(i));
+    }
+    return SpecJson.write(members);
+  }
+
+  int tier(long bytes) {
+    int tier = 0;
+    for (long end = smallBytes; bytes >= end && end > 0; end = times(end)) {
+      tier++;
+    }
+    return tier;
+  }
+
+  private long times(long end) {
+    return end > Long.MAX_VALUE / tierRatio ? -1 : end * tierRatio;
+  }
+
+  /** Whether data is never to be written again, whatever it looks like. */
+  boolean mergesNothing() {
+    return equals(SETTLE);
+  }
+
+  /** Whether partial rows and small runs are settled, too. */
+  boolean settlesAll() {
+    return settleShare != null && settleShare == 0;
+  }
+
+  boolean isSmallFile(long bytes) {
+    return bytes < targetFileBytes / 2;
+  }
+
+  Duration tombstoneRetention() {
+    return tombstoneSeconds == null ? null : Duration.ofSeconds(tombstoneSeconds);
+  }
+}

@@ -1,0 +1,64 @@
+package io.keylake.tables.compaction;
+
+import io.keylake.tables.compaction.BucketLayout.Stretch;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+
+/** One reason to merge neighbouring runs of a bucket, to settle it, or to divide it. */
+interface CompactionRule {
+
+  /** The order is the policy: the first that picks something wins. */
+  List<CompactionRule> ALL =
+      List.of(
+          new RebucketRule(),
+          new FileCountRule(),
+          new SupersededRule(),
+          new SettleRule(),
+          new FullTierRule(),
+          new ExpiredTombstonesRule());
+
+  /**
+   * What a rule wants merged; all of a bucket where it wants it settled.
+   *
+   * @param because the figures that made it so
+   */
+  record Pick(Stretch stretch, Reason reason, String because) {
+
+    /**
+     * Whether tombstones may go: nothing remains that they hold down, neither older runs nor late
+     * data in younger ones, and what is later still had its time.
+     */
+    boolean dropsTombstones(CompactionPolicy policy) {
+      var retention = policy.tombstoneRetention();
+      return retention != null
+          && stretch.size() == stretch.layout().runs().size()
+          && stretch.runs().stream()
+              .filter(BucketLayout.Run::hasTombstones)
+              .allMatch(run -> !run.committedAt().plus(retention).isAfter(stretch.layout().now()));
+    }
+  }
+
+  /** Which check wanted it. */
+  enum Reason {
+    REBUCKET,
+    FILE_COUNT,
+    SUPERSEDED,
+    SETTLE,
+    FULL_TIER,
+    EXPIRED_TOMBSTONES;
+
+    String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  Optional<Pick> pick(BucketLayout layout, CompactionPolicy policy);
+
+  /** What the first rule that has a say wants. */
+  static Optional<Pick> first(BucketLayout layout, CompactionPolicy policy) {
+    return layout.runs().isEmpty()
+        ? Optional.empty()
+        : ALL.stream().flatMap(rule -> rule.pick(layout, policy).stream()).findFirst();
+  }
+}

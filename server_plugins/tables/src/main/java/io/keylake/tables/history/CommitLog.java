@@ -1,0 +1,129 @@
+package io.keylake.tables.history;
+
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.SpecJson;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Predicate;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.util.SnapshotUtil;
+
+/** The commits of one branch: reads them, newest first, and adds to them. */
+public final class CommitLog {
+  private final Table table;
+  private final String branch;
+
+  /**
+   * @param branch null for main
+   */
+  public CommitLog(Table table, String branch) {
+    this.table = table;
+    this.branch = branch == null ? SnapshotRef.MAIN_BRANCH : branch;
+  }
+
+  /** A commit as history shows it; what a foreign engine committed has no verb. */
+  public record Entry(
+      long snapshotId,
+      Long parentId,
+      long committedAtMicros,
+      String verb,
+      Long rows,
+      Long minVersion,
+      Long maxVersion,
+      List<String> columns,
+      String stream,
+      String writer,
+      String writeId,
+      String idempotencyKey,
+      long files) {
+    public static Entry of(Snapshot snapshot) {
+      Map<String, String> summary = snapshot.summary();
+      List<String> columns = new ArrayList<>();
+      SpecJson.parse(summary.getOrDefault(WriteSummary.COLUMNS, "[]"))
+          .forEach(c -> columns.add(c.asText()));
+      return new Entry(
+          snapshot.snapshotId(),
+          snapshot.parentId(),
+          snapshot.timestampMillis() * 1000,
+          summary.get(WriteSummary.VERB),
+          number(summary, WriteSummary.ROWS),
+          number(summary, WriteSummary.MIN_VERSION),
+          number(summary, WriteSummary.MAX_VERSION),
+          columns,
+          summary.get(WriteSummary.STREAM),
+          summary.get(WriteSummary.WRITER),
+          summary.get(WriteSummary.WRITE_ID),
+          summary.get(WriteSummary.IDEMPOTENCY_KEY),
+          Optional.ofNullable(number(summary, "added-data-files")).orElse(0L));
+    }
+
+    private static Long number(Map<String, String> summary, String name) {
+      String text = summary.get(name);
+      return text == null ? null : Long.valueOf(text);
+    }
+  }
+
+  /** Commits that fit, newest first, at most so many. */
+  public List<Entry> entries(Predicate<Entry> fits, int atMost) {
+    List<Entry> entries = new ArrayList<>();
+    Snapshot head = head();
+    if (head != null) {
+      for (Snapshot snapshot : SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)) {
+        Entry entry = Entry.of(snapshot);
+        if (entries.size() < atMost && fits.test(entry)) {
+          entries.add(entry);
+        }
+        if (entries.size() >= atMost) {
+          break;
+        }
+      }
+    }
+    return entries;
+  }
+
+  /**
+   * The version of a commit made now, for tables whose versions are commit times: never below an
+   * earlier one.
+   */
+  public long nextVersion() {
+    long micros = PointInTime.micros(Instant.now());
+    return highestVersion().map(highest -> Math.max(highest, micros)).orElse(micros);
+  }
+
+  /**
+   * Of the newest commit that says one; where versions are commit times, none before it is higher.
+   */
+  public Optional<Long> highestVersion() {
+    return entries(entry -> entry.maxVersion() != null, 1).stream()
+        .map(Entry::maxVersion)
+        .findFirst();
+  }
+
+  /** The snapshot that the branch stands at; null where nothing was ever written. */
+  public Long headId() {
+    Snapshot head = head();
+    return head == null ? null : head.snapshotId();
+  }
+
+  /** Null where nothing was ever written. */
+  public Snapshot head() {
+    SnapshotRef ref = table.refs().get(branch);
+    if (ref == null) {
+      if (!branch.equals(SnapshotRef.MAIN_BRANCH)) {
+        throw new KeylakeException(
+            NOT_FOUND,
+            "table %s has no branch '%s'; its branches are %s"
+                .formatted(table.name(), branch, table.refs().keySet()));
+      }
+      return null;
+    }
+    return table.snapshot(ref.snapshotId());
+  }
+}

@@ -1,0 +1,130 @@
+package io.keylake.tables.history;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
+
+import io.keylake.tables.KeylakeException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.StreamSupport;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.util.SnapshotUtil;
+
+/**
+ * The commits after one and up to another, of one line of descent.
+ *
+ * @param after the commit before them; null for the time before the first one
+ * @param commits oldest first
+ */
+public record CommitRange(Long after, List<Snapshot> commits) {
+  /** In place of a commit: the time before the first one. */
+  public static final long BEGINNING = 0;
+
+  public CommitRange {
+    commits = List.copyOf(commits);
+  }
+
+  /**
+   * Checks that all of the commits are there.
+   *
+   * @param after a commit, or {@link #BEGINNING}
+   */
+  public static CommitRange of(Table table, long after, long until) {
+    if (after != BEGINNING) {
+      there(table, after);
+    }
+    Snapshot each = there(table, until);
+    List<Snapshot> commits = new ArrayList<>();
+    while (each.snapshotId() != after) {
+      commits.add(each);
+      if (each.parentId() == null) {
+        if (after == BEGINNING) {
+          break;
+        }
+        throw unrelated(table, after, until);
+      }
+      each = there(table, each.parentId());
+    }
+    Collections.reverse(commits);
+    return new CommitRange(after == BEGINNING ? null : after, commits);
+  }
+
+  private static Snapshot there(Table table, long snapshotId) {
+    Snapshot snapshot = table.snapshot(snapshotId);
+    if (snapshot == null) {
+      String oldest =
+          StreamSupport.stream(table.snapshots().spliterator(), false)
+              .findFirst()
+              .map(first -> "%d of %s".formatted(first.snapshotId(), committedAt(first)))
+              .orElse("none");
+      throw new KeylakeException(
+          SNAPSHOT_EXPIRED,
+          "commit %d of %s has expired, or never was, and its files may be gone; the oldest that is kept is %s"
+              .formatted(snapshotId, table.name(), oldest));
+    }
+    return snapshot;
+  }
+
+  private static Instant committedAt(Snapshot snapshot) {
+    return Instant.ofEpochMilli(snapshot.timestampMillis());
+  }
+
+  private static KeylakeException unrelated(Table table, long after, long until) {
+    boolean isReversed = SnapshotUtil.isAncestorOf(after, until, table::snapshot);
+    return new KeylakeException(
+        DEFINITION,
+        isReversed
+            ? "commit %d comes after commit %d; exchange them".formatted(after, until)
+            : "commit %d is not before commit %d but belongs to another branch; give two commits of one branch"
+                .formatted(after, until));
+  }
+
+  /** The newest of the commits; null where there is none. */
+  public Snapshot last() {
+    return commits.isEmpty() ? null : commits.get(commits.size() - 1);
+  }
+
+  /** Those that have changed an answer. */
+  public List<Snapshot> writes() {
+    return commits.stream().filter(commit -> !WriteSummary.isTidying(commit)).toList();
+  }
+
+  /** The newest write among them; the newest commit where none is a write. */
+  public Snapshot lastWrite() {
+    List<Snapshot> writes = writes();
+    return writes.isEmpty() ? last() : writes.get(writes.size() - 1);
+  }
+
+  /**
+   * Where a batch of so many writes ends: at the last of them, or at the compactions that follow
+   * it.
+   *
+   * @return a snapshot id; null where there is no commit
+   */
+  public Long endOfFirst(int writes) {
+    Long end = null;
+    int taken = 0;
+    for (Snapshot commit : commits) {
+      taken += WriteSummary.isTidying(commit) ? 0 : 1;
+      if (taken > writes) {
+        break;
+      }
+      end = commit.snapshotId();
+    }
+    return end;
+  }
+
+  /** Each commit as a range of its own. */
+  public List<CommitRange> apart() {
+    List<CommitRange> each = new ArrayList<>();
+    Long before = after;
+    for (Snapshot commit : commits) {
+      each.add(new CommitRange(before, List.of(commit)));
+      before = commit.snapshotId();
+    }
+    return each;
+  }
+}

@@ -1,0 +1,148 @@
+package io.keylake.tables.history;
+
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+
+import io.keylake.tables.KeylakeException;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.exceptions.CommitFailedException;
+
+/**
+ * How far readers have come, by their names, kept as properties of the table: consumers of the
+ * change feed as snapshot ids, triggers as points in time. A position moves only from where whoever
+ * moves it believes it to be, so that two of one name do not both do the same work.
+ */
+public final class Positions {
+  private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_.-]{1,100}");
+  private static final int MOST_ATTEMPTS = 100;
+
+  private final Table table;
+  private final Kind kind;
+
+  /** What has a position. */
+  public enum Kind {
+    CONSUMER("keylake.consumer."),
+    TRIGGER("keylake.trigger.");
+
+    private final String prefix;
+
+    Kind(String prefix) {
+      this.prefix = prefix;
+    }
+  }
+
+  public Positions(Table table, Kind kind) {
+    this.table = table;
+    this.kind = kind;
+  }
+
+  public SortedMap<String, Long> all() {
+    SortedMap<String, Long> all = new TreeMap<>();
+    table
+        .properties()
+        .forEach(
+            (name, value) -> {
+              if (name.startsWith(kind.prefix)) {
+                all.put(name.substring(kind.prefix.length()), Long.valueOf(value));
+              }
+            });
+    return all;
+  }
+
+  /**
+   * Moves a position.
+   *
+   * @param from where it is; null for one that is not there yet
+   * @param to null to forget it
+   */
+  public void move(String name, Long from, Long to) {
+    if (!NAME.matcher(name).matches()) {
+      throw new KeylakeException(
+          DEFINITION,
+          "'%s' cannot be a name; take up to 100 letters, digits, '_', '-' and '.'"
+              .formatted(name));
+    }
+    TableOperations operations = ((HasTableOperations) table).operations();
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      TableMetadata base = operations.refresh();
+      String stored = base.properties().get(kind.prefix + name);
+      Long now = stored == null ? null : Long.valueOf(stored);
+      if (!Objects.equals(now, from) || (now == null && to == null)) {
+        throw moved(name, from, now);
+      }
+      Map<String, String> properties = new LinkedHashMap<>(base.properties());
+      if (to == null) {
+        properties.remove(kind.prefix + name);
+      } else {
+        properties.put(kind.prefix + name, String.valueOf(to));
+      }
+      try {
+        operations.commit(base, base.replaceProperties(properties));
+        table.refresh();
+        return;
+      } catch (CommitFailedException e) {
+        // somebody else was faster; look again
+      }
+    }
+    throw new KeylakeException(
+        COMMIT_CONFLICT,
+        "the position of '%s' on %s lost against other commits %d times; try again"
+            .formatted(name, table.name(), MOST_ATTEMPTS));
+  }
+
+  private KeylakeException moved(String name, Long from, Long now) {
+    String what = kind.name().toLowerCase(Locale.ROOT);
+    return now == null
+        ? new KeylakeException(
+            NOT_FOUND, "table %s has no %s '%s'".formatted(table.name(), what, name))
+        : new KeylakeException(
+            COMMIT_CONFLICT,
+            "%s '%s' of %s stands at %d, not at %s: another one of that name has moved it; begin again from there"
+                .formatted(what, name, table.name(), now, from));
+  }
+
+  /**
+   * The oldest commit that a consumer has still to go on from: younger ones must not expire.
+   *
+   * @return empty where there is no consumer
+   */
+  Optional<Snapshot> oldest() {
+    Snapshot oldest = null;
+    for (long position : all().values()) {
+      Snapshot at = position == CommitRange.BEGINNING ? first() : table.snapshot(position);
+      boolean isOlder =
+          at != null && (oldest == null || at.timestampMillis() < oldest.timestampMillis());
+      oldest = isOlder ? at : oldest;
+    }
+    return Optional.ofNullable(oldest);
+  }
+
+  private Snapshot first() {
+    Snapshot first = null;
+    for (Snapshot each : table.snapshots()) {
+      first = first == null || each.timestampMillis() < first.timestampMillis() ? each : first;
+    }
+    return first;
+  }
+
+  /** Snapshots from this time on must not expire; {@link Long#MAX_VALUE} where all may. */
+  public static long fenceMillis(Table table) {
+    return new Positions(table, Kind.CONSUMER)
+        .oldest()
+        .map(Snapshot::timestampMillis)
+        .orElse(Long.MAX_VALUE);
+  }
+}

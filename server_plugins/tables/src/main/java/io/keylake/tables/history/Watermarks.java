@@ -1,0 +1,143 @@
+package io.keylake.tables.history;
+
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.SpecJson;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotUpdate;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.util.SnapshotUtil;
+
+/**
+ * How far the streams of a branch are complete, in event time. Once a write has carried a
+ * watermark, commits say in their summaries what is known of all streams, so that old ones may
+ * expire; what is known is the largest that any commit says, so that it never goes back.
+ *
+ * @param byStream microseconds; a write without a stream stands under the empty name
+ */
+public record Watermarks(SortedMap<String, Long> byStream) {
+  static final String PROPERTY = "keylake.watermarks";
+
+  private static final Watermarks NONE = new Watermarks(new TreeMap<>());
+
+  public Watermarks {
+    byStream = Collections.unmodifiableSortedMap(new TreeMap<>(byStream));
+  }
+
+  /** What is known where a branch stands. */
+  public static Watermarks of(Table table, Long head) {
+    Watermarks known = NONE;
+    for (Snapshot commit : oldestFirst(table, head)) {
+      known = known.and(said(commit));
+    }
+    return known;
+  }
+
+  /** The first that each stream has said, as far as its commits are still there. */
+  public static SortedMap<String, Long> firstOfEach(Table table, Long head) {
+    SortedMap<String, Long> first = new TreeMap<>();
+    for (Snapshot commit : oldestFirst(table, head)) {
+      said(commit).byStream.forEach(first::putIfAbsent);
+    }
+    return first;
+  }
+
+  private static List<Snapshot> oldestFirst(Table table, Long head) {
+    List<Snapshot> commits = new ArrayList<>();
+    if (head != null) {
+      SnapshotUtil.ancestorsOf(head, table::snapshot).forEach(commits::add);
+    }
+    Collections.reverse(commits);
+    return commits;
+  }
+
+  private static Watermarks said(Snapshot commit) {
+    SortedMap<String, Long> said = new TreeMap<>();
+    SpecJson.parse(commit.summary().getOrDefault(PROPERTY, "{}"))
+        .properties()
+        .forEach(each -> said.put(each.getKey(), each.getValue().asLong()));
+    return new Watermarks(said);
+  }
+
+  private Watermarks and(Watermarks other) {
+    if (other.byStream.isEmpty()) {
+      return this;
+    }
+    SortedMap<String, Long> both = new TreeMap<>(byStream);
+    other.byStream.forEach((stream, micros) -> both.merge(stream, micros, Math::max));
+    return new Watermarks(both);
+  }
+
+  /** What is known when a stream has come to a time. */
+  public Watermarks with(String stream, long micros) {
+    return and(new Watermarks(new TreeMap<>(Map.of(stream == null ? "" : stream, micros))));
+  }
+
+  String toJson() {
+    return SpecJson.write(byStream);
+  }
+
+  /**
+   * How far a stream is complete, or all that are known.
+   *
+   * @param stream null for all
+   * @return null where nothing is known
+   */
+  public Long reached(String stream) {
+    return stream == null
+        ? byStream.values().stream().min(Long::compare).orElse(null)
+        : byStream.get(stream);
+  }
+
+  /**
+   * The first commit with which a stream, or all streams that are known today, had come to a time.
+   *
+   * @param stream null for all
+   */
+  public static Snapshot first(Table table, Long head, long micros, String stream) {
+    Watermarks today = of(table, head);
+    Watermarks known = NONE;
+    for (Snapshot commit : oldestFirst(table, head)) {
+      known = known.and(said(commit));
+      Long reached = known.reached(stream);
+      boolean isOfAll = stream != null || known.byStream.keySet().equals(today.byStream.keySet());
+      if (isOfAll && reached != null && reached >= micros) {
+        return commit;
+      }
+    }
+    throw new KeylakeException(
+        NOT_FOUND,
+        "the watermark of %s%s has not come to %s yet; it stands at %s"
+            .formatted(
+                table.name(),
+                stream == null ? "" : ", stream '" + stream + "',",
+                shown(micros),
+                today.reached(stream) == null ? "nothing" : today.shown(stream)));
+  }
+
+  private String shown(String stream) {
+    return stream == null && byStream.size() > 1
+        ? "%s, the lowest of the streams %s".formatted(shown(reached(null)), byStream.keySet())
+        : shown(reached(stream));
+  }
+
+  private static String shown(long micros) {
+    return Instant.EPOCH.plus(micros, ChronoUnit.MICROS).toString();
+  }
+
+  /** Says them in a commit again: the commits that said them first may expire. */
+  public void carryOn(SnapshotUpdate<?> update) {
+    if (!byStream.isEmpty()) {
+      update.set(PROPERTY, toJson());
+    }
+  }
+}

@@ -1,0 +1,31 @@
+package io.keylake.tables.history;
+
+import java.io.Serializable;
+
+/**
+ * What a writer says of its commit.
+ *
+ * @param stream the label of who feeds; null if unknown
+ * @param writer the label of who ran it; null if unknown
+ * @param writeId by which a client finds the commit again; null if it does not wish to
+ * @param idempotencyKey at most one commit of a branch has it; null for none
+ * @param watermark event time in microseconds up to which the stream is complete; null if it does
+ *     not say
+ */
+public record WriteLabels(
+    String stream, String writer, String writeId, String idempotencyKey, Long watermark)
+    implements Serializable {
+  public static final WriteLabels NONE = new WriteLabels(null, null, null, null, null);
+
+  /** The same, run by somebody if nobody is named. */
+  public WriteLabels by(String user) {
+    return writer != null
+        ? this
+        : new WriteLabels(stream, user, writeId, idempotencyKey, watermark);
+  }
+
+  /** The same with an idempotency key, unless there is one. */
+  public WriteLabels once(String key) {
+    return idempotencyKey != null ? this : new WriteLabels(stream, writer, writeId, key, watermark);
+  }
+}

@@ -1,0 +1,207 @@
+package io.keylake.tables.history;
+
+import io.keylake.tables.spec.SpecJson;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import org.apache.iceberg.Snapshot;
+
+/**
+ * What a commit says of itself in its snapshot's summary, so that history needs no file.
+ *
+ * @param verb upsert, update, delete, apply_changes or overwrite
+ * @param rows rows stored, after the rows of a key were reduced
+ * @param minVersion null when no row was written
+ * @param columns value columns written
+ */
+public record WriteSummary(
+    String verb,
+    long rows,
+    Long minVersion,
+    Long maxVersion,
+    List<String> columns,
+    WriteLabels labels) {
+  public static final String VERB = "keylake.verb";
+  static final String ROWS = "keylake.rows";
+  static final String MIN_VERSION = "keylake.min_version";
+  static final String MAX_VERSION = "keylake.max_version";
+  static final String COLUMNS = "keylake.columns";
+  static final String STREAM = "keylake.stream";
+  static final String WRITER = "keylake.writer";
+  static final String WRITE_ID = "keylake.write_id";
+  public static final String IDEMPOTENCY_KEY = "keylake.idempotency_key";
+
+  static final String COMPACT = "compact";
+  static final String SETTLE = "settle";
+  static final String PUBLISH = "publish";
+  static final String UNDO = "undo";
+  public static final String DROP_FILES = "drop_files";
+  public static final String MOVE_FILES = "move_files";
+  public static final String RESTORE_FILES = "restore_files";
+
+  /** The snapshots whose writes an undo has taken back. */
+  static final String UNDONE = "keylake.undone";
+
+  /** Where a branch stood when it was published, and what the checks said. */
+  public static final String PUBLISHED_OF = "keylake.published_of";
+
+  static final String GATE = "keylake.gate";
+
+  /** The partitions in the place of which an overwrite was put, as Iceberg's expression in JSON. */
+  public static final String REPLACES = "keylake.replaces";
+
+  /** The commit of another branch that was made again, and the condition if only a part of it. */
+  public static final String COPIED_FROM = "keylake.copied_from";
+
+  public static final String COPIED_WHERE = "keylake.copied_where";
+
+  /** The same for the commits to several branches that one write has made. */
+  public static final String LATE = "keylake.late_write";
+
+  /** The snapshot of main that a snapshot of the merged branch is made of. */
+  public static final String MERGED_OF = "keylake.merged_of";
+
+  static final String ROWS_MERGED = "keylake.rows_merged";
+  static final String ROWS_SUPERSEDED = "keylake.rows_superseded";
+  static final String REASON = "keylake.reason";
+
+  /** Whether an engine that knows nothing of keylake reads every key once in this snapshot. */
+  public static final String PLAIN_READS = "keylake.plain_reads";
+
+  public WriteSummary {
+    columns = List.copyOf(columns);
+  }
+
+  public Map<String, String> properties(boolean plainReads) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, verb);
+    properties.put(ROWS, String.valueOf(rows));
+    put(properties, MIN_VERSION, minVersion);
+    put(properties, MAX_VERSION, maxVersion);
+    properties.put(COLUMNS, SpecJson.write(new TreeSet<>(columns)));
+    put(properties, STREAM, labels.stream());
+    put(properties, WRITER, labels.writer());
+    put(properties, WRITE_ID, labels.writeId());
+    put(properties, IDEMPOTENCY_KEY, labels.idempotencyKey());
+    properties.put(PLAIN_READS, plainReads ? "safe" : "unmerged");
+    return properties;
+  }
+
+  /**
+   * What a compaction says of itself. It writes no version and no column of its own.
+   *
+   * @param highestVersion of the commits before it, which may expire; null where there is none
+   */
+  public static Map<String, String> compaction(
+      long rowsMerged, String reason, long rows, Long highestVersion) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, COMPACT);
+    properties.put(ROWS, String.valueOf(rows));
+    properties.put(ROWS_MERGED, String.valueOf(rowsMerged));
+    properties.put(REASON, reason);
+    put(properties, MAX_VERSION, highestVersion);
+    properties.put(PLAIN_READS, "unmerged");
+    return properties;
+  }
+
+  /** What a settlement says of itself. It writes no row, version or column of its own. */
+  public static Map<String, String> settled(
+      long rowsSuperseded, Settled state, Long highestVersion, boolean plainReads) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, SETTLE);
+    properties.put(ROWS, "0");
+    properties.put(ROWS_SUPERSEDED, String.valueOf(rowsSuperseded));
+    put(properties, MAX_VERSION, highestVersion);
+    properties.putAll(state.properties());
+    properties.put(PLAIN_READS, plainReads ? "safe" : "unmerged");
+    return properties;
+  }
+
+  /** Whether a commit has changed no answer. */
+  public static boolean isTidying(Snapshot commit) {
+    String verb = commit.summary().get(VERB);
+    return COMPACT.equals(verb) || SETTLE.equals(verb) || PUBLISH.equals(verb);
+  }
+
+  public static boolean isUndo(Snapshot commit) {
+    return UNDO.equals(commit.summary().get(VERB));
+  }
+
+  /** Whether a commit has taken files out, or added ones that were there already. */
+  public static boolean isFileChange(Snapshot commit) {
+    String verb = commit.summary().get(VERB);
+    return DROP_FILES.equals(verb) || MOVE_FILES.equals(verb) || RESTORE_FILES.equals(verb);
+  }
+
+  /** The writes that a commit has taken back. */
+  public static List<Long> undone(Snapshot commit) {
+    List<Long> undone = new ArrayList<>();
+    SpecJson.parse(commit.summary().getOrDefault(UNDONE, "[]"))
+        .forEach(each -> undone.add(each.asLong()));
+    return undone;
+  }
+
+  /** What an undo says of itself. */
+  public static Map<String, String> undo(List<Long> undone, Long highestVersion) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, UNDO);
+    properties.put(ROWS, "0");
+    properties.put(UNDONE, SpecJson.write(undone));
+    put(properties, MAX_VERSION, highestVersion);
+    properties.put(PLAIN_READS, "unmerged");
+    return properties;
+  }
+
+  /** What a commit that takes files out says of itself. */
+  public static Map<String, String> takenOut(String verb, Long highestVersion) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, verb);
+    properties.put(ROWS, "0");
+    put(properties, MAX_VERSION, highestVersion);
+    properties.put(PLAIN_READS, "unmerged");
+    return properties;
+  }
+
+  /** What a publication says of itself; the commits before it have the rows. */
+  public static Map<String, String> published(long head, String report, Long highestVersion) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    properties.put(VERB, PUBLISH);
+    properties.put(ROWS, "0");
+    properties.put(PUBLISHED_OF, String.valueOf(head));
+    put(properties, GATE, report);
+    put(properties, MAX_VERSION, highestVersion);
+    properties.put(PLAIN_READS, "unmerged");
+    return properties;
+  }
+
+  /**
+   * What a commit of another branch says of itself when it is made again.
+   *
+   * @param where the part of it; null for all
+   */
+  public static Map<String, String> copied(Snapshot commit, String where) {
+    Map<String, String> properties = new LinkedHashMap<>(commit.summary());
+    properties.keySet().removeIf(name -> !name.startsWith("keylake."));
+    properties.remove(Settled.THROUGH);
+    properties.remove(Settled.EXCEPT);
+    properties.remove(Settled.EXCEPT_OF);
+    properties.remove(COPIED_WHERE);
+    properties.put(COPIED_FROM, String.valueOf(commit.snapshotId()));
+    put(properties, COPIED_WHERE, where);
+    properties.put(PLAIN_READS, "unmerged");
+    return properties;
+  }
+
+  /** What the last commit to the merged branch says of it. */
+  public static Map<String, String> merged(long source) {
+    return Map.of(VERB, COMPACT, MERGED_OF, String.valueOf(source), PLAIN_READS, "safe");
+  }
+
+  private static void put(Map<String, String> properties, String name, Object value) {
+    if (value != null) {
+      properties.put(name, value.toString());
+    }
+  }
+}

@@ -1,0 +1,145 @@
+package io.keylake.tables.planning;
+
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.apache.iceberg.types.Comparators;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types.NestedField;
+
+/**
+ * A planned read: its buckets, and what the same facts answer without opening a file. Immutable;
+ * what narrows it gives another plan.
+ */
+public final class ReadPlan {
+  private final KeyedSchema schema;
+  private final int bucketCount;
+  private final List<Bucket> buckets;
+
+  /** One bucket with the sections that may hold wanted rows. */
+  record Bucket(List<Serializable> partition, List<PlannedSection> sections) {
+    BucketPlan plan() {
+      return new BucketPlan(partition, sections.stream().map(PlannedSection::plan).toList());
+    }
+
+    long wantedBytes() {
+      return sections.stream().mapToLong(PlannedSection::wantedBytes).sum();
+    }
+  }
+
+  /**
+   * How fine a plain scan is to be spread.
+   *
+   * @param partitionBytes what a task should read at most
+   * @param parallelism how many tasks run at once
+   */
+  public record Spread(long partitionBytes, int parallelism) {}
+
+  ReadPlan(KeyedSchema schema, int bucketCount, List<Bucket> buckets) {
+    this.schema = schema;
+    this.bucketCount = bucketCount;
+    this.buckets = buckets.stream().filter(bucket -> !bucket.sections().isEmpty()).toList();
+  }
+
+  /** Of how many buckets these are some: as many as the coarsest of the files know. */
+  public int bucketCount() {
+    return bucketCount;
+  }
+
+  /** The buckets that have something to read, in no particular order. */
+  public List<BucketPlan> buckets() {
+    return buckets.stream().map(Bucket::plan).toList();
+  }
+
+  /**
+   * The same rows in parts for more tasks: big buckets are cut between sections, and big sections
+   * by key.
+   */
+  public List<BucketPlan> spread(Spread wanted, RowGroups rowGroups) {
+    return new Slicer(schema, wanted, rowGroups).spread(buckets);
+  }
+
+  /** A part of the plan that surely holds so many rows, or all of it. */
+  public ReadPlan limited(long rows) {
+    Optional<PlannedSection> enough =
+        sections()
+            .filter(section -> section.sureRows() >= rows)
+            .min(Comparator.comparingLong(PlannedSection::wantedBytes));
+    List<Bucket> taken = new ArrayList<>();
+    long sure = 0;
+    for (Bucket bucket : buckets) {
+      List<PlannedSection> of = new ArrayList<>();
+      for (PlannedSection section : bucket.sections()) {
+        boolean isTaken = enough.isEmpty() ? sure < rows : section == enough.get();
+        if (isTaken) {
+          of.add(section);
+          sure += section.sureRows();
+        }
+      }
+      taken.add(new Bucket(bucket.partition(), of));
+    }
+    return new ReadPlan(schema, bucketCount, taken);
+  }
+
+  /** How many rows the answer has, where no two runs meet and no tombstone is in the way. */
+  public Optional<Long> rowCount() {
+    return sections().allMatch(section -> section.plan().passedThrough())
+        ? Optional.of(sections().mapToLong(section -> section.plan().rows()).sum())
+        : Optional.empty();
+  }
+
+  /** A bound of a key column over the answer. */
+  public enum Extreme {
+    SMALLEST,
+    LARGEST
+  }
+
+  /**
+   * The smallest or largest value of a key column, where files tell it exactly and no tombstone is
+   * in the way. Null, in it, stands for an answer without rows.
+   *
+   * @return empty where only reading tells
+   */
+  public Optional<KeyValue> extreme(String keyColumn, Extreme extreme) {
+    NestedField field = schema.key().get(schema.spec().key().indexOf(keyColumn));
+    int at = schema.sortKey().indexOf(field);
+    if (!isExact(field.type()) || !sections().allMatch(PlannedSection::isVisible)) {
+      return Optional.empty();
+    }
+    List<Object> bounds =
+        sections().flatMap(PlannedSection::files).map(file -> bound(file, at, extreme)).toList();
+    if (bounds.contains(null)) {
+      return Optional.empty();
+    }
+    Comparator<Object> order = Comparators.forType(field.type().asPrimitiveType());
+    Comparator<Object> wanted = extreme == Extreme.SMALLEST ? order.reversed() : order;
+    return Optional.of(new KeyValue(bounds.stream().max(wanted).orElse(null)));
+  }
+
+  /** A value as Iceberg has it, or null. */
+  public record KeyValue(Object value) {}
+
+  /**
+   * The bounds of text and bytes may be cut, and those of a uuid are not in one order everywhere.
+   */
+  private static boolean isExact(Type type) {
+    return switch (type.typeId()) {
+      case BOOLEAN, INTEGER, LONG, DATE, TIMESTAMP, DECIMAL -> true;
+      default -> false;
+    };
+  }
+
+  private static Object bound(PlannedFile file, int at, Extreme extreme) {
+    KeyBound bound = extreme == Extreme.SMALLEST ? file.facts().lower() : file.facts().upper();
+    return bound.infinite() == 0 ? Objects.requireNonNull(bound.values().get(at)) : null;
+  }
+
+  private Stream<PlannedSection> sections() {
+    return buckets.stream().flatMap(bucket -> bucket.sections().stream());
+  }
+}

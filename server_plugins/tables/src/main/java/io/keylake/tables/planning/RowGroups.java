@@ -1,0 +1,20 @@
+package io.keylake.tables.planning;
+
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import java.io.Serializable;
+import java.util.List;
+
+/** Asks a data file where its row groups start. */
+public interface RowGroups {
+
+  /**
+   * A row group.
+   *
+   * @param lower its first key column's smallest value, as a {@link KeySlice} has boundaries; null
+   *     where the file does not say
+   */
+  record RowGroup(Serializable lower, long rows) {}
+
+  /** In key order. */
+  List<RowGroup> of(StoredFile file);
+}

@@ -1,0 +1,114 @@
+package io.keylake.tables.planning;
+
+import io.keylake.merge.MergeRules;
+import io.keylake.merge.Presence;
+import java.io.Serializable;
+import java.util.List;
+import org.apache.iceberg.DeleteFile;
+
+/**
+ * How one section of a bucket is read: decided from metadata, carried out wherever the task runs.
+ *
+ * @param runs the files of each run, in key order; the runs in the order that {@code rules} speak
+ *     of
+ * @param rules how the runs are merged; null when there is one run and its rows are the answer as
+ *     they stand
+ * @param classes the columns behind {@code rules.classes()}, in the same order
+ * @param slice the part of the section to read; null for all of it
+ */
+public record SectionPlan(
+    List<List<StoredFile>> runs, MergeRules rules, List<DecidedColumns> classes, KeySlice slice)
+    implements Serializable {
+  public SectionPlan {
+    runs = List.copyOf(runs);
+    classes = List.copyOf(classes);
+  }
+
+  /** A whole section. */
+  public SectionPlan(List<List<StoredFile>> runs, MergeRules rules, List<DecidedColumns> classes) {
+    this(runs, rules, classes, null);
+  }
+
+  SectionPlan cutTo(KeySlice slice) {
+    return new SectionPlan(runs, rules, classes, slice);
+  }
+
+  /**
+   * A data file.
+   *
+   * @param superseded which of its rows have to be left out; empty for none, also where rows that
+   *     newer ones supersede do no harm
+   */
+  public record StoredFile(String location, long bytes, long rows, List<DeleteFile> superseded)
+      implements Serializable {
+    public StoredFile {
+      superseded = List.copyOf(superseded);
+    }
+
+    /** The rows that are not to be left out. */
+    public long liveRows() {
+      return rows - superseded.stream().mapToLong(DeleteFile::recordCount).sum();
+    }
+
+    StoredFile withAllRows() {
+      return new StoredFile(location, bytes, rows, List.of());
+    }
+  }
+
+  /**
+   * Columns that are decided together.
+   *
+   * @param leaf field id of the version leaf, read where a run carries the columns in some rows
+   *     only
+   * @param values field ids of the wanted value columns
+   */
+  public record DecidedColumns(int leaf, List<Integer> values) implements Serializable {
+    public DecidedColumns {
+      values = List.copyOf(values);
+    }
+  }
+
+  public boolean passedThrough() {
+    return rules == null;
+  }
+
+  public boolean readsVersions() {
+    return rules != null
+        && (rules.order() == MergeRules.Order.VERSION || rules.wanted().hasStamps());
+  }
+
+  /** Whether a run can hold values of a class, so that its columns are worth opening. */
+  public boolean carries(int run, int columnClass) {
+    return rules.classes().get(columnClass).byRun().get(run) != Presence.NEVER;
+  }
+
+  /** The class that decides a wanted value column. */
+  public int classOf(int value) {
+    for (int c = 0; c < classes.size(); c++) {
+      if (classes.get(c).values().contains(value)) {
+        return c;
+      }
+    }
+    throw new IllegalStateException("column " + value + " was not planned");
+  }
+
+  /** The class that a version leaf stands for. */
+  public int classOfLeaf(int leaf) {
+    for (int c = 0; c < classes.size(); c++) {
+      if (classes.get(c).leaf() == leaf) {
+        return c;
+      }
+    }
+    throw new IllegalStateException("leaf " + leaf + " was not planned");
+  }
+
+  /** Of all its files, also where only a slice of them is read. */
+  public long rows() {
+    return runs.stream().flatMap(List::stream).mapToLong(StoredFile::liveRows).sum();
+  }
+
+  /** Of all its files, also where only a slice of them is read. */
+  public long bytes() {
+    return runs.stream().flatMap(List::stream).mapToLong(StoredFile::bytes).sum();
+  }
+}

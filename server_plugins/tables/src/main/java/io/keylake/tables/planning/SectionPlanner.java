@@ -1,0 +1,221 @@
+package io.keylake.tables.planning;
+
+import io.keylake.merge.ColumnClass;
+import io.keylake.merge.MergeRules;
+import io.keylake.merge.Presence;
+import io.keylake.merge.Section;
+import io.keylake.merge.SortedRun;
+import io.keylake.tables.planning.FileFacts.VersionRange;
+import io.keylake.tables.planning.SectionPlan.DecidedColumns;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.apache.iceberg.types.Types.NestedField;
+
+/**
+ * Plans the files of one bucket: cuts them into sections, drops those that can hold no wanted row,
+ * and decides for each of the others how it is merged, or that it is passed through.
+ */
+final class SectionPlanner {
+  private final KeyedSchema schema;
+  private final ReadPlanner.Wish wish;
+  private final ValueFilter valueFilter;
+  private final Map<Integer, NestedField> wantedLeaves = new LinkedHashMap<>();
+  private final Map<Integer, List<Integer>> valuesByLeaf = new HashMap<>();
+
+  SectionPlanner(KeyedSchema schema, ReadPlanner.Wish wish, ValueFilter valueFilter) {
+    this.schema = schema;
+    this.wish = wish;
+    this.valueFilter = valueFilter;
+    if (wish.wanted()
+        == MergeRules.Wanted.ROWS_AND_TOMBSTONES) { // rows and tombstones are facts like columns
+      for (NestedField fact : List.of(schema.written(), schema.deleted())) {
+        wantedLeaves.put(fact.fieldId(), fact);
+        valuesByLeaf.put(fact.fieldId(), new ArrayList<>());
+      }
+    }
+    for (NestedField value : schema.values()) {
+      boolean isWanted = wish.values().contains(value.fieldId());
+      if (isWanted || wish.stamps()) {
+        NestedField leaf = schema.leafOf(value);
+        wantedLeaves.put(leaf.fieldId(), leaf);
+        List<Integer> values =
+            valuesByLeaf.computeIfAbsent(leaf.fieldId(), id -> new ArrayList<>());
+        if (isWanted) {
+          values.add(value.fieldId());
+        }
+      }
+    }
+  }
+
+  /** The version leaves of the wanted columns, by field id. */
+  Map<Integer, NestedField> wantedLeaves() {
+    return wantedLeaves;
+  }
+
+  /**
+   * The sections that may hold a wanted row, in key order.
+   *
+   * @param areAll whether no other file has rows of these keys: then a merge sees for itself which
+   *     rows are superseded, and need not be told
+   */
+  List<PlannedSection> sections(List<PlannedFile> files, boolean areAll) {
+    Comparator<KeyBound> order = KeyBound.order(schema.sortKey());
+    return Section.cut(
+            files, f -> f.facts().lower(), f -> f.facts().upper(), PlannedFile::age, order)
+        .stream()
+        .flatMap(section -> apart(section).stream())
+        .map(section -> new PlannedSection(plan(section, areAll), section.runs()))
+        .filter(section -> valueFilter.mayMatch(section.files().toList()))
+        .toList();
+  }
+
+  /** The files of a settled section one by one, where their order is of no use. */
+  private List<Section<PlannedFile>> apart(Section<PlannedFile> section) {
+    List<PlannedFile> files = section.runs().stream().flatMap(run -> run.files().stream()).toList();
+    boolean isSettled =
+        section.runs().size() > 1 && files.stream().allMatch(PlannedFile::isSettled);
+    if (!isSettled || wish.isOrdered() || wish.stamps()) {
+      return List.of(section);
+    }
+    return files.stream()
+        .map(file -> new Section<>(List.of(new SortedRun<>(file.age(), List.of(file)))))
+        .toList();
+  }
+
+  private SectionPlan plan(Section<PlannedFile> section, boolean areAll) {
+    List<SortedRun<PlannedFile>> runs = section.runs();
+    boolean single = runs.size() == 1;
+    if (single
+        && !wish.stamps()
+        && runs.get(0).files().stream().allMatch(f -> f.facts().visible())) {
+      return new SectionPlan(List.of(files(runs.get(0))), null, List.of());
+    }
+    List<SortedRun<PlannedFile>> byVersion =
+        schema.spec().versions() == TableSpec.Versions.COMMIT || single
+            ? runs
+            : inVersionOrder(runs);
+    MergeRules.Order order = byVersion == null ? MergeRules.Order.VERSION : MergeRules.Order.RUN;
+    List<SortedRun<PlannedFile>> ordered = byVersion == null ? runs : byVersion;
+    List<DecidedColumns> columns = new ArrayList<>();
+    List<ColumnClass> classes = classes(ordered, columns);
+    MergeRules rules =
+        new MergeRules(
+            order,
+            presences(ordered, f -> f.facts().written()),
+            presences(ordered, f -> f.facts().deleted()),
+            classes,
+            wish.wanted());
+    List<List<StoredFile>> stored = ordered.stream().map(SectionPlanner::files).toList();
+    return new SectionPlan(areAll && !single ? withAllRows(stored) : stored, rules, columns);
+  }
+
+  /**
+   * The runs in an order in which the later one always wins; null where versions must decide. Only
+   * runs that compete for something wanted have to be in order: those that carry the same column,
+   * and, where rows are deleted, deletions with every column and with the rows themselves.
+   */
+  private List<SortedRun<PlannedFile>> inVersionOrder(List<SortedRun<PlannedFile>> runs) {
+    List<SortedRun<PlannedFile>> sorted = new ArrayList<>(runs);
+    Comparator<SortedRun<PlannedFile>> byRange =
+        Comparator.comparingLong(run -> versions(run).min());
+    sorted.sort(
+        byRange.thenComparingLong(run -> versions(run).max()).thenComparingLong(SortedRun::age));
+    if (wish.stamps()) {
+      return isInOrder(sorted, f -> Presence.ALWAYS) ? sorted : null;
+    }
+    Fact deleted = f -> f.facts().deleted();
+    Fact written =
+        runs.stream().anyMatch(run -> has(run, deleted)) ? f -> f.facts().written() : deleted;
+    Stream<Fact> columns = wantedLeaves.keySet().stream().map(leaf -> f -> f.leaves().get(leaf));
+    return Stream.concat(columns, Stream.of(written))
+            .allMatch(fact -> isInOrder(sorted, fact, deleted))
+        ? sorted
+        : null;
+  }
+
+  /** Whether the runs that have one of the facts are in version order in all of their rows. */
+  private static boolean isInOrder(List<SortedRun<PlannedFile>> sorted, Fact... facts) {
+    SortedRun<PlannedFile> before = null;
+    for (SortedRun<PlannedFile> run : sorted) {
+      if (Stream.of(facts).anyMatch(fact -> has(run, fact))) {
+        if (before != null && !wins(run, before)) {
+          return false;
+        }
+        before = run;
+      }
+    }
+    return true;
+  }
+
+  private static boolean wins(SortedRun<PlannedFile> run, SortedRun<PlannedFile> before) {
+    long last = versions(before).max();
+    long first = versions(run).min();
+    return last < first || (last == first && before.age() <= run.age());
+  }
+
+  private static boolean has(SortedRun<PlannedFile> run, Fact fact) {
+    return presence(run, fact) != Presence.NEVER;
+  }
+
+  private static VersionRange versions(SortedRun<PlannedFile> run) {
+    return run.files().stream()
+        .map(f -> f.facts().versions())
+        .reduce(VersionRange::and)
+        .orElseThrow();
+  }
+
+  private List<ColumnClass> classes(
+      List<SortedRun<PlannedFile>> runs, List<DecidedColumns> columns) {
+    List<ColumnClass> classes = new ArrayList<>();
+    Map<List<Presence>, Integer> known = new HashMap<>();
+    for (int leaf : wantedLeaves.keySet()) {
+      List<Presence> byRun = presences(runs, f -> f.leaves().get(leaf));
+      boolean isNowhere = byRun.stream().allMatch(presence -> presence == Presence.NEVER);
+      if (isNowhere && leaf == schema.deleted().fieldId()) {
+        continue; // then a row that has all columns is all there is to know of a key
+      }
+      Integer shared = wish.stamps() || byRun.contains(Presence.PER_ROW) ? null : known.get(byRun);
+      if (shared == null) {
+        known.put(byRun, classes.size());
+        classes.add(new ColumnClass(byRun));
+        columns.add(new DecidedColumns(leaf, valuesByLeaf.get(leaf)));
+      } else {
+        List<Integer> values = new ArrayList<>(columns.get(shared).values());
+        values.addAll(valuesByLeaf.get(leaf));
+        columns.set(shared, new DecidedColumns(columns.get(shared).leaf(), values));
+      }
+    }
+    return classes;
+  }
+
+  private interface Fact {
+    Presence of(PlannedFile file);
+  }
+
+  private static Presence presence(SortedRun<PlannedFile> run, Fact fact) {
+    return run.files().stream().map(fact::of).reduce(Presence::and).orElseThrow();
+  }
+
+  private static List<Presence> presences(Collection<SortedRun<PlannedFile>> runs, Fact fact) {
+    return runs.stream().map(run -> presence(run, fact)).toList();
+  }
+
+  private static List<StoredFile> files(SortedRun<PlannedFile> run) {
+    return run.files().stream().map(PlannedFile::file).toList();
+  }
+
+  private static List<List<StoredFile>> withAllRows(List<List<StoredFile>> runs) {
+    return runs.stream()
+        .map(files -> files.stream().map(StoredFile::withAllRows).toList())
+        .toList();
+  }
+}

@@ -1,0 +1,317 @@
+package io.keylake.tables.repair;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.merge.MergeRules.Wanted;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.compaction.Compaction;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.history.Settled;
+import io.keylake.tables.history.Watermarks;
+import io.keylake.tables.history.WriteLabels;
+import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.planning.Extent;
+import io.keylake.tables.planning.FileFacts;
+import io.keylake.tables.planning.FileListing;
+import io.keylake.tables.planning.KeyBound;
+import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec.Versions;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.apache.iceberg.AppendFiles;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.RowDelta;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.SnapshotUpdate;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.Transaction;
+import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.exceptions.ValidationException;
+import org.apache.iceberg.expressions.Expressions;
+
+/**
+ * Takes whole files out of a branch, or adds ones that are known already. No data file is opened or
+ * written:
+ *
+ * <ol>
+ *   <li>What is taken out is as if it had never been written. So all that is recorded of superseded
+ *       rows in its buckets is taken back with it: what superseded them may be gone.
+ *   <li>What is added counts as the newest commit of its branch, and is an append like any other.
+ *   <li>A move does both at once: all of it or nothing.
+ * </ol>
+ *
+ * @param branch null for main
+ * @param plannedAt where the branch stood; null for a table without a commit
+ * @param chosen the files that it is about
+ * @param superseded what says which rows are superseded, in the buckets of what is taken out
+ * @param addition what is added; null for a drop
+ */
+public record FileChange(
+    Table table,
+    String branch,
+    Long plannedAt,
+    String verb,
+    List<FileScanTask> chosen,
+    List<DeleteFile> superseded,
+    Addition addition) {
+
+  /**
+   * Files that a branch gets.
+   *
+   * @param branch null for main
+   * @param plannedAt where it stood; null where it has no commit
+   */
+  private record Addition(String branch, Long plannedAt, List<DataFile> files) {
+    Addition {
+      files = List.copyOf(files);
+    }
+  }
+
+  public FileChange {
+    chosen = List.copyOf(chosen);
+    superseded = List.copyOf(superseded);
+  }
+
+  /**
+   * Plans to take files out.
+   *
+   * @param locations of files that the branch has; others do not count
+   */
+  public static FileChange drop(Table table, String branch, Set<String> locations) {
+    return taking(table, branch, locations, WriteSummary.DROP_FILES, null);
+  }
+
+  /**
+   * Plans to take files out and to add them to another branch. Those that it has already stay there
+   * as they are.
+   *
+   * @param to a branch that is there; null for main
+   */
+  public static FileChange move(Table table, String branch, Set<String> locations, String to) {
+    if (name(branch).equals(name(to))) {
+      throw new KeylakeException(
+          DEFINITION,
+          "the files of %s are on branch '%s' already; name another branch to move them to; nothing was changed"
+              .formatted(table.name(), name(to)));
+    }
+    Long head = new CommitLog(table, to).headId();
+    if (head != null && table.refs().get(name(to)).isTag()) {
+      throw new KeylakeException(
+          NOT_FOUND,
+          "'%s' of %s is a tag, which cannot change; name a branch; nothing was changed"
+              .formatted(to, table.name()));
+    }
+    Set<String> there = locations(head == null ? List.of() : files(table, head));
+    Long from = new CommitLog(table, branch).headId();
+    List<DataFile> added =
+        (from == null ? List.<FileScanTask>of() : files(table, from))
+            .stream()
+                .map(FileScanTask::file)
+                .filter(file -> locations.contains(file.location()))
+                .filter(file -> !there.contains(file.location()))
+                .toList();
+    return taking(table, branch, locations, WriteSummary.MOVE_FILES, new Addition(to, head, added));
+  }
+
+  /**
+   * Plans to add files again that the branch has not any more.
+   *
+   * @param locations of files of a snapshot; those that the branch has do not count
+   * @param at the snapshot
+   */
+  public static FileChange restore(Table table, String branch, Set<String> locations, long at) {
+    CommitRange.of(table, at, at); // it has to be there
+    Long head = new CommitLog(table, branch).headId();
+    Set<String> there = locations(head == null ? List.of() : files(table, head));
+    List<FileScanTask> chosen =
+        files(table, at).stream()
+            .filter(task -> locations.contains(task.file().location()))
+            .filter(task -> !there.contains(task.file().location()))
+            .toList();
+    return new FileChange(
+        table,
+        branch,
+        head,
+        WriteSummary.RESTORE_FILES,
+        chosen,
+        List.of(),
+        new Addition(branch, head, chosen.stream().map(FileScanTask::file).toList()));
+  }
+
+  private static FileChange taking(
+      Table table, String branch, Set<String> locations, String verb, Addition addition) {
+    KeyedSchema schema = KeyedSchema.of(table);
+    Long head = new CommitLog(table, branch).headId();
+    Map<List<Serializable>, List<FileScanTask>> buckets =
+        new ReadPlanner(table, schema, ReadPlanner.Wish.ofAllColumns(schema, head, Wanted.HISTORY))
+            .files();
+    List<FileScanTask> chosen = new ArrayList<>();
+    List<DeleteFile> superseded = new ArrayList<>();
+    for (List<FileScanTask> files : buckets.values()) {
+      List<FileScanTask> ofBucket =
+          files.stream().filter(task -> locations.contains(task.file().location())).toList();
+      if (!ofBucket.isEmpty()) {
+        checkKnown(table, schema, ofBucket, files);
+        chosen.addAll(ofBucket);
+        files.forEach(task -> superseded.addAll(task.deletes()));
+      }
+    }
+    return new FileChange(table, branch, head, verb, chosen, superseded, addition);
+  }
+
+  /**
+   * A file that stays may have been merged without the rows that one of those superseded: then what
+   * should be there without it is not there any more.
+   */
+  private static void checkKnown(
+      Table table, KeyedSchema schema, List<FileScanTask> chosen, List<FileScanTask> files) {
+    Set<String> gone = locations(chosen);
+    for (FileScanTask stays : files) {
+      if (Compaction.isPart(stays.file()) && !gone.contains(stays.file().location())) {
+        for (FileScanTask goes : chosen) {
+          if (!isYounger(goes.file(), stays.file()) && overlap(goes, stays, schema)) {
+            throw new KeylakeException(
+                UNSUPPORTED,
+                "file %s of %s was merged without rows that file %s may have superseded, so they would be missing; undo the commits instead, or take both files; nothing was changed"
+                    .formatted(stays.file().location(), table.name(), goes.file().location()));
+          }
+        }
+      }
+    }
+  }
+
+  /** Whether a file holds nothing that was there when another was merged. */
+  private static boolean isYounger(DataFile file, DataFile merged) {
+    return Objects.equals(file.fileSequenceNumber(), file.dataSequenceNumber())
+        && file.fileSequenceNumber() > merged.fileSequenceNumber();
+  }
+
+  private static boolean overlap(FileScanTask one, FileScanTask two, KeyedSchema schema) {
+    Comparator<KeyBound> order = KeyBound.order(schema.sortKey());
+    FileFacts first = FileFacts.of(one.file(), schema, List.of());
+    FileFacts second = FileFacts.of(two.file(), schema, List.of());
+    return order.compare(first.lower(), second.upper()) <= 0
+        && order.compare(second.lower(), first.upper()) <= 0;
+  }
+
+  /** With all of their statistics, as a commit needs them. */
+  private static List<FileScanTask> files(Table table, long snapshotId) {
+    return new FileListing(table, Expressions.alwaysTrue(), null).at(snapshotId);
+  }
+
+  private static Set<String> locations(List<FileScanTask> tasks) {
+    Set<String> locations = new HashSet<>();
+    tasks.forEach(task -> locations.add(task.file().location()));
+    return locations;
+  }
+
+  private static String name(String branch) {
+    return branch == null ? SnapshotRef.MAIN_BRANCH : branch;
+  }
+
+  public boolean isEmpty() {
+    return chosen.isEmpty();
+  }
+
+  /** What the files hold that it is about; there has to be one. */
+  public Extent extent() {
+    return Extent.of(chosen, KeyedSchema.of(table));
+  }
+
+  public long buckets() {
+    return chosen.stream().map(task -> task.file().partition()).distinct().count();
+  }
+
+  /**
+   * Carries it out.
+   *
+   * @return false, and nothing is changed, when there was another commit since it was planned
+   */
+  public boolean commit() {
+    Transaction all = table.newTransaction();
+    try {
+      if (!verb.equals(WriteSummary.RESTORE_FILES)) {
+        takeOut(all);
+      }
+      if (addition != null && !addition.files().isEmpty()) {
+        add(all);
+      }
+      all.commitTransaction();
+      table.refresh();
+      return true;
+    } catch (ValidationException | CommitFailedException e) {
+      return false; // it is planned anew
+    }
+  }
+
+  private void takeOut(Transaction all) {
+    RowDelta delta = all.newRowDelta();
+    chosen.forEach(task -> delta.removeRows(task.file()));
+    superseded.forEach(delta::removeDeletes);
+    WriteSummary.takenOut(verb, highestVersion(branch)).forEach(delta::set);
+    commit(delta, branch, plannedAt);
+  }
+
+  private void add(Transaction all) {
+    AppendFiles append = all.newAppend();
+    addition.files().forEach(append::appendFile);
+    Set<String> added = new HashSet<>();
+    addition.files().forEach(file -> added.add(file.location()));
+    List<FileScanTask> files =
+        chosen.stream().filter(task -> added.contains(task.file().location())).toList();
+    Extent extent = Extent.of(files, KeyedSchema.of(table));
+    new WriteSummary(
+            verb,
+            extent.rows(),
+            extent.minVersion(),
+            newestVersion(extent),
+            extent.columns(),
+            WriteLabels.NONE)
+        .properties(false)
+        .forEach(append::set);
+    if (addition.plannedAt() != null) {
+      Settled.of(table.snapshot(addition.plannedAt())).properties().forEach(append::set);
+    }
+    commit(append, addition.branch(), addition.plannedAt());
+  }
+
+  private <T extends SnapshotUpdate<T>> void commit(T update, String branch, Long plannedAt) {
+    Watermarks.of(table, plannedAt).carryOn(update);
+    update.toBranch(name(branch));
+    update.validateWith(
+        newestFirst ->
+            newestFirst.iterator().hasNext()
+                ? plannedAt != null && newestFirst.iterator().next().snapshotId() == plannedAt
+                : plannedAt == null);
+    update.commit();
+  }
+
+  /** Where versions are commit times, none may come that is lower. */
+  private Long newestVersion(Extent extent) {
+    boolean isOfFiles = KeyedSchema.of(table).spec().versions() != Versions.COMMIT;
+    if (isOfFiles && extent.maxVersion() != null) {
+      return extent.maxVersion();
+    }
+    return Stream.of(extent.maxVersion(), highestVersion(branch), highestVersion(addition.branch()))
+        .filter(Objects::nonNull)
+        .max(Comparator.naturalOrder())
+        .orElse(null);
+  }
+
+  private Long highestVersion(String of) {
+    return new CommitLog(table, of).highestVersion().orElse(null);
+  }
+}

@@ -1,0 +1,236 @@
+package io.keylake.tables.spec;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.NOT_KEYED;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.hashing.BucketHash;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.SortDirection;
+import org.apache.iceberg.SortField;
+import org.apache.iceberg.SortOrder;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.iceberg.types.Types.StructType;
+
+/**
+ * How the columns of a keyed table lie in its Iceberg schema: the user's columns, the hidden
+ * {@value #BUCKET} where the bucket is not Iceberg's own transform, the hidden {@value #GROUP}
+ * where the table has groups, and {@value #MERGE_INFO} with one version leaf per value column or
+ * column group.
+ *
+ * @param table the whole Iceberg schema
+ * @param key the key columns, in declared order
+ * @param values the other user columns, in schema order
+ * @param mergeInfo the hidden struct of versions
+ */
+public record KeyedSchema(
+    TableSpec spec,
+    Schema table,
+    List<NestedField> key,
+    List<NestedField> values,
+    NestedField mergeInfo)
+    implements Serializable {
+  public static final String MERGE_INFO = "_merge_info";
+  public static final String BUCKET = "_bucket";
+  public static final String GROUP = "_group";
+
+  /** Of a read of what was written: whether the row was deleted. */
+  public static final String IS_DELETED = "_deleted";
+
+  public static final String VERSION = "version";
+  public static final String WRITTEN = "written";
+  public static final String DELETED = "deleted";
+  public static final String COLUMNS = "columns";
+
+  public static boolean isKeyed(Table table) {
+    return table.properties().containsKey(TableSpec.PROPERTY);
+  }
+
+  public static KeyedSchema of(Table table) {
+    return of(table, table.schema());
+  }
+
+  public static KeyedSchema of(Table table, Schema schema) {
+    String json = table.properties().get(TableSpec.PROPERTY);
+    if (json == null) {
+      throw new KeylakeException(
+          NOT_KEYED,
+          "table %s is not keyed: it has no property '%s'"
+              .formatted(table.name(), TableSpec.PROPERTY));
+    }
+    return of(TableSpec.fromJson(json), schema);
+  }
+
+  static KeyedSchema of(TableSpec spec, Schema schema) {
+    NestedField mergeInfo = schema.findField(MERGE_INFO);
+    if (mergeInfo == null || !mergeInfo.type().isStructType()) {
+      throw new KeylakeException(
+          DEFINITION,
+          "the table has a spec but no struct column '%s'; create it through keylake"
+              .formatted(MERGE_INFO));
+    }
+    List<NestedField> key = spec.key().stream().map(name -> existing(schema, name)).toList();
+    List<NestedField> values =
+        schema.columns().stream()
+            .filter(field -> !isHidden(field.name()) && !spec.key().contains(field.name()))
+            .toList();
+    KeyedSchema keyed = new KeyedSchema(spec, schema, key, values, mergeInfo);
+    values.forEach(keyed::leafOf);
+    return keyed;
+  }
+
+  private static NestedField existing(Schema schema, String name) {
+    NestedField field = schema.asStruct().field(name);
+    if (field == null) {
+      throw new KeylakeException(
+          DEFINITION, "key column '%s' is not in the table's schema".formatted(name));
+    }
+    return field;
+  }
+
+  public static boolean isHidden(String column) {
+    return column.equals(MERGE_INFO) || column.equals(BUCKET) || column.equals(GROUP);
+  }
+
+  public boolean hasBucketColumn() {
+    return table.asStruct().field(BUCKET) != null;
+  }
+
+  public boolean hasGroups() {
+    return spec.groups() != null;
+  }
+
+  /**
+   * The columns by which rows are sorted in files, and merged: the key, and before it the group
+   * where there is one. What identifies a row is the {@link #key} alone.
+   */
+  public List<NestedField> sortKey() {
+    return sortKey(spec, table);
+  }
+
+  static List<NestedField> sortKey(TableSpec spec, Schema table) {
+    Stream<String> group = spec.groups() == null ? Stream.empty() : Stream.of(GROUP);
+    return Stream.concat(group, spec.key().stream()).map(name -> existing(table, name)).toList();
+  }
+
+  /** True where the bucket is a stored column: it follows from the group, or needs our own hash. */
+  static boolean storesBucket(TableSpec spec, List<NestedField> bucketBy) {
+    return spec.groups() != null || BucketHash.isNeeded(bucketBy);
+  }
+
+  public List<NestedField> bucketBy() {
+    return spec.bucketBy().stream().map(name -> table.asStruct().field(name)).toList();
+  }
+
+  /** The ordering column, or null. */
+  public NestedField ordering() {
+    return spec.ordering() == null ? null : table.asStruct().field(spec.ordering());
+  }
+
+  public NestedField version() {
+    return mergeInfo.type().asStructType().field(VERSION);
+  }
+
+  public NestedField written() {
+    return mergeInfo.type().asStructType().field(WRITTEN);
+  }
+
+  public NestedField deleted() {
+    return mergeInfo.type().asStructType().field(DELETED);
+  }
+
+  public StructType leaves() {
+    return mergeInfo.type().asStructType().field(COLUMNS).type().asStructType();
+  }
+
+  /** The sort order that every file of the table has: ascending by the sort key. */
+  public SortOrder keyOrder(Table table) {
+    return table.sortOrders().values().stream()
+        .filter(order -> isByKey(order, sortKey()))
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new KeylakeException(
+                    DEFINITION,
+                    "table %s has no sort order by its key; create it through keylake"
+                        .formatted(table.name())));
+  }
+
+  private static boolean isByKey(SortOrder order, List<NestedField> key) {
+    List<Integer> sorted =
+        order.fields().stream()
+            .filter(
+                field -> field.transform().isIdentity() && field.direction() == SortDirection.ASC)
+            .map(SortField::sourceId)
+            .toList();
+    return sorted.size() == order.fields().size()
+        && sorted.equals(key.stream().map(NestedField::fieldId).toList());
+  }
+
+  /** The version leaf of a value column. */
+  public NestedField leafOf(NestedField value) {
+    NestedField leaf = leaves().field(spec.leafOf(value.name()));
+    if (leaf == null) {
+      throw new KeylakeException(
+          DEFINITION,
+          "column '%s' has no version leaf in '%s'; columns are added and renamed through keylake"
+              .formatted(value.name(), MERGE_INFO));
+    }
+    return leaf;
+  }
+
+  /** The user's columns, as queries see them. */
+  public Schema visible() {
+    List<NestedField> columns =
+        table.columns().stream()
+            .filter(field -> !isHidden(field.name()))
+            .collect(Collectors.toList());
+    return new Schema(columns, table.identifierFieldIds());
+  }
+
+  /**
+   * Field ids whose file statistics planning needs: keys, versions, and the leaves of the wanted
+   * columns.
+   */
+  public Set<Integer> statistics(Set<Integer> wantedLeaves) {
+    Set<Integer> ids = new LinkedHashSet<>();
+    sortKey().forEach(field -> ids.add(field.fieldId()));
+    if (ordering() != null) {
+      ids.add(ordering().fieldId());
+    }
+    ids.add(version().fieldId());
+    ids.add(written().fieldId());
+    ids.add(deleted().fieldId());
+    ids.addAll(wantedLeaves);
+    return ids;
+  }
+
+  /** The fields of which every file needs exact statistics, by full name. */
+  public List<String> exactStatistics() {
+    List<String> names = new ArrayList<>();
+    sortKey().forEach(field -> names.add(field.name()));
+    if (spec.ordering() != null) {
+      names.add(spec.ordering());
+    }
+    String prefix = MERGE_INFO + ".";
+    names.addAll(List.of(prefix + VERSION, prefix + WRITTEN, prefix + DELETED));
+    leaves().fields().forEach(leaf -> names.add(prefix + COLUMNS + "." + leaf.name()));
+    return names;
+  }
+
+  /** Value columns by their leaf's name. */
+  public Map<String, List<NestedField>> valuesByLeaf() {
+    Function<NestedField, String> leafName = value -> leafOf(value).name();
+    return values.stream().collect(Collectors.groupingBy(leafName));
+  }
+}
