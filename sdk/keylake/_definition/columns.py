@@ -19,6 +19,7 @@ Versions = Literal["ordering", "commit", "explicit"]
 class Column:
     """A column: its name, its Iceberg type, whether it is never null, a text about it, and how its values combine.
 
+    >>> from pyiceberg.types import LongType
     >>> Column("user_id", LongType(), required=True)
     Column(name='user_id', type=LongType(), required=True, doc='', reducer=Latest())
     """
@@ -62,6 +63,7 @@ class ColumnGroup:
 def check_reducer(what: str, reducer: object) -> None:
     """A reducer as a value.
 
+    >>> from keylake.reducers import LatestNotNull
     >>> check_reducer("column 'clicks'", LatestNotNull)
     Traceback (most recent call last):
     keylake.errors.DefinitionError: The reducer of column 'clicks' is <class 'keylake.reducers.LatestNotNull'>. \
