@@ -32,8 +32,8 @@ from pyiceberg.types import StructType
 from keylake._definition.columns import Column, ColumnGroup, check_reducer
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
-from keylake._definition.values import python_value
 from keylake._definition.words import TableWords, check_words
+from keylake._values.read import python_value
 from keylake.errors import DefinitionError, check_type
 from keylake.reducers import LATEST, Reducer
 from keylake.types import annotation_of, checked, named, type_of, without_none

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from pyiceberg.types import DecimalType, DoubleType, FloatType, IcebergType, IntegerType, LongType
 
-from keylake._rows.exact import exact
-from keylake._rows.misfit import Misfit
-from keylake._rows.objects import fit_objects
+from keylake._values.exact import exact
+from keylake._values.misfit import Misfit
+from keylake._values.objects import fit_objects
 
 Number = int | float | Decimal
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
-from keylake._rows.rows import Helper, LocalRows
+from keylake._table.rows import Helper, LocalRows
 
 SCHEMA = pa.schema(
     [

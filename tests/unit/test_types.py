@@ -33,7 +33,7 @@ from pyiceberg.types import (
 from typing_extensions import TypedDict
 
 import keylake as kl
-from keylake._definition import arrow_types
+from keylake._values import arrow_types
 from keylake.types import checked, named, numbered, type_of, unwrapped, without_none
 
 UserId = NewType("UserId", int)

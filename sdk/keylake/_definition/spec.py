@@ -20,12 +20,14 @@ import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, NestedField, StructType
 
-from keylake._definition import arrow_types, bucketing, definition, grouping
+from keylake._definition import bucketing, definition, grouping
 from keylake._definition.columns import Column, ColumnGroup, Versions, columns_of
 from keylake._definition.spec_json import PLAIN_MEMBERS, FullForm, GroupForm, PropertyForm, parse, written
 from keylake._definition.table_names import name_parts, table_name
 from keylake._definition.words import DEFAULT_BUCKETS, Definition, Names, check_words, names_of
 from keylake._display.html_table import html_table
+from keylake._values import arrow_types
+from keylake._values.objects import fitted_value
 from keylake.errors import DefinitionError, check_type
 from keylake.reducers import LATEST, Reducer
 from keylake.reducers import from_json as reducer_from_json
@@ -140,8 +142,22 @@ class TableSpec:
             raise DefinitionError(f"Table {self.name} has no groups. Use bucket_of(), or define groups and hash.")
         return grouping.group_of(*self._hashed(key), self.groups, self.hash)
 
+    def fitted_key(self, *key: object) -> tuple[object, ...]:
+        """The values of a key as the table holds them; one that does not fit its column is refused.
+
+        >>> schema = pa.schema([("user_id", pa.uuid())])
+        >>> spec = TableSpec.from_arrow(schema, name="features.seen", key="user_id")
+        >>> spec.fitted_key("00000000-0000-0000-0000-000000000007")
+        (UUID('00000000-0000-0000-0000-000000000007'),)
+        """
+        if len(key) != len(self.key):
+            raise DefinitionError(f"The key of {self.name} is {', '.join(self.key)}, and {len(key)} values were given.")
+        return tuple(
+            fitted_value(name, self.column(name).type, value) for name, value in zip(self.key, key, strict=True)
+        )
+
     def _hashed(self, key: tuple[object, ...]) -> tuple[list[IcebergType], list[object]]:
-        of = dict(zip(self.key, key, strict=True))
+        of = dict(zip(self.key, self.fitted_key(*key), strict=True))
         return [self.column(name).type for name in self.bucket_by], [of[name] for name in self.bucket_by]
 
     def differences(self, other: TableSpec) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Generic
 from typing_extensions import TypeVar
 
 from keylake._definition.spec import Names, names_of
-from keylake._rows.rows import LocalRows
 from keylake._server.statements import Moment, Select, Watermark
 from keylake._table.business_time import BusinessTime, zoned
 from keylake._table.handle import Verbs
@@ -67,8 +66,9 @@ class ReadVerbs(Verbs, Generic[Row]):
             raise SchemaMismatch(
                 f"The key of {self._handle.path} is {wanted}, and get() has {', '.join(map(repr, given))}."
             )
-        fitted = LocalRows.of([given], self.spec, "delete").to_arrow(self.spec).to_pylist()[0]
-        parts = tuple((name, self.spec.column(name).type, fitted[name]) for name in self.spec.key)
+        fitted = self.spec.fitted_key(*(given[name] for name in self.spec.key))
+        types = (self.spec.column(name).type for name in self.spec.key)
+        parts = tuple(zip(self.spec.key, types, fitted, strict=True))
         select = Select(self._handle.at_state(as_of).path, self.spec.column_names, key=parts)
         rows = self._handle.session.fetch(select).to_pylist()
         return self._model.from_row(rows[0]) if rows else None

@@ -105,6 +105,7 @@ def kv_key(spec: TableSpec, *key: object) -> bytes:
     >>> kv_key(TableSpec.from_arrow(schema, name="a.b", key="page"), "home")
     b'home'
     """
+    key = spec.fitted_key(*key)
     types = [spec.column(name).type for name in spec.key]
     if len(types) == 1 and isinstance(types[0], StringType | BinaryType):
         return _text(key[0])

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 from typing_extensions import TypedDict
 
-from keylake._rows.misfit import shown
-from keylake._rows.rows import Helper, LocalRows, Rows
 from keylake._server.statements import Write
 from keylake._table.business_time import BusinessTime
 from keylake._table.handle import Verbs
 from keylake._table.intention import Intention, Version, write
+from keylake._table.rows import Helper, LocalRows, Rows
+from keylake._values.misfit import shown
 from keylake.errors import BadRows, KeylakeError, SchemaMismatch
 from keylake.results import Commit
 

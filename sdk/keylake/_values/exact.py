@@ -33,8 +33,8 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from keylake._definition import arrow_types
-from keylake._rows.misfit import family, misfit_at, why_never, why_not
+from keylake._values import arrow_types
+from keylake._values.misfit import family, misfit_at, why_never, why_not
 
 Array = Any  # Arrow carries no types for a checker
 
@@ -46,7 +46,7 @@ def exact(array: Array, type_: IcebergType) -> Array:
     [1, None]
     >>> exact(pa.array([1.0, 2.5]), LongType())
     Traceback (most recent call last):
-    keylake._rows.misfit.Misfit: it is no whole number in the range of long
+    keylake._values.misfit.Misfit: it is no whole number in the range of long
     """
     rule = _RULES.get((family(array.type), type(type_)))
     if rule is None:

@@ -20,7 +20,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from keylake._definition import arrow_types
+from keylake._values import arrow_types
 from keylake.errors import DefinitionError
 
 _LONGEST_VALUE = 60
@@ -44,14 +44,14 @@ class Misfit(Exception):  # noqa: N818 - a finding on its way to a sentence
         self.position = position
         return self
 
-    def sentence(self, column: str, row: int) -> str:
+    def sentence(self, column: str, row: int | None = None) -> str:
         """What is wrong, and what to do.
 
         >>> Misfit(0, 2.5, "double", LongType(), "it has a fraction").sentence("clicks", 3)
         "Column 'clicks', row 3: 2.5 (double) does not fit long: it has a fraction. \
 Convert the values, or give the column another type."
         """
-        where = f"Column {column + self.path!r}, row {row}"
+        where = f"Column {column + self.path!r}" + ("" if row is None else f", row {row}")
         if self.value is None:
             return f"{where}: it is null, and a {self.target} there never is. Give it a value."
         return (

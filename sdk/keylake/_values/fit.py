@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
-from keylake._definition import arrow_types
-from keylake._rows.exact import exact, first
-from keylake._rows.misfit import misfit_at, why_never
-from keylake._rows.nested import list_of, map_of, match_fields, nulls_of, struct_of
+from keylake._values import arrow_types
+from keylake._values.exact import exact, first
+from keylake._values.misfit import misfit_at, why_never
+from keylake._values.nested import list_of, map_of, match_fields, nulls_of, struct_of
 
 Array = Any  # Arrow carries no types for a checker
 

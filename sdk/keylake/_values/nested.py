@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
-from keylake._definition import arrow_types
-from keylake._rows.misfit import Misfit
+from keylake._values import arrow_types
+from keylake._values.misfit import Misfit
 
 Array = Any  # Arrow carries no types for a checker
 Part = Callable[[], Array]

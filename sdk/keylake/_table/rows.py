@@ -31,12 +31,12 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from keylake._definition import arrow_types
 from keylake._definition.definition import ORDERING_TYPES
 from keylake._definition.spec import TableSpec
-from keylake._rows.fit import fit
-from keylake._rows.misfit import Misfit, family, type_name
-from keylake._rows.objects import by_kind, fit_objects
+from keylake._values import arrow_types
+from keylake._values.fit import fit
+from keylake._values.misfit import Misfit, family, type_name
+from keylake._values.objects import by_kind, fit_objects
 from keylake.errors import BadRows, SchemaMismatch
 from keylake.schema import Table
 

@@ -24,10 +24,12 @@ import pyarrow.compute as pc
 from pydantic import BaseModel
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
-from keylake._definition import arrow_types
-from keylake._rows.fit import fit
-from keylake._rows.misfit import Misfit
-from keylake._rows.nested import list_of, map_of, match_fields, struct_of
+from keylake._values import arrow_types
+from keylake._values.fit import fit
+from keylake._values.misfit import Misfit
+from keylake._values.nested import list_of, map_of, match_fields, struct_of
+from keylake._values.read import python_value
+from keylake.errors import BadRows
 
 Array = Any  # Arrow carries no types for a checker
 Values = Sequence[object]
@@ -65,6 +67,22 @@ def fit_objects(values: Values, type_: IcebergType) -> Array:
     if not parts:
         return pa.nulls(len(values), arrow_types.for_spark(type_))
     return parts[0] if len(parts) == 1 else pc.coalesce(*parts)
+
+
+def fitted_value(name: str, type_: IcebergType, value: object) -> object:
+    """One value of a column that is never null, as Python has it once the table holds it.
+
+    >>> from pyiceberg.types import DecimalType
+    >>> fitted_value("price", DecimalType(9, 2), decimal.Decimal("14.2"))
+    Decimal('14.20')
+    """
+    try:
+        fitted = fit_objects([value], type_)[0].as_py()
+    except Misfit as misfit:
+        raise BadRows(misfit.sentence(name)) from None
+    if fitted is None:
+        raise BadRows(f"Column {name!r} is null, and it never may be. Give it a value.")
+    return python_value(type_, fitted)
 
 
 def by_kind(values: Values) -> dict[str, Values]:
