@@ -1,0 +1,65 @@
+"""The rooms of the Java modules: how large they are, who may import whom, and what only one of them may name."""
+
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+JAVA = Path(__file__).parents[1] / "server_plugins"
+MODULES = ("merge", "tables", "spark")
+MOST_FILES_OF_A_ROOM = 20
+
+
+@cache
+def sources(module: str) -> dict[str, list[Path]]:
+    """The files of each room; the room of the module's own package has no name."""
+    top = JAVA / module / "src/main/java/io/keylake" / module
+    rooms: dict[str, list[Path]] = defaultdict(list)
+    for path in sorted(top.rglob("*.java")):
+        rooms[".".join(path.relative_to(top).parts[:-1])].append(path)
+    return rooms
+
+
+def imports(path: Path) -> list[str]:
+    return re.findall(r"^import (?:static )?([\w.]+)", path.read_text(), flags=re.MULTILINE)
+
+
+def rooms_named_by(module: str, room: str) -> set[str]:
+    """The other rooms of the module whose classes this one names."""
+    named = re.compile(rf"\bio\.keylake\.{module}\.((?:[a-z]\w*\.)*)[A-Z]")
+    found = {
+        match.removesuffix(".")
+        for path in sources(module)[room]
+        for match in named.findall(re.sub(r'"[^"\n]*"', "", path.read_text()))
+    }
+    return found - {room}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_room_is_small(module: str) -> None:
+    sizes = {room: len(paths) for room, paths in sources(module).items()}
+    assert not {room: size for room, size in sizes.items() if size > MOST_FILES_OF_A_ROOM}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_rooms_form_no_circle(module: str) -> None:
+    left = {room: rooms_named_by(module, room) for room in sources(module)}
+    while free := {room for room, below in left.items() if not below & left.keys()}:
+        left = {room: below for room, below in left.items() if room not in free}
+    assert not left, "each of these rooms stands, directly or through others, on itself"
+
+
+@pytest.mark.parametrize(
+    ("module", "own"),
+    [
+        ("merge", ["java", "io.keylake.merge"]),
+        ("tables", ["java", "io.keylake.merge", "io.keylake.tables", "org.apache.iceberg"]),
+    ],
+)
+def test_java_imports_point_one_way(module: str, own: list[str]) -> None:
+    for paths in sources(module).values():
+        for path in paths:
+            foreign = [name for name in imports(path) if not any(name.startswith(f"{root}.") for root in own)]
+            assert not [name for name in foreign if module == "merge" or "spark" in name], path.name
