@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame
 
 import keylake as kl
@@ -18,6 +19,7 @@ class Documents(kl.Table, name="memory.documents", buckets=1):
     body: str | None = column()
 
 
+@pytest.mark.slow
 def test_two_hundred_overlapping_files_fit_a_small_heap(tmp_path: Path) -> None:
     body = f"array_join(transform(sequence(1, {HASHES}), n -> sha2(concat_ws('-', id, at, n), 256)), '')"
     settings = {"spark.sql.shuffle.partitions": "1", "spark.keylake.maintenance.enabled": "false"}

@@ -7,6 +7,7 @@ import pytest
 
 import keylake as kl
 from integration.histories import Shape, operations, shapes
+from integration.random_runs import of_every_shape
 from integration.raw import catalog_of
 from integration.refusals import refused, refused_in_sql
 from integration.twin import Twin, by_key, fresh_name
@@ -33,7 +34,7 @@ def compacted(twin: Twin, policy: str) -> kl.CompactionReport:
 
 
 @pytest.mark.parametrize("seed", [1])
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+@of_every_shape
 def test_a_history_with_compactions(lake: kl.Lake, shape: Shape, seed: int) -> None:
     random = Random(seed)
     twin = shape.create(lake, fresh_name("compaction"))

@@ -50,6 +50,7 @@ def test_files_stay_few_while_a_stream_writes(lake: kl.Lake) -> None:
     assert repr(lake.maintenance) == "maintenance is on"
 
 
+@pytest.mark.slow
 def test_old_files_are_divided_when_there_are_more_buckets(lake: kl.Lake) -> None:
     twin = SHAPE.create(lake, fresh_name("maintained"))
     for operation in operations(SHAPE, seed=310, count=2, rows=30):
@@ -62,6 +63,7 @@ def test_old_files_are_divided_when_there_are_more_buckets(lake: kl.Lake) -> Non
     assert len(twin.table.rebucket()) == 0, "nothing is left to do"
 
 
+@pytest.mark.slow
 def test_it_waits_while_it_is_paused_and_survives_a_restart(lake: kl.Lake, folder: Path) -> None:
     twin = SHAPE.create(lake, fresh_name("maintained"))
     twin.table.set_compaction_policy(POLICY)

@@ -12,6 +12,7 @@ import pytest
 import keylake as kl
 from integration.histories import Shape, operations, shapes
 from integration.query_plans import counted, explained, planned
+from integration.random_runs import marks_of_shape
 from integration.raw import catalog_of
 from integration.twin import Found, Twin, by_key, fresh_name
 
@@ -36,7 +37,11 @@ def read_any_way(twin: Twin) -> Sequence[Found]:
 
 
 @pytest.mark.parametrize(
-    ("shape", "table_format"), [*zip(SHAPES.values(), cycle(FORMATS), strict=False)], ids=SHAPES.keys()
+    ("shape", "table_format"),
+    [
+        pytest.param(shape, table_format, id=name, marks=marks_of_shape(name))
+        for (name, shape), table_format in zip(SHAPES.items(), cycle(FORMATS), strict=False)
+    ],
 )
 def test_a_history_that_is_settled_now_and_then(lake: kl.Lake, shape: Shape, table_format: int) -> None:
     random = Random(table_format)

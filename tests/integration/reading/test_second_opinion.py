@@ -1,16 +1,15 @@
 """The merge law as plain SQL over the raw rows gives the same answer as the plug-in and as the model."""
 
-import pytest
-
 import keylake as kl
 from integration.histories import Shape, operations, shapes
+from integration.random_runs import of_every_shape
 from integration.raw import catalog_of, in_pyiceberg, in_spark, second_opinion
 from integration.twin import by_key, comparable, fresh_name
 
 SHAPES = dict(shapes())
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+@of_every_shape
 def test_plain_sql_agrees(lake: kl.Lake, shape: Shape) -> None:
     twin = shape.create(lake, fresh_name("second_opinion"))
     history = [operation for operation in operations(shape, seed=3, count=8, rows=150) if operation.verb != "overwrite"]

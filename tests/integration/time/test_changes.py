@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-import pytest
 from pyspark.sql import DataFrame
 
 import keylake as kl
 from integration.histories import Shape, operations, shapes
 from integration.query_plans import explained
+from integration.random_runs import of_every_shape
 from integration.refusals import refused, refused_in_sql
 from integration.twin import Twin, comparable, fresh_name
 from model.model import Key
@@ -71,7 +71,7 @@ def expected_changes(twin: Twin, after: int, until: int) -> Found:
     return changes
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+@of_every_shape
 def test_random_ranges_of_a_history(lake: kl.Lake, shape: Shape) -> None:
     random = Random(7)
     twin = shape.create(lake, fresh_name("changes"))
@@ -91,7 +91,7 @@ def test_random_ranges_of_a_history(lake: kl.Lake, shape: Shape) -> None:
         assert by_key(twin, of_commit) == expected_changes(twin, number, number + 1), number
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+@of_every_shape
 def test_few_keys_of_many(lake: kl.Lake, shape: Shape) -> None:
     """Where a range has written few of the keys, only their rows are read of the other files."""
     twin = shape.create(lake, fresh_name("changes"), buckets=1)

@@ -6,6 +6,7 @@ import pytest
 
 import keylake as kl
 from integration.histories import Shape, operations, shapes
+from integration.random_runs import of_every_shape
 from integration.refusals import refused
 from integration.twin import Twin, fresh_name
 
@@ -26,7 +27,7 @@ def undone(twin: Twin, after: int, until: int) -> kl.Undone:
     return done
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+@of_every_shape
 def test_random_ranges_are_taken_back(lake: kl.Lake, shape: Shape) -> None:
     random = Random(3)
     twin = shape.create(lake, fresh_name("undo"))
