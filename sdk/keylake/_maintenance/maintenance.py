@@ -24,7 +24,7 @@ class MaintenanceEntry:
     at: datetime.datetime
     table: str
     branch: str | None
-    state: str  # merged | lost | failed
+    state: str  # merged | lost | failed | not cleaned
     merges: int
     files_merged: int
     files_written: int

@@ -40,6 +40,9 @@ class Cleaned:
 
     >>> print(Cleaned(snapshots_expired=3, files_deleted=14, orphans_deleted=0, manifests_rewritten=False))
     3 snapshots expired, 14 files and 0 orphans deleted
+
+    Where it cannot be proven which files are the table's own, as another table lies inside its folder, orphans are
+    left, and `orphans_left_because` says why.
     """
 
     snapshots_expired: int
@@ -47,10 +50,12 @@ class Cleaned:
     orphans_deleted: int
     manifests_rewritten: bool
     states_dropped: int = 0  # archived ones
+    orphans_left_because: str | None = None  # why orphans were not looked for; None where they were
 
     def __str__(self) -> str:
         return (
             f"{self.snapshots_expired} snapshots expired, {self.files_deleted} files and {self.orphans_deleted} "
             f"orphans deleted{', manifests rewritten' if self.manifests_rewritten else ''}"
             f"{f', {self.states_dropped} archived states dropped' if self.states_dropped else ''}"
+            f"{f'; orphans were left: {self.orphans_left_because}' if self.orphans_left_because else ''}"
         )

@@ -43,10 +43,12 @@ import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * An Iceberg catalog in which tables with a keylake spec are keyed tables. Any Iceberg catalog can
@@ -58,7 +60,14 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
     "deprecation") // Iceberg's catalog implements the methods that Spark's newer ones come down to
 public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   private KeylakeProcedures procedures;
+  private TablePlaces places;
   private boolean isLookedAt;
+
+  @Override
+  protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap options) {
+    places = TablePlaces.of(options);
+    return super.buildIcebergCatalog(name, options);
+  }
 
   /** What a catalog's tables need is looked at when it is first used, as after a restart. */
   private void lookOnce() {
@@ -149,6 +158,7 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   public Table createTable(Identifier ident, TableInfo info) throws TableAlreadyExistsException {
     String spec = info.properties().get(TableSpec.PROPERTY);
     if (spec == null) {
+      checkPlain(super.stageCreate(ident, info));
       return super.createTable(ident, info);
     }
     if (info.partitions().length > 0) {
@@ -177,10 +187,8 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
             .withSortOrder(definition.sortOrder(schema))
             .withProperties(
                 definition.properties(Spark3Util.rebuildCreateProperties(new HashMap<>(given))));
-    if (given.containsKey("location")) {
-      builder = builder.withLocation(given.get("location"));
-    }
-    return keyedIfSo(new SparkTable(builder.create()));
+    return keyedIfSo(
+        new SparkTable(places.placed(builder, given.get(TableCatalog.PROP_LOCATION)).create()));
   }
 
   /** Makes the namespaces of a table that are not there yet. */
@@ -224,11 +232,13 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
         .forEach(
             part -> {
               if (part.isBlank()
+                  || part.equals(".")
+                  || part.equals("..")
                   || part.contains("/")
                   || part.chars().anyMatch(Character::isISOControl)) {
                 throw new KeylakeException(
                     DEFINITION,
-                    "'%s' cannot be part of a table's name: it is blank, or has a slash or a control character"
+                    "'%s' cannot be part of a table's name: it is blank, '.' or '..', or has a slash or a control character"
                         .formatted(part));
               }
             });
@@ -246,19 +256,24 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   public StagedTable stageCreate(Identifier ident, TableInfo info)
       throws TableAlreadyExistsException {
     refuseSpec(info.properties());
-    return super.stageCreate(ident, info);
+    return checkPlain(super.stageCreate(ident, info));
   }
 
   @Override
   public StagedTable stageReplace(Identifier ident, TableInfo info) throws NoSuchTableException {
     refuseReplacing(ident, info.properties());
-    return super.stageReplace(ident, info);
+    return checkPlain(super.stageReplace(ident, info));
   }
 
   @Override
   public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) {
     refuseReplacing(ident, info.properties());
-    return super.stageCreateOrReplace(ident, info);
+    return checkPlain(super.stageCreateOrReplace(ident, info));
+  }
+
+  private StagedTable checkPlain(StagedTable staged) {
+    places.checkPlain(((SparkTable) staged).table());
+    return staged;
   }
 
   private static void refuseSpec(Map<String, String> properties) {
@@ -284,9 +299,10 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
 
   @Override
   public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
-    if (loadTable(ident) instanceof KeyedTable) {
+    if (loadTable(ident) instanceof KeyedTable keyed) {
       for (TableChange change : changes) {
         checkChange(ident, change);
+        places.check(keyed.table(), change);
       }
     }
     return keyedIfSo(super.alterTable(ident, changes));
@@ -317,6 +333,28 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
           UNSUPPORTED,
           "'%s' is set when a table is created and not changed by hand"
               .formatted(TableSpec.PROPERTY));
+    }
+  }
+
+  @Override
+  public boolean dropTable(Identifier ident) {
+    checkDrop(ident);
+    return super.dropTable(ident);
+  }
+
+  @Override
+  public boolean purgeTable(Identifier ident) {
+    checkDrop(ident);
+    return super.purgeTable(ident);
+  }
+
+  private void checkDrop(Identifier ident) {
+    try {
+      if (places.dropsFolders() && super.loadTable(ident) instanceof SparkTable table) {
+        places.checkDrop(table.table());
+      }
+    } catch (NoSuchTableException e) {
+      // nothing is dropped
     }
   }
 

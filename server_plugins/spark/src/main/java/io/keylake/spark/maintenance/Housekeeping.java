@@ -3,17 +3,21 @@ package io.keylake.spark.maintenance;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.branches.RetentionPolicy;
 import io.keylake.tables.history.Positions;
-import java.time.Duration;
+import io.keylake.tables.storage.KnownFiles;
+import io.keylake.tables.storage.Orphans;
+import io.keylake.tables.storage.StoreClock;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.actions.DeleteOrphanFiles;
-import org.apache.iceberg.actions.ExpireSnapshots;
 import org.apache.iceberg.spark.actions.SparkActions;
 
 /**
- * What is left to do when files have been merged: Iceberg's own actions, called with the table's
- * {@link RetentionPolicy}.
+ * What is left to do when files have been merged: snapshots expire, and files that nobody needs are
+ * deleted, as the table's {@link RetentionPolicy} says.
  */
 public final class Housekeeping {
   /**
@@ -30,21 +34,31 @@ public final class Housekeeping {
    * @param files of expired snapshots that were deleted: data, manifests and lists of them
    * @param orphans files that no snapshot knew
    * @param states archived states that were dropped
+   * @param orphansLeft why orphans were not looked for; null where they were
    */
   public record Done(
-      long snapshots, long files, long orphans, boolean hasNewManifests, int states) {}
+      long snapshots,
+      long files,
+      long orphans,
+      boolean hasNewManifests,
+      int states,
+      String orphansLeft) {}
 
-  public static Done run(Table table, RetentionPolicy policy, Instant now) {
+  /**
+   * @param here the time by this machine's clock
+   */
+  public static Done run(Table table, RetentionPolicy policy, Instant here) {
+    Instant now = StoreClock.notAhead(table, here);
     long snapshots = count(table);
     int states = new HistoryBranches(table).dropExpired(policy, now);
-    long files = policy.kept() == null ? 0 : expire(table, policy, now);
+    boolean expires = policy.kept() != null && Orphans.mayDeleteFilesOf(table);
+    long files = expires ? expire(table, policy, now) : 0;
     boolean hasNewManifests = rewriteManifests(table);
+    long expired = snapshots - count(table);
+    Orphans.Found orphans = Orphans.find(table, now.minus(policy.orphansKept()));
+    delete(table, orphans.files());
     return new Done(
-        snapshots - count(table),
-        files,
-        removeOrphans(table, policy, now),
-        hasNewManifests,
-        states);
+        expired, files, orphans.files().size(), hasNewManifests, states, orphans.obstacle());
   }
 
   private static long count(Table table) {
@@ -59,27 +73,21 @@ public final class Housekeeping {
   /** What a consumer of the change feed has still to read is kept, however old it is. */
   private static long expire(Table table, RetentionPolicy policy, Instant now) {
     long old = now.minus(policy.kept()).toEpochMilli();
-    ExpireSnapshots.Result result =
-        SparkActions.get()
-            .expireSnapshots(table)
-            .expireOlderThan(Math.min(old, Positions.fenceMillis(table)))
-            .retainLast(policy.snapshots())
-            .execute();
-    return result.deletedDataFilesCount()
-        + result.deletedManifestsCount()
-        + result.deletedManifestListsCount();
+    List<String> expired = Collections.synchronizedList(new ArrayList<>());
+    SparkActions.get()
+        .expireSnapshots(table)
+        .expireOlderThan(Math.min(old, Positions.fenceMillis(table)))
+        .retainLast(policy.snapshots())
+        .deleteWith(expired::add)
+        .execute();
+    table.refresh(); // a commit since then may have taken files in again
+    List<String> unneeded = KnownFiles.of(table).unneeded(expired);
+    delete(table, unneeded);
+    return unneeded.size();
   }
 
-  private static long removeOrphans(Table table, RetentionPolicy policy, Instant now) {
-    // A file of this very moment may have been listed before its commit was seen.
-    Instant before = now.minus(policy.orphansKept()).minus(Duration.ofMillis(1));
-    DeleteOrphanFiles.Result result =
-        SparkActions.get().deleteOrphanFiles(table).olderThan(before.toEpochMilli()).execute();
-    long count = 0;
-    for (String ignored : result.orphanFileLocations()) {
-      count++;
-    }
-    return count;
+  private static void delete(Table table, List<String> files) {
+    CatalogUtil.deleteFiles(table.io(), files, "file", true);
   }
 
   private static boolean rewriteManifests(Table table) {

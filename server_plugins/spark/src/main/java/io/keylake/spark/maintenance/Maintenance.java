@@ -83,7 +83,7 @@ public final class Maintenance {
   /**
    * What became of one look at a table that found something to do.
    *
-   * @param state merged, lost or failed
+   * @param state merged, lost, failed or not cleaned
    * @param because the reasons of the merges, or what went wrong
    */
   public record Entry(
@@ -97,7 +97,12 @@ public final class Maintenance {
       long bytesMerged,
       long bytesWritten,
       double seconds,
-      String because) {}
+      String because) {
+    private static Entry notMerged(Target target, String state, double seconds, String because) {
+      return new Entry(
+          Instant.now(), target.table(), target.branch(), state, 0, 0, 0, 0, 0, seconds, because);
+    }
+  }
 
   private Maintenance(SparkContext spark) {
     this.spark = spark;
@@ -263,7 +268,10 @@ public final class Maintenance {
       if (MergedBranch.isStale(table)) {
         MergedBranchRefresh.run(spark, table, atOnce);
       }
-      Housekeeping.run(table, RetentionPolicy.of(table), now);
+      Housekeeping.Done done = Housekeeping.run(table, RetentionPolicy.of(table), now);
+      if (done.orphansLeft() != null) {
+        add(Entry.notMerged(target, "not cleaned", 0, done.orphansLeft()));
+      }
     }
   }
 
@@ -274,9 +282,7 @@ public final class Maintenance {
     LOG.warn("the compaction of {} failed; the next commit to it tries again", target, e);
     double seconds = (System.nanoTime() - start) / 1e9;
     String why = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
-    add(
-        new Entry(
-            Instant.now(), target.table(), target.branch(), "failed", 0, 0, 0, 0, 0, seconds, why));
+    add(Entry.notMerged(target, "failed", seconds, why));
   }
 
   private static Entry entry(Target target, List<Outcome> outcomes, double seconds) {

@@ -19,7 +19,8 @@ final class HousekeepingProcedures {
           .add("files_deleted", DataTypes.LongType)
           .add("orphans_deleted", DataTypes.LongType)
           .add("manifests_rewritten", DataTypes.BooleanType)
-          .add("states_dropped", DataTypes.LongType);
+          .add("states_dropped", DataTypes.LongType)
+          .add("orphans_left_because", DataTypes.StringType);
 
   private final TableArgument tables;
 
@@ -58,7 +59,8 @@ final class HousekeepingProcedures {
             done.files(),
             done.orphans(),
             done.hasNewManifests(),
-            (long) done.states()));
+            (long) done.states(),
+            done.orphansLeft()));
   }
 
   private static RetentionPolicy policy(Arguments arguments, Table table) {

@@ -1,0 +1,91 @@
+package io.keylake.spark;
+
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.storage.Placement;
+import java.util.Optional;
+import java.util.Set;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.catalog.Catalog.TableBuilder;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableChange.SetProperty;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * Keeps the folders of a catalog's tables apart. A cleaning tells the files of a table by their
+ * place, and some catalogs drop a table by its folder.
+ *
+ * @param warehouse the catalog's option of that name, or null
+ * @param dropsFolders whether a dropped table's folder is deleted, whatever lies in it
+ */
+record TablePlaces(String warehouse, boolean dropsFolders) {
+  private static final Set<String> FOLDERS =
+      Set.of(TableProperties.WRITE_DATA_LOCATION, TableProperties.WRITE_METADATA_LOCATION);
+
+  static TablePlaces of(CaseInsensitiveStringMap options) {
+    return new TablePlaces(
+        options.get("warehouse"), "hadoop".equalsIgnoreCase(options.get("type")));
+  }
+
+  /**
+   * A builder that makes a keyed table at a place of its own.
+   *
+   * @param given the location that the user named, or null
+   */
+  TableBuilder placed(TableBuilder builder, String given) {
+    TableBuilder named = given == null ? builder : builder.withLocation(given);
+    Table draft = named.createTransaction().table(); // nothing is stored
+    Placement placement = placement(draft);
+    String location = given == null ? placement.free(draft.location()) : draft.location();
+    placement.checkInWarehouse(location).checkFree(location).checkApart(location);
+    for (String folder : FOLDERS) {
+      checkFolder(placement, location, draft.properties().get(folder));
+    }
+    return named.withLocation(location);
+  }
+
+  /** A plain table may lie outside the warehouse, and where a dropped one has left its files. */
+  void checkPlain(Table draft) {
+    placement(draft).checkNotAroundWarehouse(draft.location()).checkApart(draft.location());
+  }
+
+  /** Refuses to move a keyed table to a place that is not its own. */
+  void check(Table table, TableChange change) {
+    if (!(change instanceof SetProperty set)) {
+      return;
+    }
+    Placement placement = placement(table);
+    if (set.property().equals(TableCatalog.PROP_LOCATION)
+        && !Placement.isWithin(table.location(), set.value())) {
+      placement.checkInWarehouse(set.value()).checkFree(set.value()).checkApart(set.value());
+    }
+    if (FOLDERS.contains(set.property())) {
+      checkFolder(placement, table.location(), set.value());
+    }
+  }
+
+  private static void checkFolder(Placement placement, String location, String folder) {
+    if (folder != null && !Placement.isWithin(location, folder)) {
+      placement.checkFree(folder).checkApart(folder);
+    }
+  }
+
+  /** Refuses to drop a table whose folder goes with it and has another table inside. */
+  void checkDrop(Table table) {
+    Optional<String> inside =
+        dropsFolders ? placement(table).folderBelow(table.location()) : Optional.empty();
+    if (inside.isPresent()) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "table %s cannot be dropped: its catalog deletes its folder, and the folder of a table lies inside, %s; drop or move that one first"
+              .formatted(table.name(), inside.get()));
+    }
+  }
+
+  private Placement placement(Table table) {
+    return new Placement(table.name(), table.io(), warehouse);
+  }
+}

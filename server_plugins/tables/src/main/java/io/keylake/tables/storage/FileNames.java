@@ -1,0 +1,51 @@
+package io.keylake.tables.storage;
+
+import java.util.regex.Pattern;
+
+/**
+ * The names that Iceberg and keylake give to the files of a table. Each has a UUID in it, so that
+ * no two files share a name, wherever they lie.
+ */
+final class FileNames {
+  private static final String UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+
+  /** Of data files, position deletes and deletion vectors; with hashed folders, bits may lead. */
+  private static final Pattern CONTENT =
+      Pattern.compile(
+          "(?:[01]{8}-)?\\d{5,}-\\d+-(?:[a-z]+-)*"
+              + UUID
+              + "-\\d{5,}(?:-deletes)?\\.(?:parquet|puffin)");
+
+  private static final Pattern TABLE_METADATA =
+      Pattern.compile("\\d{5,}-" + UUID + "(?:\\.gz)?\\.metadata\\.json(?:\\.gz)?");
+
+  /** Of manifests and of the lists of a snapshot's manifests. */
+  private static final Pattern MANIFEST =
+      Pattern.compile("(?:snap-\\d+-\\d+-" + UUID + "|" + UUID + "-m\\d+)\\.avro");
+
+  private static final Pattern ANY_TABLE_METADATA =
+      Pattern.compile(".*\\.metadata\\.json(?:\\.gz)?", Pattern.DOTALL);
+
+  private FileNames() {}
+
+  static boolean isContent(String name) {
+    return CONTENT.matcher(name).matches();
+  }
+
+  static boolean isTableMetadata(String name) {
+    return TABLE_METADATA.matcher(name).matches();
+  }
+
+  static boolean isManifest(String name) {
+    return MANIFEST.matcher(name).matches();
+  }
+
+  /** Whether a file in a folder {@code metadata} describes a table, of any catalog. */
+  static boolean isAnyTableMetadata(String name) {
+    return ANY_TABLE_METADATA.matcher(name).matches();
+  }
+
+  static String of(String location) {
+    return location.substring(location.lastIndexOf('/') + 1);
+  }
+}

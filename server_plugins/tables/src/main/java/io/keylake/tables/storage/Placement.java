@@ -1,0 +1,117 @@
+package io.keylake.tables.storage;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import io.keylake.tables.KeylakeException;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.stream.Stream;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.FileInfo;
+
+/**
+ * Where a table may lie: not inside the folder of another table, nor around one. What lies in the
+ * store tells it, since tables of other catalogs and dropped ones have their files there, too.
+ */
+public final class Placement {
+  private final String table;
+  private final Folders folders; // null where the store cannot be listed
+  private final String warehouse; // null where the catalog does not say a folder
+
+  /**
+   * @param table its name, for messages
+   * @param warehouse the catalog's property of that name; not always a folder
+   */
+  public Placement(String table, FileIO io, String warehouse) {
+    this.table = table;
+    this.folders = Folders.in(io).orElse(null);
+    this.warehouse = warehouse != null && warehouse.contains("/") ? warehouse : null;
+  }
+
+  /** Whether a location is a folder or lies inside it. */
+  public static boolean isWithin(String folder, String location) {
+    return Place.of(folder).holds(Place.of(location));
+  }
+
+  /** Refuses a location outside the warehouse, and the warehouse itself. */
+  public Placement checkInWarehouse(String location) {
+    if (warehouse != null) {
+      Place whole = Place.of(warehouse);
+      Place place = Place.of(location);
+      if (!whole.holds(place) || whole.isSame(place)) {
+        throw refused(location, "does not lie inside the warehouse, " + warehouse);
+      }
+    }
+    return this;
+  }
+
+  /** Refuses a location that holds the whole warehouse. */
+  public Placement checkNotAroundWarehouse(String location) {
+    if (warehouse != null && Place.of(location).holds(Place.of(warehouse))) {
+      throw refused(location, "holds the whole warehouse, " + warehouse);
+    }
+    return this;
+  }
+
+  /** Refuses a location inside the folder of another table, or around one. */
+  public Placement checkApart(String location) {
+    if (folders != null) {
+      folders
+          .tableAbove(location)
+          .ifPresent(
+              above -> {
+                throw refused(location, "lies inside the folder of a table, " + above.location());
+              });
+      tableBelow(location)
+          .ifPresent(
+              below -> {
+                throw refused(location, "has the folder of a table inside, " + below.location());
+              });
+    }
+    return this;
+  }
+
+  /** Refuses the folder of a table, of any catalog, as the location of a new one. */
+  public Placement checkFree(String location) {
+    if (isTaken(location)) {
+      throw refused(location, "is the folder of a table");
+    }
+    return this;
+  }
+
+  /**
+   * A location for a new table whose user named none: the default, or, where a table has its files
+   * there (it was renamed or dropped, or another catalog has it), a folder beside.
+   */
+  public String free(String byDefault) {
+    return isTaken(byDefault)
+        ? byDefault + "-" + UUID.randomUUID().toString().substring(0, 8)
+        : byDefault;
+  }
+
+  private boolean isTaken(String location) {
+    return folders != null && folders.hasTable(Place.of(location));
+  }
+
+  /** The folder of a table that lies below a location. */
+  public Optional<String> folderBelow(String location) {
+    return folders == null ? Optional.empty() : tableBelow(location).map(Place::location);
+  }
+
+  private Optional<Place> tableBelow(String location) {
+    Place own = Place.written(location);
+    try (Stream<FileInfo> files = folders.files(own.location())) {
+      return files
+          .flatMap(file -> Folders.describedBy(Place.written(file.location())).stream())
+          .filter(described -> !described.isSame(own))
+          .findFirst();
+    }
+  }
+
+  private KeylakeException refused(String location, String why) {
+    return new KeylakeException(
+        DEFINITION,
+        "location %s of table %s %s; take another name or LOCATION (a table that was dropped leaves its files until they are removed)"
+            .formatted(location, table, why));
+  }
+}

@@ -1,0 +1,191 @@
+"""What a cleaning deletes: files that nobody needs, and nothing else, wherever tables lie and whatever clocks say."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pyiceberg.table.update import SetLocationUpdate
+
+import keylake as kl
+from integration.histories import Shape
+from integration.raw import catalog_of
+from integration.twin import Twin, fresh_name
+
+SHAPE = Shape("explicit", buckets=1)
+NOW = kl.RetentionPolicy(orphan_days=0)
+DAY = 86_400
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cleaned")
+
+
+@pytest.fixture(scope="module")
+def lake(folder: Path) -> Iterator[kl.Lake]:
+    """Tables here lie in strange places, which other tests shall not meet."""
+    with kl.connect(warehouse=folder, memory="1g", settings={"spark.keylake.maintenance.enabled": "false"}) as lake:
+        yield lake
+
+
+def written(lake: kl.Lake, name: str | None = None) -> Twin:
+    twin = SHAPE.create(lake, name or fresh_name("cleaned"))
+    for version in (1, 2):
+        twin.update([{"id": key, "a": key * version} for key in range(9)], version=version)
+    return twin
+
+
+def place(twin: Twin) -> Path:
+    return Path(catalog_of(twin.lake).load_table(twin.table.name).location().removeprefix("file:"))
+
+
+def made_elsewhere(lake: kl.Lake, name: str, location: Path) -> Twin:
+    """A keyed table that another client of the catalog made, at a place that keylake would refuse."""
+    model = SHAPE.create(lake, fresh_name("models"))
+    like = catalog_of(lake).load_table(model.table.name)
+    into = catalog_of(lake)
+    into.create_namespace_if_not_exists(name.rpartition(".")[0])
+    into.create_table(
+        name,
+        like.schema(),
+        location=f"file:{location}",
+        partition_spec=like.spec(),
+        sort_order=like.sort_order(),
+        properties=like.properties | {"format-version": "2"},
+    )
+    return Twin(lake, lake.table(name), model.model, model.schema)
+
+
+def data_files(folder: Path) -> list[Path]:
+    return sorted((folder / "data").rglob("*.parquet"))
+
+
+def orphan(twin: Twin, *, days_old: float = 5) -> Path:
+    """A file as a writer leaves it that was killed: named like its others, and known to nobody."""
+    known = data_files(place(twin))[0]
+    left = known.with_name(f"00000-1-{uuid4()}-00001.parquet")
+    shutil.copyfile(known, left)
+    aged(left, days_old)
+    return left
+
+
+def aged(path: Path, days: float) -> None:
+    os.utime(path, (time.time() - days * DAY,) * 2)
+
+
+def all_aged(folder: Path, days: float = 5) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            aged(path, days)
+
+
+# --------------------------------------------------------------------------------------------------- whose files
+
+
+def test_only_files_that_a_table_can_have_written_are_deleted(lake: kl.Lake) -> None:
+    twin = written(lake)
+    home = place(twin)
+    known = data_files(home)[0]
+    orphans = [
+        known.with_name(f"00003-7-compact-{uuid4()}-00002.parquet"),
+        known.with_name(f"00003-7-settle-{uuid4()}-00002.puffin"),
+        known.with_name(f"00003-7-undo-{uuid4()}-00002-deletes.parquet"),
+        home / "metadata" / f"{uuid4()}-m0.avro",
+        home / "metadata" / f"snap-17-1-{uuid4()}.avro",
+        home / "metadata" / f"00001-{uuid4()}.metadata.json",  # of a writer that was killed at its first byte
+    ]
+    others = [
+        known.with_name("notes.parquet"),
+        known.with_name(f"00000-0-{uuid4()}.parquet"),  # pyiceberg names files like that
+        home / "data" / "manifest.json",
+        home / "metadata" / "version-hint.text",
+        home / "metadata" / "kept.avro",
+        home / f"00000-1-{uuid4()}-00001.parquet",
+        home / "online" / f"00000-1-{uuid4()}-00001.parquet",
+        home / "metadata" / "deeper" / f"{uuid4()}-m0.avro",
+    ]
+    for path in (*orphans, *others):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        aged(path, 5)
+    cleaned = twin.table.clean()
+    assert cleaned.orphans_deleted == len(orphans)
+    assert cleaned.orphans_left_because is None
+    assert not [path for path in orphans if path.exists()]
+    assert not [path for path in others if not path.exists()]
+    twin.check()
+    twin.check(commits=1)
+
+
+def test_a_table_inside_the_folder_of_another_loses_nothing(lake: kl.Lake) -> None:
+    outer = written(lake)
+    inner = made_elsewhere(lake, f"{outer.table.name}.inner", place(outer) / "inner")
+    inner.update([{"id": 1, "a": 1}], version=1)
+    left = [orphan(outer), orphan(inner)]
+    all_aged(place(outer))
+    for twin in (outer, inner):
+        cleaned = twin.table.clean(kl.RetentionPolicy(days=0, orphan_days=0))
+        assert cleaned.orphans_deleted == 0
+        assert "another table" in (cleaned.orphans_left_because or "")
+        assert str(cleaned).endswith(cleaned.orphans_left_because or "-")
+        twin.check()
+    assert all(path.exists() for path in left)
+
+
+def test_two_tables_in_one_folder_lose_nothing(lake: kl.Lake) -> None:
+    first = written(lake)
+    second = made_elsewhere(lake, f"twins.{first.table.name.replace('.', '_')}", place(first))
+    second.update([{"id": 1, "a": 1}], version=1)
+    all_aged(place(first))
+    for twin in (first, second):
+        assert "same folder" in (twin.table.clean(NOW).orphans_left_because or "")
+    first.check()
+    second.check()
+
+
+def test_a_link_into_another_table_is_not_followed(lake: kl.Lake) -> None:
+    twin, other = written(lake), written(lake)
+    (place(twin) / "data" / "linked").symlink_to(place(other) / "data")
+    all_aged(place(other))
+    assert twin.table.clean(NOW).orphans_deleted == 0
+    other.check()
+
+
+def test_a_folder_under_another_name_has_the_same_files(lake: kl.Lake, folder: Path, tmp_path: Path) -> None:
+    twin = written(lake)
+    left = orphan(twin)
+    (tmp_path / "alias").symlink_to(folder)
+    alias = tmp_path / "alias" / place(twin).relative_to(folder)
+    with catalog_of(lake).load_table(twin.table.name).transaction() as change:
+        change._apply((SetLocationUpdate(location=f"file://{alias}"),))
+    all_aged(place(twin))
+    assert twin.table.clean(NOW).orphans_left_because is None
+    twin.check()
+    assert not left.exists()
+
+
+def test_a_table_whose_files_others_may_use_keeps_all(lake: kl.Lake) -> None:
+    twin = written(lake)
+    left = orphan(twin)
+    lake.spark.sql(f"ALTER TABLE {twin.sql_name} SET TBLPROPERTIES ('gc.enabled' = 'false')").collect()
+    cleaned = twin.table.clean(kl.RetentionPolicy(days=0, orphan_days=0))
+    assert (cleaned.snapshots_expired, cleaned.orphans_deleted) == (0, 0)
+    assert "gc.enabled" in (cleaned.orphans_left_because or "")
+    assert left.exists()
+
+
+# ---------------------------------------------------------------------------------------------------------- ages
+
+
+def test_the_age_of_a_file_is_told_by_the_clock_of_the_store(lake: kl.Lake) -> None:
+    twin = written(lake)
+    old, young, ahead = orphan(twin, days_old=3.01), orphan(twin, days_old=2.99), orphan(twin, days_old=-400)
+    assert twin.table.clean().orphans_deleted == 1
+    assert [path.exists() for path in (old, young, ahead)] == [False, True, True]
+    assert twin.table.clean(NOW).orphans_deleted == 1
+    assert ahead.exists(), "of a time that has not come"
+    assert not list(place(twin).glob("_keylake*")), "what tells the time is gone"
