@@ -78,6 +78,11 @@ bench: environment build
 	    $(if $(QUESTION),--question=$(QUESTION)) $(if $(SYSTEM),--system=$(SYSTEM)) $(if $(HUDI),--with-hudi) \
 	    $(if $(PART),--part=$(PART))
 
+## make figures    the page of figures, from the results that `make bench` left
+.PHONY: figures
+figures: environment
+	$(BIN)/python tests/benchmarks --page
+
 ## make environment   Python packages as locked, into .venv
 .PHONY: environment
 environment: .venv/.keylake

@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks import figures
+
 ROOT = Path(__file__).parents[1]
 JAVA = ROOT / "server_plugins"
 
@@ -22,7 +24,6 @@ MADE_BY_BUILDS = {
     "jars",
     "dist",
     "lake",
-    "results",
     "out",
     "spark-warehouse",
     "__pycache__",
@@ -37,9 +38,11 @@ ROOMS = {
         "README.md",
         "LICENSE",
         "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
         "Makefile",
     },
-    "sdk": {"keylake", "README.md", "NOTICE", "requirements.lock", "wheel_needs_jars.py"},
+    "sdk": {"docs", "keylake", "README.md", "NOTICE", "requirements.lock", "wheel_needs_jars.py"},
     "server_plugins": {"merge", "tables", "spark", "pom.xml", "mvnw"},
     "tests": {"cases", "unit", "model", "integration", "benchmarks", "conftest.py"}
     | {"test_house.py", "test_house_java.py", "test_house_python.py"},
@@ -105,11 +108,23 @@ def test_a_file_is_read_in_one_go() -> None:
     assert not {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > 400}
 
 
-@pytest.mark.parametrize("page", ["README.md", "sdk/README.md"])
+PAGES = tuple(str(path.relative_to(ROOT)) for path in files(".md"))
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_points_at_what_is_there(page: str) -> None:
     here = (ROOT / page).parent
-    targets = re.findall(r"\]\(([^):#]+)", (here / "README.md").read_text())
+    prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", prose)
     assert not [target for target in targets if not (here / target).exists()]
+
+
+def test_the_readme_is_short() -> None:
+    assert (ROOT / "README.md").read_text().count("\n") <= 90
+
+
+def test_the_page_of_figures_is_generated_from_the_results() -> None:
+    assert (ROOT / "sdk/docs/figures.md").read_text() == figures.page(), "run `make figures`"
 
 
 # -------------------------------------------------------------------------------------------------- who may import whom

@@ -1,4 +1,4 @@
-"""Figures of the machine at hand: `python tests/benchmarks [NAME] [--scale=0.1] [--markdown]`.
+"""Figures of the machine at hand: `python tests/benchmarks [NAME] [--scale=0.1] [--page]`.
 
     first       a keyed table beside plain Iceberg: writing, reading, and the weight of versions
     reads       merged reads beside other systems and two limits; --workload, --question and --system choose a part
@@ -8,8 +8,8 @@
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
     soak        writers, readers and a compactor at once, for ten minutes
 
-Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--markdown` runs nothing: it prints
-what the last run left, as a fragment for a page. No figure is ever asserted here; only wrong answers end a run.
+Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
+sdk/docs/figures.md from the results. No figure is ever asserted here; only wrong answers end a run.
 """
 
 import argparse
@@ -26,6 +26,7 @@ sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are impor
 from benchmarks import backfill, compaction, figures, first, reads, repair, settling, soak  # noqa: E402
 from benchmarks.arena import Choice  # noqa: E402
 
+PAGE = Path(__file__).parents[2] / "sdk" / "docs" / "figures.md"
 BENCHES = ("first", "reads", "compaction", "settling", "joins", "repair", "soak")
 
 
@@ -51,7 +52,7 @@ def main() -> None:
     )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
     parser.add_argument("--trial", action="store_true", help="of reads: one round of each, to see that all of it works")
-    parser.add_argument("--markdown", action="store_true", help="print what the last run left")
+    parser.add_argument("--page", action="store_true", help="write the page of figures")
     asked = parser.parse_args()
     unknown = [name for name in asked.names if name not in BENCHES]
     if unknown:
@@ -60,22 +61,22 @@ def main() -> None:
         asked.workload.append("hudi")
     choice = Choice(asked.workload, asked.question, asked.system, asked.with_hudi, asked.trial)
     console = Console(width=None if sys.stdout.isatty() else 160)
+    if asked.page:
+        PAGE.write_text(figures.page())
+        return
+    runs: dict[str, Callable[[float, Console], figures.Findings]] = {
+        "first": first.run,
+        "reads": partial(reads.run, choice=choice),
+        "compaction": compaction.run,
+        "settling": settling.run,
+        "joins": partial(backfill.run, chosen=asked.part),
+        "repair": repair.run,
+        "soak": soak.run,
+    }
     for name in asked.names or BENCHES:
-        if asked.markdown:
-            print(figures.markdown(figures.read(name)))
-        else:
-            runs: dict[str, Callable[[float, Console], figures.Findings]] = {
-                "first": first.run,
-                "reads": partial(reads.run, choice=choice),
-                "compaction": compaction.run,
-                "settling": settling.run,
-                "joins": partial(backfill.run, chosen=asked.part),
-                "repair": repair.run,
-                "soak": soak.run,
-            }
-            found = runs[name](asked.scale, console)
-            figures.show(found, console)
-            console.print(f"[dim]{figures.write(name, found)}[/]", highlight=False)
+        found = runs[name](asked.scale, console)
+        figures.show(found, console)
+        console.print(f"[dim]{figures.write(name, found)}[/]", highlight=False)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -52,16 +53,13 @@ class Findings:
     details: Sequence[Figure] = ()
 
     def all(self) -> tuple[Figure, ...]:
-        """Everything as figures; each says which run it comes from."""
+        """Everything as figures."""
         timed = (
             figure(f"{question}, {system}, seconds", times)
             for question, by_system in self.seconds.items()
             for system, times in by_system.items()
         )
-        return tuple(
-            Figure(each.figure, each.value, each.target, each.met, _joined((each.how, self.run)))
-            for each in (*self.figures, *self.details, *timed)
-        )
+        return (*self.figures, *self.details, *timed)
 
 
 def figure(name: str, value: float | Times, target: Target | None = None, how: str = "") -> Figure:
@@ -90,27 +88,44 @@ def show(found: Findings, console: Console) -> None:
 
 
 def write(name: str, found: Findings) -> Path:
-    """Leave everything as JSON."""
+    """Leave everything as JSON: when and on what it ran (machine, size, seed, versions), and every figure."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps([asdict(each) for each in found.all()], indent=2, ensure_ascii=False) + "\n")
+    result = {
+        "benchmark": name,
+        "date": datetime.now(UTC).date().isoformat(),
+        "run": found.run,
+        "figures": [asdict(each) for each in found.all()],
+    }
+    path.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
     return path
 
 
-def read(name: str) -> tuple[Figure, ...]:
-    """The figures that the last run left."""
-    return tuple(Figure(**each) for each in json.loads((RESULTS / f"{name}.json").read_text()))
+def page() -> str:
+    """The page of figures: those of every committed result that have a target."""
+    parts = [HEAD]
+    for path in sorted(RESULTS.glob("*.json")):
+        result = json.loads(path.read_text())
+        parts += [f"## {result['benchmark']}", f"{result['date']}. {result['run']}.", _table(result["figures"])]
+    return "\n\n".join(parts) + "\n"
 
 
-def markdown(figures: Iterable[Figure]) -> str:
-    """The figures that have a target, as a fragment of a page, with the run they come from below."""
-    lines = ["| figure | measured | wanted |", "|---|---|---|"]
-    run = ""
+HEAD = """# Figures
+
+`make figures` generates this page from `tests/benchmarks/results`, which `make bench NAME=...` writes. A ratio compares
+systems in one run, in turns; it is the median of several rounds. Every answer is compared with the truth before it is
+timed. Times of different runs cannot be compared. What is known of missed targets is in
+[missed targets](missed_targets.md)."""
+
+
+def _table(figures: Iterable[Mapping[str, object]]) -> str:
+    lines = ["| figure | value | target | met |", "|---|---|---|---|"]
     for each in figures:
-        wanted, *_, run = each.how.split(BETWEEN_NOTES)
-        if each.target is not None:
-            lines.append(f"| {each.figure} | {each.value:.3g} | {wanted} |")
-    return "\n".join((*lines, "", f"One run: {run}."))
+        if each["target"] is not None:
+            limit, *notes = str(each["how"]).split(BETWEEN_NOTES)
+            value = f"{each['value']:.3g}{''.join(f' ({note})' for note in notes)}"
+            lines.append(f"| {each['figure']} | {value} | {limit} | {'yes' if each['met'] else 'no'} |")
+    return "\n".join(lines)
 
 
 def _joined(notes: Iterable[str]) -> str:

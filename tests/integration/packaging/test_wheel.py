@@ -73,5 +73,5 @@ def test_it_runs_the_readme_in_an_empty_environment(wheel: Path, tmp_path: Path)
     (tmp_path / "example.py").write_text(example)
     ran = run(python, "example.py", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    assert "spend=9.5" in ran.stdout
+    assert "clicks=4 city='Oslo'" in ran.stdout
     assert (tmp_path / "lake" / "catalog.db").exists()
