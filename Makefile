@@ -117,7 +117,7 @@ prerequisites:
 
 # The stamps lie inside what they vouch for: whoever removes the folder removes the stamp.
 .venv/.packages: sdk/requirements.lock | prerequisites
-	@echo "environment: installing the locked Python packages into .venv"
+	@echo "environment: installing the locked Python packages into .venv (a fresh machine downloads about 600 MB)"
 	@$(FIND_PYTHON); rm -rf .venv; $$python -m venv .venv
 	@$(BIN)/python -m pip install --quiet --require-hashes --requirement sdk/requirements.lock
 	@touch $@
@@ -127,7 +127,7 @@ prerequisites:
 	@touch $@
 
 $(JARS)/.built: $(PLUGIN_SOURCES) | prerequisites
-	@echo "build: compiling the server plug-in"
+	@echo "build: compiling the server plug-in (a fresh machine downloads Maven, Spark and Iceberg, about 400 MB)"
 	@$(MAVEN) package -DskipTests
 	@rm -rf $(JARS); mkdir -p $(JARS)
 	@cp server_plugins/spark/target/keylake-server-*.jar server_plugins/spark/target/companions/*.jar $(JARS)/

@@ -118,7 +118,7 @@ def main() -> None:
             page.say(f"{options.out / 'flights.png'} shows the year, and {day:%-d %B} as the table came to know it.")
         else:
             page.say("Install matplotlib to see one.")
-    page.say(f"\n{page.seconds()} s in all.")
+    page.times()
 
 
 def _tell(flights: kl.KeyedTable[Flight], told: feed.Feed) -> Told:

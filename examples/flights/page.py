@@ -14,11 +14,13 @@ NEW_YORK = ZoneInfo("America/New_York")
 WIDTH_WHEN_PIPED = 120
 LONGEST_WORD = 40  # what is longer is a text, and may take several lines
 _BEGUN_AT = time.perf_counter()
+_chapters: list[tuple[str, float]] = []  # titles, and when each began
 console = Console(width=None if sys.stdout.isatty() else WIDTH_WHEN_PIPED, highlight=False)
 
 
 def chapter(title: str) -> None:
     """A line across the page, with the time since the story began."""
+    _chapters.append((title, time.perf_counter()))
     console.print()
     console.rule(f"[bold]{title}[/] [dim]· {seconds()} s", align="left", style="dim")
 
@@ -26,6 +28,14 @@ def chapter(title: str) -> None:
 def seconds() -> int:
     """How long the story has taken so far."""
     return round(time.perf_counter() - _BEGUN_AT)
+
+
+def times() -> None:
+    """Where the time went, chapter by chapter."""
+    ends = [begun_at for _, begun_at in _chapters[1:]] + [time.perf_counter()]
+    spent = [(title, end - begun_at) for (title, begun_at), end in zip(_chapters, ends, strict=True)]
+    table(({"chapter": title, "seconds": taken} for title, taken in spent), "Where the time went")
+    say(f"{seconds()} s in all.")
 
 
 def counted(number: int, noun: str) -> str:
