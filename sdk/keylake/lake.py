@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from keylake._definition.spec import TableSpec, Versions
+from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import html_table
 from keylake._maintenance.maintenance import Maintenance
 from keylake._server.embedded import EmbeddedServer, checked_warehouse
@@ -19,7 +20,7 @@ from keylake._table.handle import Handle
 from keylake._table.reads import Row
 from keylake._table.states import HistoryBranch
 from keylake._triggers.triggers import Triggers
-from keylake.errors import DefinitionError, SchemaMismatch, TableExists
+from keylake.errors import DefinitionError, SchemaMismatch, TableExists, TableNotFound, check_type
 from keylake.schema import Table, model_of
 from keylake.table import KeyedTable
 
@@ -140,7 +141,7 @@ class Lake:
         """
         if if_exists not in ("error", "match"):
             raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
-        spec = table if isinstance(table, TableSpec) else table.table_spec()
+        spec = table if isinstance(table, TableSpec) else _model(table).table_spec()
         path = TablePath(spec.name)
         try:
             self._session.call(Call.of("create_table", path, spec=spec.to_json()))
@@ -162,10 +163,9 @@ class Lake:
         profiles = lake.table("features.user_profile")
         """
         if isinstance(table, str):
-            path = TablePath(table)
-            spec = self._described(path)
+            path, spec = self._found(table)
             return KeyedTable(Handle(self._session, path, spec), model_of(spec))
-        return self._matching(table.table_spec(), table)
+        return self._matching(_model(table).table_spec(), table)
 
     def tables(self) -> tuple[ListedTable, ...]:
         """All keyed tables of the catalog, by name."""
@@ -181,10 +181,22 @@ class Lake:
 
     def drop(self, name: str) -> TableSpec:
         """Take a keyed table out of the catalog, and return what it was. Its files stay, as with DROP TABLE."""
-        path = TablePath(name)
-        spec = self._described(path)
+        path, spec = self._found(name)
         self._session.drop(path)
         return spec
+
+    def _found(self, name: str) -> tuple[TablePath, TableSpec]:
+        """The table of a name; the catalog's name may stand before it, as errors and logs print it."""
+        check_type("The name of a table", name, str, "text such as 'namespace.table'")
+        path = TablePath(name)
+        try:
+            return path, self._described(path)
+        except TableNotFound:
+            catalog, *parts = name_parts(name)
+            if catalog != self.catalog or len(parts) < 2:
+                raise
+            path = TablePath(table_name(parts))
+            return path, self._described(path)
 
     def _described(self, path: TablePath) -> TableSpec:
         return TableSpec.from_json(str(self._session.call(Call.of("describe", path)).column(0)[0]))
@@ -224,6 +236,14 @@ class Lake:
 
     def _repr_html_(self) -> str:
         return html_table(repr(self), ("table", "versions"), [(table, table.versions) for table in self.tables()])
+
+
+def _model(table: object) -> type[Table]:
+    """The class of a table."""
+    if isinstance(table, type) and issubclass(table, Table):
+        return table
+    told = f"A row of class {type(table).__name__}" if isinstance(table, Table) else repr(table)
+    raise DefinitionError(f"{told} is no definition of a table. Use a class of keylake.Table, or a TableSpec.")
 
 
 def _user() -> str | None:

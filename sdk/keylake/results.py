@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from keylake._display.html_table import ShownTable
+from keylake._display.html_table import ShownFields, ShownTable
 
 VersionRange = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Commit:
+class Commit(ShownFields):
     """A write that is in the table: its snapshot, how many rows it stored, the range of their versions, its duration.
 
     >>> print(Commit(snapshot_id=17, rows=1200, versions=(5, 9), seconds=0.84))
@@ -35,7 +35,7 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class CommitInfo:
+class CommitInfo(ShownFields):
     """One commit of a table's history: what it wrote, when, and who wrote it."""
 
     snapshot_id: int
@@ -79,7 +79,7 @@ class CommitInfo:
 
 
 @dataclass(frozen=True)
-class Undone:
+class Undone(ShownFields):
     """Writes that were taken back, or would be."""
 
     snapshot_id: int | None  # of the commit that took them back; None where that was only planned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Generic
 
 from keylake._definition.spec import Names, names_of
@@ -17,6 +18,9 @@ from keylake._table.selection import TableColumns
 from keylake._table.serving import ServingVerbs
 from keylake._table.states import StateVerbs
 from keylake._table.writes import WriteVerbs
+from keylake.errors import DefinitionError, TableNotFound, check_type
+
+_BRANCH = re.compile(rf"{TEMPORARY}[\w.-]+")  # the names of branches that are made
 
 
 class KeyedTable(
@@ -56,11 +60,20 @@ class KeyedTable(
 
             draft = profiles.branch("tmp_nightly")
         """
+        check_type("The name of a branch", name, str, f"text such as '{TEMPORARY}nightly'")
         branch = None if name == "main" else name
-        if name.startswith(TEMPORARY):
+        if _BRANCH.fullmatch(name):
             self._handle.on_branch(name).call("ensure_branch")
         other = KeyedTable(self._handle.on_branch(branch), self._model)
-        other.history(at_most=1)  # an error when there is no such branch
+        try:
+            other.history(at_most=1)  # an error when there is no such branch
+        except TableNotFound:
+            if not name.startswith(TEMPORARY):
+                raise
+            raise DefinitionError(
+                f"The name of a branch is {name!r}. Use {TEMPORARY} and letters, digits, '_', '-' and '.', "
+                "which every engine can read."
+            ) from None
         return other
 
     def __getitem__(self, columns: Names) -> TableColumns:

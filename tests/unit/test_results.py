@@ -1,10 +1,12 @@
 """Results: frozen values that show themselves."""
 
-from dataclasses import FrozenInstanceError
+import re
+from dataclasses import FrozenInstanceError, fields, is_dataclass
 from datetime import UTC, datetime
 
 import pytest
 
+import keylake as kl
 from keylake import Commit, CommitInfo, History
 
 ROW = {
@@ -59,3 +61,35 @@ def test_a_history() -> None:
 
 def test_an_empty_history() -> None:
     assert str(History("a.b", [])).splitlines()[0] == "a.b: 0 commits"
+
+
+def results() -> set[type]:
+    """The classes of this package that public verbs return, alone or in a tuple."""
+    verbs = [verb for owner in (kl.KeyedTable, kl.Lake, kl.Triggers, kl.Trigger) for verb in vars_of(owner)] + [
+        kl.explain_join
+    ]
+    words = {
+        word for verb in verbs for word in re.findall(r"\w+", str(getattr(verb, "__annotations__", {}).get("return")))
+    }
+    found = {getattr(kl, word) for word in words & set(kl.__all__) if is_dataclass(getattr(kl, word))}
+    return found - {kl.TableSpec, kl.TableColumns}
+
+
+def vars_of(owner: type) -> list[object]:
+    return [verb for parent in owner.__mro__ for name, verb in vars(parent).items() if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("result", sorted(results(), key=lambda each: each.__name__), ids=lambda each: each.__name__)
+def test_a_result_is_frozen_and_shows_itself_in_a_notebook(result: type) -> None:
+    made = object.__new__(result)
+    for each in fields(result):
+        object.__setattr__(made, each.name, ("<a>", 1))
+    with pytest.raises(FrozenInstanceError):
+        setattr(made, fields(result)[0].name, 1)
+    shown = made._repr_html_()
+    assert result.__name__ in shown
+    assert all(f"<td>{each.name}</td><td>&lt;a&gt;, 1</td>" in shown for each in fields(result))
+
+
+def test_what_verbs_return_is_found() -> None:
+    assert {kl.Commit, kl.Published, kl.Picked, kl.Undone, kl.JoinExplanation, kl.HistoryBranch} <= results()

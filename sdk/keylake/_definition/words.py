@@ -15,7 +15,7 @@ from typing_extensions import TypedDict, get_type_hints
 
 from keylake._definition.columns import ColumnGroup, Versions
 from keylake._definition.definition import MOST_BUCKETS, hint
-from keylake.errors import DefinitionError
+from keylake.errors import DefinitionError, check_type
 from keylake.reducers import Reducer
 
 Names = str | Sequence[str]
@@ -51,8 +51,8 @@ class Definition(TableWords, total=False):
     comment: Annotated[str, "text"]
 
 
-def check_words(words: Mapping[str, object]) -> None:
-    """Words that exist, with values of their types. What the values mean is checked where definitions are.
+def check_words(words: Mapping[str, object], declared: type = Definition, what: str = "A table") -> None:
+    """Words that are declared, with values of their types. What the values mean is checked where they are used.
 
     >>> check_words({"buckets": 1.5})
     Traceback (most recent call last):
@@ -61,10 +61,10 @@ def check_words(words: Mapping[str, object]) -> None:
     Traceback (most recent call last):
     keylake.errors.DefinitionError: A table has no option 'bucket'. Did you mean 'buckets'?
     """
-    known = _known()
+    known = _known(declared)
     for word, value in words.items():
         if word not in known:
-            raise DefinitionError(f"A table has no option {word!r}. {hint(word, list(known))}")
+            raise DefinitionError(f"{what} has no option {word!r}. {hint(word, list(known))}")
         adapter, may_be = known[word]
         try:
             adapter.validate_python(value)
@@ -72,20 +72,24 @@ def check_words(words: Mapping[str, object]) -> None:
             raise DefinitionError(f"{word} is {value!r}. Use {may_be}.") from None
 
 
-def names_of(names: Names | None) -> tuple[str, ...]:
+def names_of(names: Names | None, word: str = "columns") -> tuple[str, ...]:
     """One name or several as a tuple.
 
     >>> names_of("clicks"), names_of(["clicks", "spend"])
     (('clicks',), ('clicks', 'spend'))
     """
-    return (names,) if isinstance(names, str) else tuple(names or ())
+    check_type(word, names, str | Sequence | None, "a name, or a list of names")
+    several = (names,) if isinstance(names, str) else tuple(names or ())
+    for name in several:
+        check_type(f"A name of {word}", name, str, "text")
+    return several
 
 
 @cache
-def _known() -> dict[str, tuple[TypeAdapter[Any], str]]:
+def _known(declared: type) -> dict[str, tuple[TypeAdapter[Any], str]]:
     """For each word the check of its type, and what it may be."""
     strict = ConfigDict(strict=True, arbitrary_types_allowed=True)
-    types, texts = get_type_hints(Definition), get_type_hints(Definition, include_extras=True)
+    types, texts = get_type_hints(declared), get_type_hints(declared, include_extras=True)
     return {word: (TypeAdapter(types[word], config=strict), _text(texts[word])) for word in types}
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from html import escape
+from typing import cast
 
 
 def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -37,6 +39,20 @@ class ShownTable:
 
     def _repr_html_(self) -> str:
         return html_table(self._title(), self._HEADER, self._rows())
+
+
+@dataclass(frozen=True)
+class ShownFields:
+    """A frozen result that shows itself in notebooks as a table of its fields."""
+
+    def _repr_html_(self) -> str:
+        rows = [(each.name, _cell(getattr(self, each.name))) for each in fields(self)]
+        return html_table(type(self).__name__, ("", ""), rows)
+
+
+def _cell(value: object) -> object:
+    """A value of a field; of several, one after the other."""
+    return ", ".join(map(str, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else value
 
 
 def _line(tag: str, cells: Sequence[object]) -> str:

@@ -8,14 +8,13 @@ SortMergeJoin [id], [id]
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from keylake._display.html_table import ShownFields
 from keylake._server.server import JOINED_WHERE_THEY_LIE
 from keylake._server.statements import literal, quoted
 
@@ -30,7 +29,7 @@ _COLUMN = re.compile(r"(?:_keylake_\d+_\d+ (?:key )?)?([^,\[\]]+?)#\d+L?")
 
 
 @dataclass(frozen=True)
-class JoinExplanation:
+class JoinExplanation(ShownFields):
     """How often a plan moves and sorts rows, and why; printed, it says so in words."""
 
     shuffles: int
@@ -74,10 +73,8 @@ def _times(count: int, what: str) -> str:
 
 def _plan_of(frame: DataFrame) -> str:
     """The physical plan, as Spark prints it."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        frame.explain()
-    return printed.getvalue()
+    connected: Any = frame
+    return str(connected._explain_string())  # what explain() prints; stdout belongs to the whole process
 
 
 @dataclass

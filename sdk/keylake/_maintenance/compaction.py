@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
-from keylake._display.html_table import ShownTable
+from keylake._display.html_table import ShownFields, ShownTable
 from keylake._maintenance.policy import Policy
 
 _KIB = 1024
@@ -85,7 +85,7 @@ class BucketPicture:
 
 
 @dataclass(frozen=True)
-class Merge:
+class Merge(ShownFields):
     """One merge that was carried out, or one bucket that was settled (`reason` says so).
 
     `lost` where another commit had taken its files meanwhile. Settling writes files that only say which rows are

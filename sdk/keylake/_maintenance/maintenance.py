@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from keylake._display.html_table import html_table
+from keylake._display.html_table import ShownFields, html_table
 from keylake._maintenance.compaction import shown_bytes
 from keylake._server.session import Session
 from keylake._server.statements import Call
@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class MaintenanceEntry:
+class MaintenanceEntry(ShownFields):
     """What became of one look at a table that found something to do."""
 
     at: datetime.datetime

@@ -6,11 +6,12 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import ClassVar, Self
 
+from keylake._display.html_table import ShownFields
 from keylake.errors import DefinitionError
 
 
 @dataclass(frozen=True)
-class Policy:
+class Policy(ShownFields):
     """A table property as a value. What its members may be is decided by the server."""
 
     _CALLED: ClassVar[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keylake._display.html_table import ShownFields
 from keylake._maintenance.policy import Policy
 
 
@@ -35,7 +36,7 @@ class RetentionPolicy(Policy):
 
 
 @dataclass(frozen=True)
-class Cleaned:
+class Cleaned(ShownFields):
     """What a cleaning has removed.
 
     >>> print(Cleaned(snapshots_expired=3, files_deleted=14, orphans_deleted=0, manifests_rewritten=False))

@@ -21,7 +21,7 @@ from typing import Literal
 from pyiceberg.types import DecimalType, IcebergType
 
 from keylake._definition.table_names import name_parts
-from keylake.errors import DefinitionError, TableNotFound
+from keylake.errors import DefinitionError, TableNotFound, check_type
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermar
     >>> watermark(datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)).stream is None
     True
     """
+    check_type("The time of a watermark", time, datetime.datetime, "a datetime with a zone: tzinfo=datetime.UTC")
+    check_type("stream", stream, str | None, "the name of a stream")
     return Watermark(time, stream)
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from keylake._display.html_table import ShownFields
 from keylake._server.statements import Select, quoted
 from keylake._table.changes import ChangeVerbs
 from keylake._table.gate import DELETED, Check, Finding, checks_of
@@ -22,7 +23,7 @@ TEMPORARY = "tmp_"  # how the names of branches begin that are made when they ar
 
 
 @dataclass(frozen=True)
-class Published:
+class Published(ShownFields):
     """A branch that has come to main."""
 
     snapshot_id: int  # of main
@@ -35,7 +36,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Picked:
+class Picked(ShownFields):
     """Commits of a branch that were made again on another, or would be."""
 
     snapshot_id: int | None  # of the last one; None where that was only planned

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from keylake._display.html_table import ShownFields
 from keylake._maintenance.compaction import CompactionReport, Merge
 from keylake._table.handle import Verbs
+from keylake.errors import check_type
 
 
 @dataclass(frozen=True)
-class BucketChange:
+class BucketChange(ShownFields):
     """How many buckets a table had, and has from now on.
 
     >>> BucketChange(before=16, after=64).after
@@ -25,7 +27,7 @@ class BucketChange:
 
 
 @dataclass(frozen=True)
-class BucketAdvice:
+class BucketAdvice(ShownFields):
     """How many buckets a table should have, and why; `recommended` is `buckets` where all is well.
 
     >>> BucketAdvice(buckets=16, recommended=64, reason="...").recommended
@@ -50,6 +52,7 @@ class BucketVerbs(Verbs):
 
             profiles.change_buckets(128)
         """
+        check_type("buckets", buckets, int, "a whole number, a multiple of the present one")
         row = self._handle.on_main.call("change_buckets", buckets=buckets)[0]
         self._handle = replace(self._handle, spec=replace(self.spec, buckets=row["after"]))
         return BucketChange(**row)

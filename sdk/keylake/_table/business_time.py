@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 
-from keylake.errors import DefinitionError
+from keylake.errors import DefinitionError, check_type
 
 BusinessTime = str | datetime.date | datetime.datetime
 
@@ -22,6 +22,7 @@ def utc_of(business_time: BusinessTime) -> datetime.datetime:
     >>> utc_of("2026-11-01T09:30:00+05:30").isoformat()
     '2026-11-01T04:00:00+00:00'
     """
+    check_type("business_time", business_time, BusinessTime, "a date, a datetime with a zone, or text: '2026-11-01'")
     said = _parsed(business_time) if isinstance(business_time, str) else business_time
     if isinstance(said, datetime.datetime):
         moment = zoned("the business time", said)
@@ -52,6 +53,7 @@ def zoned(name: str, moment: datetime.datetime) -> datetime.datetime:
     >>> zoned("watermark", datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)).tzname()
     'UTC'
     """
+    check_type(name, moment, datetime.datetime, "a datetime with a zone: tzinfo=datetime.UTC")
     if moment.tzinfo is None:
         raise DefinitionError(f"{name} {moment} has no time zone, so it is no point in time. Give it one: tzinfo=UTC.")
     return moment.astimezone(datetime.UTC)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from keylake._display.html_table import ShownFields
 from keylake._table.handle import Verbs, snapshot_id_of
 from keylake.errors import DefinitionError
 from keylake.results import Commit, CommitInfo
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FilesChanged:
+class FilesChanged(ShownFields):
     """Files that were dropped, moved or restored, or would be."""
 
     snapshot_id: int | None  # of the commit on this branch; None where that was only planned

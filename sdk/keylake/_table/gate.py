@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keylake._display.html_table import ShownFields
 from keylake._server.statements import literal, quoted
 from keylake.errors import DefinitionError
 
@@ -22,7 +23,7 @@ INSERTED, DELETED = "_change = 'insert'", "_change = 'delete'"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(ShownFields):
     """What a check has found: a figure, its limit, and whether that is kept."""
 
     check: str

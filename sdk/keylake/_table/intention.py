@@ -12,13 +12,41 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from typing_extensions import TypedDict
 
 from keylake._definition.spec import TableSpec
+from keylake._definition.words import check_words
 from keylake._server.statements import WHOLE_ROWS, TablePath, Verb, Write
 from keylake._table.business_time import BusinessTime, utc_of, zoned
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, VersionMissing
 
 Version = str | int | Mapping[str, str]
+
+
+class Labels(TypedDict, total=False):
+    """What any verb may say about its commit, for `history()` and for doing it again safely."""
+
+    stream: Annotated[str | None, "the name of the stream that the rows come from"]
+    # A second commit with the same key does nothing and returns the first.
+    idempotency_key: Annotated[str | None, "text that only this write has"]
+    # Event time up to which the stream is complete, for at=kl.watermark(...).
+    watermark: Annotated[datetime.datetime | None, "a datetime with a zone: tzinfo=datetime.UTC"]
+    # Archived states of that time or later get the rows, too.
+    business_time: Annotated[BusinessTime | None, "a date, a datetime with a zone, or text such as '2026-11-01'"]
+
+
+def check_labels(labels: Labels) -> Labels:
+    """Labels that exist, of their types.
+
+    >>> check_labels({"steam": "web"})
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: A write has no option 'steam'. Did you mean 'stream'?
+    """
+    check_words(labels, Labels, "A write")
+    return labels
+
 
 _LONG = range(-(2**63), 2**63)
 _GIVE_VERSION = "Give version= a column's name, an int, or a mapping {'column': 'its version'}."

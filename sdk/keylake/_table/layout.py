@@ -14,6 +14,7 @@ from keylake._maintenance.compaction import (
 )
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
 from keylake._table.handle import Verbs
+from keylake.errors import DefinitionError, check_type
 from keylake.results import Commit
 
 
@@ -55,6 +56,7 @@ class LayoutVerbs(Verbs):
 
         profiles.set_compaction_policy(kl.CompactionPolicy(tier_runs=8))
         """
+        check_type("policy", policy, CompactionPolicy, "a CompactionPolicy")
         self._handle.on_main.call("compaction_policy", policy=policy.to_json())
 
     def refresh_merged(self) -> Commit:
@@ -82,6 +84,7 @@ class LayoutVerbs(Verbs):
 
         profiles.set_retention_policy(kl.RetentionPolicy(days=7, snapshots=100))
         """
+        check_type("policy", policy, RetentionPolicy, "a RetentionPolicy")
         self._handle.on_main.call("retention_policy", policy=policy.to_json())
 
     def clean(self, policy: RetentionPolicy | None = None) -> Cleaned:
@@ -89,9 +92,12 @@ class LayoutVerbs(Verbs):
 
         profiles.clean(kl.RetentionPolicy(days=7))
         """
+        check_type("policy", policy, RetentionPolicy | None, "a RetentionPolicy")
         text = None if policy is None else policy.to_json()
         return Cleaned(**self._handle.on_main.call("clean", policy=text)[0])
 
 
 def _policy_text(policy: CompactionPolicy | PolicyWord | None) -> str | None:
+    if not isinstance(policy, CompactionPolicy) and policy not in (None, "full", "settle"):
+        raise DefinitionError(f"policy is {policy!r}. Use 'full', 'settle' or a CompactionPolicy.")
     return policy.to_json() if isinstance(policy, CompactionPolicy) else policy

@@ -10,12 +10,13 @@ import datetime
 from dataclasses import dataclass
 from typing import Literal
 
+from keylake._display.html_table import ShownFields
 from keylake._server.session import Session
 from keylake._server.statements import Call, TablePath
 
 
 @dataclass(frozen=True)
-class Consumer:
+class Consumer(ShownFields):
     """A reader of a change feed, and the commit up to which it has read; later ones do not expire before it has."""
 
     name: str

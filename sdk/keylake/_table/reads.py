@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Generic
 
 from typing_extensions import TypeVar
@@ -11,12 +11,14 @@ from keylake._definition.spec import Names, names_of
 from keylake._server.statements import Moment, Select, Watermark
 from keylake._table.business_time import BusinessTime, zoned
 from keylake._table.handle import Verbs
-from keylake.errors import DefinitionError, SchemaMismatch
+from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound
 from keylake.results import Commit, CommitInfo
 from keylake.schema import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+_NO_REFERENCE = "Cannot find matching snapshot ID or reference name"  # as Iceberg begins
 
 Row = TypeVar("Row", bound=Table, default=Table)
 
@@ -45,6 +47,8 @@ class ReadVerbs(Verbs, Generic[Row]):
             raise DefinitionError(f"at={at!r} and as_of={as_of!r} name two states. Leave one of them out.")
         moment = at.snapshot_id if isinstance(at, Commit | CommitInfo) else at
         moment = self._at_watermark(moment) if isinstance(moment, Watermark) else moment
+        if isinstance(moment, datetime) and moment.tzinfo is not None and moment > datetime.now(UTC):
+            raise DefinitionError(f"at={moment} lies in the future. Leave at= out for the newest commit.")
         if not _is_moment(moment):
             raise DefinitionError(
                 f"at={at!r} is no moment. Give a commit, a snapshot id, a time, or the name of a tag."
@@ -52,7 +56,16 @@ class ReadVerbs(Verbs, Generic[Row]):
         names = None if columns is None else names_of(columns)
         if names is not None and moment is None:  # at another moment the table may have had other columns
             self._handle.columns(names)
-        return self._handle.session.frame_of(Select(self._handle.at_state(as_of).path, names, moment), where)
+        select = Select(self._handle.at_state(as_of).path, names, moment)
+        try:
+            return self._handle.session.frame_of(select, where)
+        except TableNotFound as error:
+            if isinstance(moment, str) and _NO_REFERENCE in str(error):
+                raise TableNotFound(
+                    f"{self._handle.path} has no tag or branch {moment!r}. "
+                    "Give at= a commit, a snapshot id, a datetime with a zone, or the name of a tag or branch."
+                ) from None
+            raise
 
     def get(self, *, as_of: BusinessTime | None = None, **key: object) -> Row | None:
         """The row of a key, or None; opens one bucket. `as_of` is the business time of an archived state.
@@ -64,7 +77,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         if set(given) != set(self.spec.key):
             wanted = ", ".join(map(repr, self.spec.key))
             raise SchemaMismatch(
-                f"The key of {self._handle.path} is {wanted}, and get() has {', '.join(map(repr, given))}."
+                f"The key of {self._handle.path} is {wanted}, and get() has {', '.join(map(repr, given)) or 'none'}."
             )
         fitted = self.spec.fitted_key(*(given[name] for name in self.spec.key))
         types = (self.spec.column(name).type for name in self.spec.key)

@@ -94,12 +94,12 @@ class LocalRows:
         if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
             return _of_list(cast("Sequence[object]", rows), spec, verb)
         if isinstance(rows, pa.Table | pa.RecordBatch) or hasattr(rows, "__arrow_c_stream__"):
-            table: Any = rows if isinstance(rows, pa.Table) else pa.table(rows)
+            try:
+                table: Any = rows if isinstance(rows, pa.Table) else pa.table(rows)
+            except (pa.ArrowException, TypeError):
+                raise BadRows(_not_rows(rows)) from None
             return cls(tuple(zip(table.column_names, table.columns, strict=True)), table.num_rows)
-        raise BadRows(
-            f"Rows are of the type {type(rows).__name__}. "
-            "Give a Spark frame, a pandas frame, an Arrow table, or a list of dicts or of rows of the table's class."
-        )
+        raise BadRows(_not_rows(rows))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -142,6 +142,13 @@ class LocalRows:
 
 
 # ----------------------------------------------------------------------------------------------------- what is given
+
+
+def _not_rows(rows: object) -> str:
+    return (
+        f"Rows are of the type {type(rows).__name__}. "
+        "Give a Spark frame, a pandas frame, an Arrow table, or a list of dicts or of rows of the table's class."
+    )
 
 
 def _of_pandas(frame: Any, spec: TableSpec) -> LocalRows:

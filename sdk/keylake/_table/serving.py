@@ -15,6 +15,7 @@ from pyiceberg.types import BinaryType, BooleanType, DecimalType, IcebergType, I
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from keylake._definition.spec import Names, TableSpec, names_of
+from keylake._display.html_table import ShownFields
 from keylake._server.statements import quoted
 from keylake._table.handle import Verbs, snapshot_id_of
 from keylake.results import Commit, CommitInfo
@@ -26,7 +27,7 @@ _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 @dataclass(frozen=True)
-class PublishedKv:
+class PublishedKv(ShownFields):
     """What was published: the rows of a commit, in a file for each group that has any.
 
     >>> print(PublishedKv(17, groups=8192, files=8191, rows=1_000_000, tombstones=0, bytes=52_428_800, seconds=3.21))

@@ -6,6 +6,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Any
 
+from keylake._display.html_table import ShownFields
 from keylake._server.session import Session
 from keylake._server.statements import Call
 from keylake._table.business_time import BusinessTime, step_of, utc_of
@@ -14,7 +15,7 @@ from keylake.errors import DefinitionError
 
 
 @dataclass(frozen=True)
-class HistoryBranch:
+class HistoryBranch(ShownFields):
     """An archived state."""
 
     table: str

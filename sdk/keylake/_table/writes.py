@@ -11,16 +11,13 @@ import re
 import time
 import uuid
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
-from typing_extensions import TypedDict
 
 from keylake._server.statements import Write
-from keylake._table.business_time import BusinessTime
 from keylake._table.handle import Verbs
-from keylake._table.intention import Intention, Version, write
+from keylake._table.intention import Intention, Labels, Version, check_labels, write
 from keylake._table.rows import Helper, LocalRows, Rows
 from keylake._values.misfit import shown
 from keylake.errors import BadRows, KeylakeError, SchemaMismatch
@@ -28,15 +25,6 @@ from keylake.results import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-
-class Labels(TypedDict, total=False):
-    """What any verb may say about its commit, for `history()` and for doing it again safely."""
-
-    stream: str | None  # where the rows come from
-    idempotency_key: str | None  # a second commit with the same key does nothing and returns the first
-    watermark: datetime | None  # event time up to which the stream is complete, for at=kl.watermark(...)
-    business_time: BusinessTime | None  # archived states of that time or later get the rows, too
 
 
 class WriteVerbs(Verbs):
@@ -47,7 +35,7 @@ class WriteVerbs(Verbs):
 
         profiles.upsert([UserProfile(user_id=7, day=today, event_time=now, clicks=3)])
         """
-        return self._write(rows, Intention("upsert", version=version, **labels))
+        return self._write(rows, Intention("upsert", version=version, **check_labels(labels)))
 
     def update(
         self,
@@ -63,21 +51,23 @@ class WriteVerbs(Verbs):
 
             profiles.update(clicks, version="event_time")
         """
-        return self._write(rows, Intention("update", version=version, columns_from=columns_from, **labels))
+        return self._write(
+            rows, Intention("update", version=version, columns_from=columns_from, **check_labels(labels))
+        )
 
     def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
         """Delete the rows of these keys, up to the version: what was written at a larger one stays.
 
         profiles.delete([{"user_id": 7, "day": today}], version=now_micros)
         """
-        return self._write(rows, Intention("delete", version=version, **labels))
+        return self._write(rows, Intention("delete", version=version, **check_labels(labels)))
 
     def apply_changes(self, rows: Rows, *, op: str, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
         """Insert, update and delete in one commit; the column `op` says which: I, U, D, or Debezium's c, r, u, d.
 
         profiles.apply_changes(captured, op="op")
         """
-        return self._write(rows, Intention("apply_changes", version=version, op=op, **labels))
+        return self._write(rows, Intention("apply_changes", version=version, op=op, **check_labels(labels)))
 
     def overwrite(
         self,
@@ -91,7 +81,7 @@ class WriteVerbs(Verbs):
 
         profiles.overwrite(frame, where="day = DATE '2026-01-01'")
         """
-        return self._write(rows, Intention("overwrite", version=version, **labels), where)
+        return self._write(rows, Intention("overwrite", version=version, **check_labels(labels)), where)
 
     def _write(self, rows: Rows, intention: Intention, replaced: str | Column | None = None) -> Commit:
         begun_at = time.perf_counter()

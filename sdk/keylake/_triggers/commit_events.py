@@ -6,11 +6,12 @@ import datetime
 import json
 from dataclasses import asdict, dataclass
 
+from keylake._display.html_table import ShownFields
 from keylake.results import CommitInfo
 
 
 @dataclass(frozen=True)
-class CommitEvent:
+class CommitEvent(ShownFields):
     """A commit of a table, as a sink is told of it; compactions are told, too, and `commit.verb` says which it is.
 
     `key` belongs to this trigger, table and commit, and to no other: by it a receiver knows an event that was sent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
+from keylake._display.html_table import ShownFields
 from keylake._table.business_time import zoned
 from keylake.errors import DefinitionError
 
@@ -14,7 +15,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(ShownFields):
     """A stretch of event time that is complete: what a trigger is run for.
 
     `key` belongs to this trigger, table and interval, and to no other: given to a write as `idempotency_key=`, it makes

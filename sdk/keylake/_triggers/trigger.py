@@ -20,6 +20,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, ClassVar, Literal
 
+from keylake._display.html_table import ShownFields
 from keylake._server.session import Session
 from keylake._server.statements import Call, Select, TablePath
 from keylake._table.positions import Consumer, Positions
@@ -35,7 +36,7 @@ _BEFORE_THE_FIRST = 0  # in place of a commit
 
 
 @dataclass(frozen=True)
-class Fired:
+class Fired(ShownFields):
     """A run of a trigger, or what kept it from running."""
 
     trigger: str

@@ -144,7 +144,10 @@ def why_not(source: Any, target: IcebergType) -> str:
 def why_never(source: Any, target: IcebergType) -> str:
     """Why no value of a type fits."""
     if family(source) == "timestamp" and isinstance(target, TimestamptzType):
-        return "it has no time zone, so it is no point in time"
+        return (
+            "it has no time zone, so it is no point in time (toPandas() drops the zone, and toArrow() keeps it; "
+            "tz_localize() adds one)"
+        )
     if family(source) == "timestamptz" and isinstance(target, TimestampType):
         return "it has a time zone, which would be lost"
     if family(source) == "string":

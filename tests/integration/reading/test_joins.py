@@ -1,5 +1,6 @@
 """Joins, groupings and windows that Spark does where tables lie, and the same ones with shuffles: rows are equal."""
 
+import threading
 from collections.abc import Iterator
 from datetime import date
 from random import Random
@@ -224,3 +225,26 @@ def test_random_queries_give_what_they_give_with_shuffles(lake: kl.Lake, seed: i
         found = rows_of(lake, query)
         with changed_settings(lake, SHUFFLED):
             assert found == rows_of(lake, query), (step, query)
+
+
+def test_the_plan_is_read_without_taking_the_output_of_others(
+    lake: kl.Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What other threads print meanwhile is printed, and no line of the plan is."""
+    ended, lines = threading.Event(), 0
+
+    def print_all_the_time() -> None:
+        nonlocal lines
+        while not ended.is_set():
+            print("line")
+            lines += 1
+
+    thread = threading.Thread(target=print_all_the_time)
+    thread.start()
+    try:
+        explained = kl.explain_join(lake.spark.range(10).groupBy("id").count())
+    finally:
+        ended.set()
+        thread.join()
+    assert explained.shuffles <= 1
+    assert capsys.readouterr().out.splitlines() == ["line"] * lines
