@@ -1,7 +1,8 @@
 """Every error keylake raises, as one small tree.
 
-A sentence names the value, the limit and the next step. Errors of the server arrive as a line
-`[KEYLAKE_<KIND>] <sentence>` somewhere inside a longer text; `from_server` finds it and gives the error of that kind.
+A sentence names the value, the limit and the next step. Errors of the server are error conditions of Spark, with a name
+and an SQLSTATE. Spark passes on those of its tasks as text, `[KEYLAKE_BAD_ROWS] <sentence> SQLSTATE: 22000` inside a
+longer one: `from_server` knows both, and gives the error of that condition.
 """
 
 # ruff: noqa: N818 - the names are those of the public API
@@ -26,67 +27,78 @@ class KeylakeError(Exception):
     True
     """
 
-    kind: ClassVar[str | None] = None
+    condition: ClassVar[str | None] = None  # its name on the server
+    sqlstate: ClassVar[str | None] = None
 
 
 class DefinitionError(KeylakeError):
     """A table is defined in a way that cannot work."""
 
-    kind = "DEFINITION"
+    condition = "KEYLAKE_DEFINITION"
+    sqlstate = "42000"
 
 
 class SchemaMismatch(KeylakeError):
     """A table exists, but not with the definition at hand."""
 
-    kind = "SCHEMA_MISMATCH"
+    condition = "KEYLAKE_SCHEMA_MISMATCH"
+    sqlstate = "42804"
 
 
 class BadRows(KeylakeError):
     """Rows to be written do not fit the table; nothing was written."""
 
-    kind = "BAD_ROWS"
+    condition = "KEYLAKE_BAD_ROWS"
+    sqlstate = "22000"
 
 
 class VersionMissing(KeylakeError):
     """A write does not say which version its rows have, or says it twice."""
 
-    kind = "VERSION_MISSING"
+    condition = "KEYLAKE_VERSION_MISSING"
+    sqlstate = "22004"
 
 
 class CommitConflict(KeylakeError):
     """Another writer committed in between, and the two commits cannot both stand."""
 
-    kind = "COMMIT_CONFLICT"
+    condition = "KEYLAKE_COMMIT_CONFLICT"
+    sqlstate = "40001"
 
 
 class TableExists(KeylakeError):
     """A table of that name is there already."""
 
-    kind = "TABLE_EXISTS"
+    condition = "KEYLAKE_TABLE_EXISTS"
+    sqlstate = "42P07"
 
 
 class TableNotFound(KeylakeError):
     """There is no table, branch or tag of that name."""
 
-    kind = "NOT_FOUND"
+    condition = "KEYLAKE_NOT_FOUND"
+    sqlstate = "42P01"
 
 
 class NotKeyed(KeylakeError):
     """The table is there, but it is a plain Iceberg table without a key."""
 
-    kind = "NOT_KEYED"
+    condition = "KEYLAKE_NOT_KEYED"
+    sqlstate = "42809"
 
 
 class SnapshotExpired(KeylakeError):
     """A snapshot, or a file it needs, has expired."""
 
-    kind = "SNAPSHOT_EXPIRED"
+    condition = "KEYLAKE_SNAPSHOT_EXPIRED"
+    sqlstate = "55019"
 
 
 class Unsupported(KeylakeError):
     """The request makes sense, but this version of keylake cannot do it."""
 
-    kind = "UNSUPPORTED"
+    condition = "KEYLAKE_UNSUPPORTED"
+    sqlstate = "0A000"
 
 
 class ServerMissingPlugin(KeylakeError):
@@ -113,37 +125,40 @@ class TriggerFailed(KeylakeError):
         self.what = what
 
 
-_OF_KIND: dict[str, type[KeylakeError]] = {
-    error.kind: error for error in KeylakeError.__subclasses__() if error.kind is not None
+_OF_CONDITION: dict[str, type[KeylakeError]] = {
+    error.condition: error for error in KeylakeError.__subclasses__() if error.condition is not None
 }
 # Wrappers quote the text at times, so that its line breaks arrive as the two characters \n.
-_LINE = re.compile(r"\[KEYLAKE_([A-Z_]+)\] *(.*?)(?= *SQLSTATE: *\w{5}\b|\\n|\\r|\\t|[\r\n]|$)")
+_LINE = re.compile(r"\[(KEYLAKE_[A-Z_]+)\] *(.*?)(?= *SQLSTATE: *\w{5}\b|\\n|\\r|\\t|[\r\n]|$)")
 
 
 def from_server(error: BaseException | str) -> KeylakeError | None:
     r"""The error the plug-in meant, in whatever text or exception it is wrapped; None when there is none.
 
-    >>> from_server("Job aborted:\n java.lang.X: [KEYLAKE_BAD_ROWS] Key 'id' is null in row 3.\n\tat ...")
-    BadRows("Key 'id' is null in row 3.")
+    >>> from_server("Job aborted:\n java.lang.X: [KEYLAKE_BAD_ROWS] Key 'id' is null. SQLSTATE: 22000\n\tat ...")
+    BadRows("Key 'id' is null.")
     >>> from_server("UNAVAILABLE: connection refused") is None
     True
     """
-    for text in _texts(error):
-        for kind, sentence in _LINE.findall(text):
-            # A newer server may know kinds this client does not: the sentence still tells.
-            return _OF_KIND.get(kind, KeylakeError)(sentence.strip())
+    for text, condition in _told(error):
+        for named, sentence in _LINE.findall(text):
+            if condition in (None, named):
+                # A newer server may know conditions this client does not: the sentence still tells.
+                return _OF_CONDITION.get(named, KeylakeError)(sentence.strip())
     return None
 
 
-def _texts(error: BaseException | str) -> list[str]:
-    texts: list[str] = []
+def _told(error: BaseException | str) -> list[tuple[str, str | None]]:
+    """The text of an error and of those behind it, each with the condition that it names if that is one of ours."""
+    told: list[tuple[str, str | None]] = []
     seen: set[int] = set()
     current: BaseException | str | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        texts.append(str(current))
+        condition = getattr(current, "getCondition", lambda: None)()
+        told.append((str(current), condition if str(condition).startswith("KEYLAKE_") else None))
         current = None if isinstance(current, str) else current.__cause__ or current.__context__
-    return texts
+    return told
 
 
 def check_type(what: str, value: object, types: type | UnionType, may_be: str) -> None:

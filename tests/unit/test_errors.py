@@ -1,34 +1,37 @@
 """Errors: one tree, and the line of the server found in whatever it is wrapped."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 import keylake
 from keylake.errors import KeylakeError, from_server
 
-KINDS = {
-    "DEFINITION": keylake.DefinitionError,
-    "SCHEMA_MISMATCH": keylake.SchemaMismatch,
-    "BAD_ROWS": keylake.BadRows,
-    "VERSION_MISSING": keylake.VersionMissing,
-    "COMMIT_CONFLICT": keylake.CommitConflict,
-    "TABLE_EXISTS": keylake.TableExists,
-    "NOT_FOUND": keylake.TableNotFound,
-    "NOT_KEYED": keylake.NotKeyed,
-    "SNAPSHOT_EXPIRED": keylake.SnapshotExpired,
-    "UNSUPPORTED": keylake.Unsupported,
-}
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "errors.json").read_text())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_has_its_error(kind: str) -> None:
-    error = from_server(f"[KEYLAKE_{kind}] Something is wrong.")
-    assert type(error) is KINDS[kind]
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["condition"]))
+def test_each_condition_has_its_error(case: dict[str, str]) -> None:
+    error = from_server(f"[{case['condition']}] Something is wrong. SQLSTATE: {case['sqlstate']}")
+    assert type(error) is getattr(keylake, case["error"])
+    assert (error.condition, error.sqlstate) == (case["condition"], case["sqlstate"])
     assert str(error) == "Something is wrong."
 
 
+def test_the_list_of_conditions_is_whole() -> None:
+    ours = {error.condition for error in KeylakeError.__subclasses__() if error.condition is not None}
+    assert ours == {case["condition"] for case in CASES}
+
+
 def test_every_error_is_one_of_ours() -> None:
-    without_kind = [keylake.ServerMissingPlugin, keylake.ServerUnreachable, keylake.GateFailed, keylake.TriggerFailed]
-    ours = [*without_kind, *KINDS.values()]
+    without_condition = [
+        keylake.ServerMissingPlugin,
+        keylake.ServerUnreachable,
+        keylake.GateFailed,
+        keylake.TriggerFailed,
+    ]
+    ours = [*without_condition, *(getattr(keylake, case["error"]) for case in CASES)]
     defined = {error for error in KeylakeError.__subclasses__() if error.__module__ == KeylakeError.__module__}
     assert defined == set(ours)
     assert {error.__name__ for error in ours} <= set(keylake.__all__)
@@ -72,7 +75,7 @@ def test_other_errors_are_not_ours() -> None:
     assert from_server("") is None
 
 
-def test_a_kind_of_a_newer_server_keeps_its_sentence() -> None:
+def test_a_condition_of_a_newer_server_keeps_its_sentence() -> None:
     error = from_server("[KEYLAKE_TOO_LATE] The door is closed.")
     assert type(error) is KeylakeError
     assert str(error) == "The door is closed."

@@ -1,39 +1,79 @@
 package io.keylake.tables;
 
+import java.util.Map;
+import org.apache.spark.SparkThrowable;
+
 /**
- * Every refusal of the server. The message holds one line, {@code [KEYLAKE_<KIND>] <sentence>}, by
- * which a client finds the kind and the sentence in whatever the engine wraps around it.
+ * Every refusal of the server, as an error condition of Spark: {@code [KEYLAKE_<KIND>] <sentence>
+ * SQLSTATE: <state>}. A client reads condition and state from the error; where an engine passes on
+ * the text only, as it does for tasks, the text has both.
  */
-public final class KeylakeException extends RuntimeException {
+public final class KeylakeException extends RuntimeException implements SparkThrowable {
   private static final long serialVersionUID = 1L;
 
   /** What went wrong, in the words of the client's error classes. */
   public enum Kind {
-    DEFINITION,
-    SCHEMA_MISMATCH,
-    BAD_ROWS,
-    VERSION_MISSING,
-    COMMIT_CONFLICT,
-    TABLE_EXISTS,
-    NOT_FOUND,
-    NOT_KEYED,
-    SNAPSHOT_EXPIRED,
-    UNSUPPORTED
+    DEFINITION("42000"),
+    SCHEMA_MISMATCH("42804"),
+    BAD_ROWS("22000"),
+    VERSION_MISSING("22004"),
+    COMMIT_CONFLICT("40001"),
+    TABLE_EXISTS("42P07"),
+    NOT_FOUND("42P01"),
+    NOT_KEYED("42809"),
+    SNAPSHOT_EXPIRED("55019"),
+    UNSUPPORTED("0A000");
+
+    private final String sqlState;
+
+    Kind(String sqlState) {
+      this.sqlState = sqlState;
+    }
+
+    /** The name of the error condition. */
+    public String condition() {
+      return "KEYLAKE_" + name();
+    }
+
+    public String sqlState() {
+      return sqlState;
+    }
   }
 
   private final Kind kind;
+  private final String sentence;
 
   public KeylakeException(Kind kind, String sentence) {
-    super(line(kind, sentence));
+    super(line(kind, sentence) + " SQLSTATE: " + kind.sqlState());
     this.kind = kind;
+    this.sentence = inOneLine(sentence);
   }
 
-  /** The line of the message, for errors that are raised inside a query. */
+  /** How the message begins, for errors that are raised inside a query. */
   public static String line(Kind kind, String sentence) {
-    return "[KEYLAKE_" + kind + "] " + sentence.replace('\n', ' ').replace('\r', ' ');
+    return "[" + kind.condition() + "] " + inOneLine(sentence);
+  }
+
+  private static String inOneLine(String sentence) {
+    return sentence.replace('\n', ' ').replace('\r', ' ');
   }
 
   public Kind kind() {
     return kind;
+  }
+
+  @Override
+  public String getCondition() {
+    return kind.condition();
+  }
+
+  @Override
+  public String getSqlState() {
+    return kind.sqlState();
+  }
+
+  @Override
+  public Map<String, String> getMessageParameters() {
+    return Map.of("sentence", sentence);
   }
 }

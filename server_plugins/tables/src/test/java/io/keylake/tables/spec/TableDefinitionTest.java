@@ -147,11 +147,4 @@ class TableDefinitionTest {
     assertEquals(KeylakeException.Kind.DEFINITION, refused.kind());
     assertTrue(refused.getMessage().contains(says), refused.getMessage());
   }
-
-  @Test
-  void aSentenceIsOneLine() {
-    KeylakeException thrown =
-        new KeylakeException(KeylakeException.Kind.BAD_ROWS, "the value is 'a\nb\r\nc'");
-    assertEquals("[KEYLAKE_BAD_ROWS] the value is 'a b  c'", thrown.getMessage());
-  }
 }

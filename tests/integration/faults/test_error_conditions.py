@@ -1,0 +1,46 @@
+"""Errors of the server are error conditions with an SQLSTATE, for any client of Spark."""
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+
+import keylake as kl
+from integration.twin import fresh_name
+from keylake.errors import from_server
+
+
+@pytest.fixture(scope="module")
+def table(lake: kl.Lake) -> kl.KeyedTable:
+    schema = pa.schema([("id", pa.int64()), ("a", pa.int32())])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("conditions"), key="id", buckets=2))
+    table.upsert([{"id": 1, "a": 1}])
+    return table
+
+
+def failed(lake: kl.Lake, statement: str) -> PySparkException:
+    with pytest.raises(PySparkException) as raised:
+        lake.spark.sql(statement).collect()
+    return raised.value
+
+
+def test_a_procedure_that_refuses(lake: kl.Lake, table: kl.KeyedTable) -> None:
+    error = failed(lake, "CALL lake.system.compaction_plan(table => 'ns.no_such_table')")
+    assert (error.getCondition(), error.getSqlState()) == ("KEYLAKE_NOT_FOUND", "42P01")
+    assert type(from_server(error)) is kl.TableNotFound
+    assert "no_such_table" in str(error.getMessageParameters())
+    assert "SQLSTATE" not in str(from_server(error))
+
+
+def test_a_statement_that_the_analyzer_refuses(lake: kl.Lake, table: kl.KeyedTable) -> None:
+    error = failed(lake, f"INSERT INTO lake.{table.name} SELECT 5L AS id, 'text' AS a")
+    assert (error.getCondition(), error.getSqlState()) == ("KEYLAKE_BAD_ROWS", "22000")
+    assert type(from_server(error)) is kl.BadRows
+
+
+def test_a_row_that_a_task_refuses(lake: kl.Lake, table: kl.KeyedTable) -> None:
+    """Spark passes on errors of tasks as text: it has condition and state, and gives the same error."""
+    error = failed(lake, f"INSERT INTO lake.{table.name} SELECT IF(id = 3, NULL, id) AS id, 1 AS a FROM range(5)")
+    assert "[KEYLAKE_BAD_ROWS]" in str(error)
+    assert "SQLSTATE: 22000" in str(error)
+    assert type(from_server(error)) is kl.BadRows
+    assert [row["id"] for row in table.read().collect()] == [1]
