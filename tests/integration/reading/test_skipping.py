@@ -154,6 +154,33 @@ def test_both_zeros_are_one_to_a_filter(lake: kl.Lake) -> None:
         assert row[0] == count, condition
 
 
+GAP = {
+    "DATE'1582-10-10'": pa.date32(),
+    "TIMESTAMP'1582-10-10 12:00:00Z'": pa.timestamp("us", tz="UTC"),
+    "TIMESTAMP_NTZ'1582-10-10 12:00:00'": pa.timestamp("us"),
+}
+
+
+@pytest.mark.parametrize("literal", GAP)
+def test_days_that_one_calendar_only_has(lake: kl.Lake, literal: str) -> None:
+    """Of a value where nothing is merged and where something is, and of a key."""
+    for key, value in (("k", "d"), ("d", "k")):
+        types = {"k": pa.int64(), "d": GAP[literal]}
+        schema = pa.schema([pa.field(name, type_, nullable=name != key) for name, type_ in types.items()])
+        table = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("skipping"), key=key, buckets=1))
+        one = f"INSERT INTO {lake.catalog}.{table.name} SELECT 1L AS k, {literal} AS d"
+        lake.spark.sql(one).collect()
+        for condition in (f"d = {literal}", f"d IN ({literal}, {literal})", f"d >= {literal}", f"d <= {literal}"):
+            assert table.read(where=condition).count() == 1, (key, condition)
+        assert table.read(where=f"d < {literal}").count() == 0
+        lake.spark.sql(one).collect()
+        assert table.read(where=f"d = {literal} AND {value} IS NOT NULL").count() == 1, "merged"
+    found = table.read().toArrow().to_pylist()[0]
+    row = table.get(d=found["d"])
+    assert row is not None
+    assert row["k"] == found["k"]
+
+
 # -------------------------------------------------------------------------------------------------------------- limits
 
 

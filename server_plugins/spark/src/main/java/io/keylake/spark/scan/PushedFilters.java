@@ -1,7 +1,7 @@
 package io.keylake.spark.scan;
 
+import io.keylake.spark.engine.SourceFilters;
 import io.keylake.tables.spec.KeyedSchema;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalInt;
@@ -21,7 +21,6 @@ import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-import org.apache.spark.sql.internal.connector.PredicateUtils;
 import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
 
@@ -56,8 +55,7 @@ public record PushedFilters(
     for (Predicate predicate : predicates) {
       Expression expression = converted(schema, predicate);
       if (expression != null) {
-        List<Filter> filter = new ArrayList<>();
-        PredicateUtils.toV1(predicate).foreach(filter::add);
+        List<Filter> filter = SourceFilters.of(predicate).stream().toList();
         Expression any = Expressions.alwaysTrue();
         boolean isOnKey = Arrays.stream(predicate.references()).allMatch(ref -> isOf(key, ref));
         all =
