@@ -1,6 +1,7 @@
 package io.keylake.spark.maintenance;
 
 import io.keylake.spark.merge.SupersededRows;
+import io.keylake.spark.parquet.SortedFiles;
 import io.keylake.tables.compaction.Settlement;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.SectionPlan;
@@ -130,7 +131,7 @@ record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs
       PartitionSpec spec = table.specs().get(file.specId());
       PositionDeleteWriter<Record> writer =
           writers.newPositionDeleteWriter(
-              places.newOutputFile(spec, file.partition()), spec, file.partition());
+              SortedFiles.place(places, spec, file.partition()), spec, file.partition());
       try (writer) {
         PositionDelete<Record> row = PositionDelete.create();
         for (PeekableIntIterator rows = each.getValue().getIntIterator(); rows.hasNext(); ) {

@@ -128,14 +128,15 @@ final class MergedReader extends SectionReader {
       leaves.add(StampVector.lag(decisions.columns(columnClass), decisions.versions()));
     }
     StructType type = MergeInfoType.of(schema);
-    StructType columns = (StructType) type.apply(KeyedSchema.COLUMNS).dataType();
-    return StampVector.struct(
-        type,
-        List.of(
-            versions,
-            StampVector.lag(decisions.written(), decisions.versions()),
-            deleted(decisions),
-            StampVector.struct(columns, leaves)));
+    List<ColumnVector> parts = new ArrayList<>();
+    parts.add(versions);
+    parts.add(StampVector.lag(decisions.written(), decisions.versions()));
+    parts.add(deleted(decisions));
+    if (!leaves.isEmpty()) {
+      StructType columns = (StructType) type.apply(KeyedSchema.COLUMNS).dataType();
+      parts.add(StampVector.struct(columns, leaves));
+    }
+    return StampVector.struct(type, parts);
   }
 
   private ColumnVector isDeleted(Decisions decisions) {

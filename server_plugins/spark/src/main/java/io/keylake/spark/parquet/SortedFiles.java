@@ -22,6 +22,8 @@ import org.apache.iceberg.formats.FormatModelRegistry;
 import org.apache.iceberg.io.DataWriter;
 import org.apache.iceberg.io.OutputFileFactory;
 import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types;
+import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
@@ -31,6 +33,7 @@ import org.apache.spark.sql.types.StructType;
  */
 public final class SortedFiles implements Closeable {
   private static final int ROWS_BETWEEN_LENGTH_CHECKS = 1000;
+  private static final int LONGEST_FOLDER = 200; // file systems take names of at most 255 bytes
 
   private final Table table;
   private final PartitionSpec spec;
@@ -57,8 +60,8 @@ public final class SortedFiles implements Closeable {
       long targetFileSize) {
     this.table = table;
     this.spec = BucketCounts.of(table).spec(schema.spec().buckets());
-    this.stored = stored;
-    this.storedType = SparkSchemaUtil.convert(stored);
+    this.stored = withoutEmptyStructs(stored);
+    this.storedType = SparkSchemaUtil.convert(this.stored);
     this.places = places;
     this.targetFileSize = targetFileSize;
     Map<String, String> properties = new HashMap<>(table.properties());
@@ -70,6 +73,29 @@ public final class SortedFiles implements Closeable {
             name -> properties.put(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX + name, "full"));
     this.order = schema.keyOrder(table);
     this.metrics = MetricsConfig.from(properties, table.schema(), order);
+  }
+
+  /**
+   * Parquet has no structs without members: a table that is all key has no column whose version
+   * could be stored. They are the last members of theirs, so that those before keep their places.
+   */
+  private static Schema withoutEmptyStructs(Schema schema) {
+    return new Schema(withMembers(schema.columns()), schema.identifierFieldIds());
+  }
+
+  private static List<NestedField> withMembers(List<NestedField> fields) {
+    List<NestedField> kept = new ArrayList<>();
+    for (NestedField field : fields) {
+      if (!field.type().isStructType()) {
+        kept.add(field);
+        continue;
+      }
+      List<NestedField> members = withMembers(field.type().asStructType().fields());
+      if (!members.isEmpty()) {
+        kept.add(NestedField.from(field).ofType(Types.StructType.of(members)).build());
+      }
+    }
+    return kept;
   }
 
   /** Adds a row to the file at hand, or begins one in this partition. */
@@ -87,7 +113,7 @@ public final class SortedFiles implements Closeable {
   }
 
   private DataWriter<InternalRow> open(StructLike partition, InternalRow first) throws IOException {
-    EncryptedOutputFile file = places.newOutputFile(spec, partition);
+    EncryptedOutputFile file = place(places, spec, partition);
     Map<String, String> properties = new HashMap<>(table.properties());
     PageRows.limit(first, storedType).forEach(properties::putIfAbsent);
     return FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
@@ -101,6 +127,14 @@ public final class SortedFiles implements Closeable {
         .keyMetadata(file.keyMetadata())
         .sortOrder(order)
         .build();
+  }
+
+  /** Folders tell people where files belong; one whose name would be too long is left out. */
+  public static EncryptedOutputFile place(
+      OutputFileFactory places, PartitionSpec spec, StructLike partition) {
+    return spec.partitionToPath(partition).length() <= LONGEST_FOLDER
+        ? places.newOutputFile(spec, partition)
+        : places.newOutputFile();
   }
 
   /** The partitioning of the files. */
