@@ -74,6 +74,11 @@ def created(lake: kl.Lake) -> kl.KeyedTable:
     )
 
 
+def created_by_commits(lake: kl.Lake) -> kl.KeyedTable:
+    """One whose writes need no version, so that SQL can make them."""
+    return lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("skewed"), key=list(KEY), buckets=8))
+
+
 def written(lake: kl.Lake, frame: DataFrame) -> kl.KeyedTable:
     table = created(lake)
     table.upsert(frame, version="at")
@@ -151,8 +156,7 @@ def test_a_bad_row_of_a_large_write_is_named_as_in_a_small_one(lake: kl.Lake) ->
 
 
 def test_a_small_write_looks_at_no_row_beforehand(lake: kl.Lake, small_tasks: None) -> None:
-    spec = kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("skewed"), key=list(KEY), buckets=8)
-    name = f"{lake.catalog}.{lake.create(spec).name}"
+    name = f"{lake.catalog}.{created_by_commits(lake).name}"
     assert "hashpartitioning" in explained(lake, f"INSERT INTO {name} VALUES (1, 2, 3, 4, 'x')")
     visits(lake).createOrReplaceTempView("many_visits")
     many = f"INSERT INTO {name} SELECT day, shop, visitor, v, text FROM many_visits"
@@ -160,6 +164,20 @@ def test_a_small_write_looks_at_no_row_beforehand(lake: kl.Lake, small_tasks: No
     for setting in SETTINGS:
         lake.spark.conf.unset(setting)
     assert "hashpartitioning" in explained(lake, many)
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_a_large_write_looks_at_rows_when_it_runs(lake: kl.Lake) -> None:
+    """Rows that cannot be computed tell whether somebody has looked at them."""
+    name = f"{lake.catalog}.{created_by_commits(lake).name}"
+    visits(lake).createOrReplaceTempView("planned_visits")
+    failing = "SELECT day, shop, if(visitor < 0, visitor, raise_error('a row was looked at')) AS visitor, v, text"
+    many = f"INSERT INTO {name} {failing} FROM planned_visits"
+    for kind in ("", "EXTENDED", "FORMATTED", "COST"):
+        plan = str(lake.spark.sql(f"EXPLAIN {kind} {many}").collect()[0][0])
+        assert "SampledRows" in plan
+    with pytest.raises(Exception, match="a row was looked at"):
+        lake.spark.sql(many).collect()
 
 
 @pytest.mark.usefixtures("small_tasks")

@@ -10,6 +10,7 @@ import io.keylake.spark.rules.KeyRangeRule;
 import io.keylake.spark.rules.KeyedWriteRule;
 import io.keylake.spark.rules.PlainScanRule;
 import io.keylake.spark.rules.ReadOptionsRule;
+import io.keylake.spark.write.KeyRangeExchange;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -60,7 +61,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
         new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
           @Override
           public Rule<LogicalPlan> apply(SparkSession session) {
-            return new KeyRangeRule(session);
+            return new KeyRangeRule((org.apache.spark.sql.classic.SparkSession) session);
           }
         });
     extensions.injectPreCBORule(
@@ -75,6 +76,13 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
           @Override
           public SparkStrategy apply(SparkSession session) {
             return new BucketExchange((org.apache.spark.sql.classic.SparkSession) session);
+          }
+        });
+    extensions.injectPlannerStrategy(
+        new AbstractFunction1<SparkSession, SparkStrategy>() {
+          @Override
+          public SparkStrategy apply(SparkSession session) {
+            return new KeyRangeExchange();
           }
         });
     extensions.injectQueryStagePrepRule(

@@ -1,6 +1,7 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.table.KeyedTable;
+import io.keylake.spark.write.KeyCuts;
 import io.keylake.spark.write.KeyRange;
 import io.keylake.spark.write.KeyRanges;
 import io.keylake.spark.write.KeySample;
@@ -10,8 +11,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.TaskContext;
-import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -22,6 +21,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
@@ -32,7 +32,7 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Cuts large writes to keyed tables into tasks by ranges of (partition, bucket, key) that hold
- * about as many rows each, whatever is hot: a look at the rows' keys, before they are written, says
+ * about as many rows each, whatever is hot: a look at the rows' keys, when the write runs, says
  * where to cut. A small write is shuffled by the hash of its buckets, without such a look.
  */
 public final class KeyRangeRule extends Rule<LogicalPlan> {
@@ -79,12 +79,12 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     List<Attribute> place = names.stream().map(name -> column(query, name)).toList();
     DataType[] types = place.stream().map(Attribute::dataType).toArray(DataType[]::new);
     int ranges = SQLConf.get().numShufflePartitions();
-    List<KeyRanges.Point> sample =
-        sample(new Project(seq(List.<NamedExpression>copyOf(place)), query), ranges);
-    List<InternalRow> cuts = new KeyRanges(types, columnsOfCell).cuts(sample, ranges);
+    Project places = new Project(seq(List.<NamedExpression>copyOf(place)), query);
+    KeyRanges cutting = new KeyRanges(types, columnsOfCell);
+    KeyCuts cuts = new KeyCuts(types, () -> cutting.cuts(sample(places, ranges), ranges));
     Expression range =
         V2ExpressionUtils.resolveScalarFunction(
-            new KeyRange(types, cuts), seq(List.<Expression>copyOf(place)));
+            new KeyRange(cuts), seq(List.<Expression>copyOf(place)));
     return new RepartitionByExpression(
         seq(List.of(new DirectShufflePartitionID(range))), query, Option.empty(), Option.empty());
   }
@@ -96,22 +96,22 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
         .orElseThrow();
   }
 
-  private List<KeyRanges.Point> sample(LogicalPlan keys, int ranges) {
+  private List<KeyRanges.Point> sample(LogicalPlan places, int ranges) {
     int points = MARGIN * POINTS_PER_RANGE * ranges;
-    return ((org.apache.spark.sql.classic.SparkSession) session)
-            .sessionState()
-            .executePlan(keys, CommandExecutionMode.ALL())
-            .toRdd()
-            .toJavaRDD()
-            .mapPartitions(
-                rows -> {
-                  int share = points / TaskContext.get().numPartitions() & ~1;
-                  return List.of(KeySample.of(rows, Math.max(POINTS_PER_TASK, share))).iterator();
-                })
-            .collect()
-            .stream()
-            .flatMap(KeySample::points)
-            .toList();
+    return session
+        .sessionState()
+        .executePlan(places, CommandExecutionMode.ALL())
+        .toRdd()
+        .toJavaRDD()
+        .mapPartitions(
+            rows -> {
+              int share = points / TaskContext.get().numPartitions() & ~1;
+              return List.of(KeySample.of(rows, Math.max(POINTS_PER_TASK, share))).iterator();
+            })
+        .collect()
+        .stream()
+        .flatMap(KeySample::points)
+        .toList();
   }
 
   private static <T> Seq<T> seq(List<T> list) {

@@ -3,34 +3,35 @@ package io.keylake.spark.write;
 import io.keylake.spark.keys.IntFunction;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 
 /** The number of the range in which a row lies: how many cuts are not above it. */
 public final class KeyRange implements IntFunction {
   private static final long serialVersionUID = 1L;
-  private final DataType[] types;
-  private final InternalRow[] cuts;
+  private final KeyCuts cuts;
   private transient Comparator<InternalRow> order;
 
-  public KeyRange(DataType[] types, List<InternalRow> cuts) {
-    this.types = types;
-    this.cuts = cuts.toArray(InternalRow[]::new);
+  public KeyRange(KeyCuts cuts) {
+    this.cuts = cuts;
+  }
+
+  KeyCuts cuts() {
+    return cuts;
   }
 
   @Override
   public Integer produceResult(InternalRow row) {
     if (order == null) {
-      order = KeyRanges.order(types);
+      order = KeyRanges.order(cuts.types());
     }
-    int found = Arrays.binarySearch(cuts, row, order);
+    int found = Arrays.binarySearch(cuts.found(), row, order);
     return found >= 0 ? found + 1 : -found - 1;
   }
 
   @Override
   public DataType[] inputTypes() {
-    return types;
+    return cuts.types();
   }
 
   @Override

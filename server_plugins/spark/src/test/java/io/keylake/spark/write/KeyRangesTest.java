@@ -148,7 +148,9 @@ class KeyRangesTest {
   }
 
   private static Map<Integer, Long> sizes(List<Point> sample, List<InternalRow> cuts) {
-    KeyRange range = new KeyRange(TYPES, cuts);
+    KeyCuts found = new KeyCuts(TYPES, () -> cuts);
+    found.find();
+    KeyRange range = new KeyRange(found);
     Map<Integer, Long> sizes = new TreeMap<>();
     sample.forEach(
         point -> sizes.merge(range.produceResult(point.place()), point.rows(), Long::sum));

@@ -1,0 +1,45 @@
+package io.keylake.spark.write;
+
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
+import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.exchange.REPARTITION_BY_COL$;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Brings the rows of a write into ranges of keys, which are cut as soon as the write runs. */
+public final class KeyRangeExchange extends SparkStrategy {
+  @Override
+  public Seq<SparkPlan> apply(LogicalPlan plan) {
+    KeyCuts cuts = plan instanceof RepartitionByExpression frame ? cuts(frame) : null;
+    if (cuts == null) {
+      return CollectionConverters.asScala(List.<SparkPlan>of()).toSeq();
+    }
+    RepartitionByExpression frame = (RepartitionByExpression) plan;
+    SparkPlan rows = new SampledRows(planLater(frame.child()), cuts);
+    SparkPlan shuffle =
+        new ShuffleExchangeExec(
+            frame.partitioning(),
+            rows,
+            REPARTITION_BY_COL$.MODULE$,
+            frame.optAdvisoryPartitionSize());
+    return CollectionConverters.asScala(List.of(shuffle)).toSeq();
+  }
+
+  /** Null where rows are repartitioned by something else. */
+  private static KeyCuts cuts(RepartitionByExpression frame) {
+    List<Expression> by = CollectionConverters.asJava(frame.partitionExpressions());
+    return by.size() == 1
+            && by.get(0) instanceof DirectShufflePartitionID direct
+            && direct.child() instanceof ApplyFunctionExpression call
+            && call.function() instanceof KeyRange range
+        ? range.cuts()
+        : null;
+  }
+}
