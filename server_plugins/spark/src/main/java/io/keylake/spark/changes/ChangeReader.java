@@ -210,10 +210,10 @@ final class ChangeReader implements PartitionReader<InternalRow> {
 
   @Override
   public void close() throws IOException {
-    if (before != null) {
-      before.close();
-      after.close();
+    try (MergedRows first = before;
+        MergedRows second = after) {
       before = null;
+      after = null;
     }
   }
 
@@ -225,7 +225,15 @@ final class ChangeReader implements PartitionReader<InternalRow> {
 
     MergedRows(BucketRows rows) throws IOException {
       this.rows = rows;
-      advance();
+      boolean isReady = false;
+      try {
+        advance();
+        isReady = true;
+      } finally {
+        if (!isReady) {
+          rows.close();
+        }
+      }
     }
 
     void advance() throws IOException {

@@ -72,6 +72,7 @@ public final class StoredFileReader implements Closeable {
       throws IOException {
     counters = files.counters();
     DataFiles.Opened opened = files.open(file);
+    boolean isReady = false;
     try {
       decoder = new RowGroupDecoder(reading.batchRows());
       initialize(decoder, file, opened, configuration(reading.columns()));
@@ -86,17 +87,21 @@ public final class StoredFileReader implements Closeable {
       int read = (int) wanted.stream().mapToInt(Portion::rowGroup).distinct().count();
       counters.rowGroupsSkipped += opened.footer().getBlocks().size() - read;
       counters.columnsOpened += read == 0 ? 0 : columns.getColumns().size();
+      decoder.initBatch(new StructType(), null);
+      decoder.enableReturningBatches();
+      batch = shown(decoder.resultBatch());
+      isReady = true;
     } catch (InterruptedException e) {
-      opened.stream().close();
       Thread.currentThread().interrupt();
       throw new IOException("interrupted while opening " + file.location(), e);
-    } catch (IOException | RuntimeException e) {
-      opened.stream().close();
-      throw e;
+    } finally {
+      if (!isReady) {
+        opened.stream().close(); // also after an error: memory may be short
+      }
     }
-    decoder.initBatch(new StructType(), null);
-    decoder.enableReturningBatches();
-    ColumnarBatch stored = decoder.resultBatch();
+  }
+
+  private ColumnarBatch shown(ColumnarBatch stored) {
     ColumnVector[] vectors = new ColumnVector[stored.numCols()];
     for (int i = 0; i < vectors.length; i++) {
       vectors[i] = stored.column(i);
@@ -106,7 +111,7 @@ public final class StoredFileReader implements Closeable {
         vectors[i] = text;
       }
     }
-    batch = new ColumnarBatch(vectors);
+    return new ColumnarBatch(vectors);
   }
 
   /** The decoder wants to be told of a Hadoop file; what it reads comes from {@link #pages}. */
