@@ -82,3 +82,16 @@ def test_column_names_are_matched_as_the_session_matches_them(lake: kl.Lake) -> 
     lake.spark.sql(f"INSERT INTO {lake.catalog}.{spec.name} (iD, CLICKS) VALUES (1, 3)").collect()
     assert table.read(columns=["clicks"]).collect() == [(3,)]
     assert table.read().columns == ["Id", "Clicks"]
+
+
+def test_a_table_named_like_a_read_with_options(lake: kl.Lake) -> None:
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("a", pa.int64())])
+    name = f"{fresh_name('names')}.with_options_{'0' * 8}"
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=name, key="k", buckets=1))
+    first = table.upsert([{"k": 1, "a": 1}])
+    table.upsert([{"k": 1, "a": 2}])
+    assert table.read().collect() == [(1, 2)]
+    assert table.read(at=first).collect() == [(1, 1)]
+    assert table.appended(after=first).select("k", "a").collect() == [(1, 2)]
+    written = f"SELECT a FROM {lake.catalog}.{name} WITH ('after' = '{first.snapshot_id}')"
+    assert lake.spark.sql(written).collect() == [(2,)]

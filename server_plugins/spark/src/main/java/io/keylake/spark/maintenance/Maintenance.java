@@ -13,7 +13,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -54,16 +53,17 @@ public final class Maintenance {
   private static final Duration BETWEEN_CLEANINGS = Duration.ofHours(1);
   private static final int RESTS_PER_LOOK = 9;
   private static final int KEPT_ENTRIES = 1000;
+  private static final int KEPT_TABLES = 10_000;
 
   private static Maintenance running;
 
   private final SparkContext spark;
   private final int atOnce;
   private final Map<Target, Due> due = new LinkedHashMap<>();
-  private final Map<Target, Instant> restsUntil = new HashMap<>();
+  private final RecentTimes<Target> restsUntil = new RecentTimes<>(KEPT_TABLES);
   private final Set<String> catalogs = new HashSet<>();
   private final Deque<Entry> log = new ArrayDeque<>();
-  private final Map<String, Instant> cleanedAt = new HashMap<>();
+  private final RecentTimes<String> cleanedAt = new RecentTimes<>(KEPT_TABLES);
   private final ScheduledExecutorService worker =
       Executors.newSingleThreadScheduledExecutor(
           task -> {
@@ -166,8 +166,8 @@ public final class Maintenance {
     Target target = new Target(table, branch);
     if (!due.containsKey(target)) {
       Instant soon = Instant.now().plusMillis(BURST_MILLIS);
-      Instant rested = restsUntil.getOrDefault(target, soon);
-      Instant notBefore = rested.isAfter(soon) ? rested : soon;
+      Instant rested = restsUntil.get(target);
+      Instant notBefore = rested != null && rested.isAfter(soon) ? rested : soon;
       due.put(target, new Due(target, loading, notBefore));
       long delay = Duration.between(Instant.now(), notBefore).toMillis() + 1;
       worker.schedule(this::work, delay, TimeUnit.MILLISECONDS);
@@ -224,7 +224,7 @@ public final class Maintenance {
 
   /** Looking at a large table costs, too: one that needed nothing is left alone for a while. */
   private synchronized void rest(Target target, long lookedNanos) {
-    restsUntil.put(target, Instant.now().plusNanos(RESTS_PER_LOOK * lookedNanos));
+    restsUntil.set(target, Instant.now().plusNanos(RESTS_PER_LOOK * lookedNanos));
   }
 
   private synchronized void done() {
@@ -262,9 +262,9 @@ public final class Maintenance {
     Instant now = Instant.now();
     Instant last = cleanedAt.get(target.table());
     if (last == null) {
-      cleanedAt.put(target.table(), now);
+      cleanedAt.set(target.table(), now);
     } else if (last.plus(BETWEEN_CLEANINGS).isBefore(now)) {
-      cleanedAt.put(target.table(), now);
+      cleanedAt.set(target.table(), now);
       if (MergedBranch.isStale(table)) {
         MergedBranchRefresh.run(spark, table, atOnce);
       }

@@ -26,7 +26,9 @@ import scala.runtime.AbstractPartialFunction;
  * before.
  */
 public final class ReadOptionsRule extends Rule<LogicalPlan> {
-  private static final String PREFIX = "with_options_";
+  /** No table has such a name: a slash cannot be part of it. */
+  private static final String PREFIX = "with options/";
+
   private final SparkSession session;
 
   public ReadOptionsRule(SparkSession session) {

@@ -6,19 +6,23 @@ import io.keylake.spark.keys.RowHash;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.TableSpec;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Type;
-import org.apache.iceberg.types.Types;
+import org.apache.iceberg.types.Types.FixedType;
+import org.apache.iceberg.types.Types.MapType;
+import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.MapType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Refuses rows that only their values show to be bad, and reads what a row says of itself. */
@@ -39,11 +43,20 @@ final class RowCheck {
     List<Column> all = new ArrayList<>(layout.key());
     all.addAll(layout.values());
     for (Column column : all) {
-      Type.TypeID id = column.field().type().typeId();
-      if (id == Type.TypeID.UUID || id == Type.TypeID.FIXED || id == Type.TypeID.MAP) {
+      if (isChecked(column.field().type())) {
         checked.add(column);
       }
     }
+  }
+
+  private static boolean isChecked(Type type) {
+    return switch (type.typeId()) {
+      case UUID, FIXED, MAP -> true;
+      case STRUCT ->
+          type.asStructType().fields().stream().anyMatch(field -> isChecked(field.type()));
+      case LIST -> isChecked(type.asListType().elementType());
+      default -> false;
+    };
   }
 
   void check(InternalRow row) {
@@ -56,43 +69,64 @@ final class RowCheck {
       }
     }
     for (Column column : checked) {
-      if (!row.isNullAt(column.position())) {
-        checkValue(row, column);
-      }
+      checkValue(row, column.position(), column.field().type(), column, row);
     }
   }
 
-  private void checkValue(InternalRow row, Column column) {
-    switch (column.field().type().typeId()) {
-      case UUID -> RowHash.uuid(row.getUTF8String(column.position()));
-      case FIXED -> {
-        int length = ((Types.FixedType) column.field().type()).length();
-        int given = row.getBinary(column.position()).length;
-        if (given != length) {
-          throw new KeylakeException(
-              BAD_ROWS,
-              "column '%s' holds %d bytes exactly, and the row with key %s has %d"
-                  .formatted(column.field().name(), length, layout.keyOf(row), given));
+  /**
+   * @param holder a row, a struct or an array
+   * @param at the value's position in it
+   */
+  private void checkValue(
+      SpecializedGetters holder, int at, Type type, Column column, InternalRow row) {
+    if (holder.isNullAt(at) || !isChecked(type)) {
+      return;
+    }
+    switch (type.typeId()) {
+      case UUID -> RowHash.uuid(holder.getUTF8String(at));
+      case FIXED -> checkLength(holder.getBinary(at).length, (FixedType) type, column, row);
+      case STRUCT -> {
+        List<NestedField> fields = type.asStructType().fields();
+        InternalRow struct = holder.getStruct(at, fields.size());
+        for (int i = 0; i < fields.size(); i++) {
+          checkValue(struct, i, fields.get(i).type(), column, row);
         }
       }
-      default -> checkMap(row, column);
+      case LIST -> checkElements(holder.getArray(at), type.asListType().elementType(), column, row);
+      default -> checkMap(holder.getMap(at), type.asMapType(), column, row);
     }
   }
 
-  private void checkMap(InternalRow row, Column column) {
-    MapData map = row.getMap(column.position());
-    DataType keyType = ((MapType) column.type()).keyType();
+  private void checkElements(ArrayData array, Type type, Column column, InternalRow row) {
+    for (int i = 0; i < array.numElements(); i++) {
+      checkValue(array, i, type, column, row);
+    }
+  }
+
+  private void checkLength(int given, FixedType type, Column column, InternalRow row) {
+    if (given != type.length()) {
+      throw new KeylakeException(
+          BAD_ROWS,
+          "column '%s' holds %d bytes exactly, and the row with key %s has %d"
+              .formatted(column.field().name(), type.length(), layout.keyOf(row), given));
+    }
+  }
+
+  private void checkMap(MapData map, MapType type, Column column, InternalRow row) {
+    DataType keyType = SparkSchemaUtil.convert(type.keyType());
     Set<Object> seen = new HashSet<>();
     ArrayData keys = map.keyArray();
     for (int i = 0; i < keys.numElements(); i++) {
       Object key = keys.get(i, keyType);
-      if (!seen.add(key instanceof byte[] bytes ? java.nio.ByteBuffer.wrap(bytes) : key)) {
+      if (!seen.add(key instanceof byte[] bytes ? ByteBuffer.wrap(bytes) : key)) {
         throw new KeylakeException(
             BAD_ROWS,
-            "map column '%s' has the key %s twice in the row with key %s"
+            "column '%s' has a map with the key %s twice in the row with key %s"
                 .formatted(column.field().name(), key, layout.keyOf(row)));
       }
     }
+    checkElements(keys, type.keyType(), column, row);
+    checkElements(map.valueArray(), type.valueType(), column, row);
   }
 
   /** Whether a row of apply_changes deletes. */
