@@ -1,12 +1,15 @@
 """A verb with its words becomes the options of a write, or an error before anything is sent."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import keylake as kl
-from keylake._server.statements import TablePath, Verb
+from keylake._server.statements import TablePath, Verb, Write
 from keylake._table.intention import Intention, write
 
 SCHEMA = pa.schema(
@@ -162,3 +165,30 @@ def test_a_name_of_another_case_is_the_same_name(verb: Verb) -> None:
         options("commit", Intention(verb), columns),
     ]
     assert written[0] == written[1]
+
+
+SHARED = json.loads((Path(__file__).parents[1] / "cases/writes/columns_and_versions.json").read_text())
+TABLES = {name: kl.TableSpec.from_json(json.dumps(form)) for name, form in SHARED["tables"].items()}
+ERRORS = {"SCHEMA_MISMATCH": kl.SchemaMismatch, "VERSION_MISSING": kl.VersionMissing}
+
+
+def intended(options: dict[str, str]) -> Intention:
+    """The intention whose options these are."""
+    of = {name.partition(".")[2]: column for name, column in options.items() if name.startswith("version_of.")}
+    value = options.get("version_value")
+    version = of or options.get("version") or (None if value is None else int(value))
+    words: dict[str, Any] = {name: options[name] for name in ("verb", "columns_from", "op") if name in options}
+    return Intention(version=version, **words)
+
+
+@pytest.mark.parametrize("case", SHARED["cases"], ids=str)
+def test_what_the_server_checks_too(case: dict[str, Any]) -> None:
+    def made() -> Write:
+        return write(TABLES[case["table"]], PATH, intended(case["options"]), case["columns"], "w")
+
+    if "error" not in case:
+        assert made().path == PATH
+        return
+    with pytest.raises(ERRORS[case["error"]]) as raised:
+        made()
+    assert not [name for name in case["says"] if name not in str(raised.value)]
