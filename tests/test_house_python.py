@@ -120,6 +120,12 @@ def test_no_family_of_verbs_inherits_from_another() -> None:
     assert all(Verbs in family.__bases__ for family in families)
 
 
+def test_names_that_the_server_shares_stand_in_one_list() -> None:
+    named = re.compile(r'"(?:spark\.)?keylake\.[a-z]+(?:[.-][a-z]+)*"')
+    found = [str(path) for path in MODULES if path.stem != "names" and named.search((SDK / path).read_text())]
+    assert not found
+
+
 @pytest.mark.parametrize("init", INIT_FILES, ids=str)
 def test_a_package_defines_nothing_itself(init: Path) -> None:
     tree = ast.parse((SDK / init).read_text())

@@ -33,9 +33,8 @@ from keylake.reducers import LATEST, Reducer
 from keylake.reducers import from_json as reducer_from_json
 from keylake.types import numbered
 
-__all__ = ["PROPERTY", "Column", "ColumnGroup", "Names", "TableSpec", "Versions", "names_of"]
+__all__ = ["Column", "ColumnGroup", "Names", "TableSpec", "Versions", "names_of"]
 
-PROPERTY = "keylake.spec"
 _HIDDEN_COLUMNS = ("_bucket", "_group", "_merge_info")
 
 

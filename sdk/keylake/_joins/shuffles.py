@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from keylake._definition.names import SPEC_PROPERTY
 from keylake._display.html_table import ShownFields
 from keylake._server.server import JOINED_WHERE_THEY_LIE
 from keylake._server.statements import literal, quoted
@@ -218,7 +219,7 @@ def _layouts(node: _Node, spark: Any) -> dict[str, dict[str, Any]]:
         keyed = _KEYED_SCAN.search(leaf.text)
         if keyed is not None and keyed[1] not in found:
             name = ".".join(map(quoted, keyed[1].split(".")))
-            rows = spark.sql(f"SHOW TBLPROPERTIES {name} ({literal('keylake.spec')})").toArrow().to_pylist()
+            rows = spark.sql(f"SHOW TBLPROPERTIES {name} ({literal(SPEC_PROPERTY)})").toArrow().to_pylist()
             found[keyed[1]] = {"partition_by": []} | json.loads(rows[0]["value"])
     return found
 

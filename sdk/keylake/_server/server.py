@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from keylake._definition.names import Setting
 from keylake.errors import DefinitionError, ServerMissingPlugin
 
 VERSION = importlib.metadata.version("keylake")
@@ -95,8 +96,8 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: 
         "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
         "spark.jars": ",".join(map(str, jars)),
         "spark.plugins": PLUGIN_CLASS,
-        "spark.keylake.owner.pid": str(os.getpid()),
-        "spark.keylake.maintenance.enabled": "true",
+        Setting.OWNER_PID.value: str(os.getpid()),
+        Setting.MAINTENANCE_ENABLED.value: "true",
         "spark.sql.extensions": EXTENSIONS,
         **catalog_settings(setup.catalog, CATALOG_CLASS, setup.warehouse),
         # A table created without a catalog name would otherwise live in memory only, and vanish with the server.

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from keylake._definition.names import Setting
 from keylake._display.progress import StageBar
 from keylake._server.address import Address
 from keylake._server.embedded import EmbeddedServer
@@ -45,7 +46,6 @@ CONNECT_LIMIT_SECONDS = 3.0
 MOST_BYTES_WITH_A_PLAN = 16 * 2**20
 ROWS_IN_A_GROUP = 1 << 18
 
-_IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key"
 
 # How Spark and Iceberg begin a sentence that means one of our errors.
 _MEANINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
@@ -149,7 +149,7 @@ class Session:
             copy = connected.cloneSession()
             try:
                 copy.client.set_retry_policies([_few_tries()])
-                copy.conf.set(_IDEMPOTENCY_KEY, idempotency_key)
+                copy.conf.set(Setting.IDEMPOTENCY_KEY.value, idempotency_key)
                 copy.sql(text, dict(parameters)).toArrow()
             finally:
                 with contextlib.suppress(Exception):  # the server may be gone; what was run is told all the same

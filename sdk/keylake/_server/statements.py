@@ -20,6 +20,7 @@ from typing import Literal
 
 from pyiceberg.types import DecimalType, IcebergType
 
+from keylake._definition.names import RelationOption
 from keylake._definition.table_names import name_parts
 from keylake.errors import DefinitionError, TableNotFound, check_type
 
@@ -151,9 +152,9 @@ class Commits:
 
     def in_sql(self) -> str:
         """What comes behind the table's name."""
-        options: dict[str, object] = {"after": self.after, "until": self.until}
+        options: dict[str, object] = {RelationOption.AFTER: self.after, RelationOption.UNTIL: self.until}
         if self.read == "changes of every commit":
-            options["every-commit"] = "true"
+            options[RelationOption.EVERY_COMMIT] = "true"
         listed = ", ".join(f"{literal(name)} = {literal(str(value))}" for name, value in options.items())
         table = "" if self.read == "appended" else f".{quoted('changes')}"
         return f"{table} WITH ({listed})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from keylake._definition.names import RelationOption
 from keylake._definition.spec import Names
 from keylake._server.statements import Commits, Select, quoted
 from keylake._table.business_time import BusinessTime
@@ -157,12 +158,12 @@ class ChangeVerbs(Verbs):
         """
         begin, _ = self._handle.range_of(after)
         options = {
-            "after": begin,
-            "every-commit": every_commit,
-            "max-commits-per-batch": max_commits_per_batch,
-            "consumer": consumer,
+            RelationOption.AFTER: begin,
+            RelationOption.EVERY_COMMIT: every_commit,
+            RelationOption.MAX_COMMITS_PER_BATCH: max_commits_per_batch,
+            RelationOption.CONSUMER: consumer,
         }
-        given = {name: value for name, value in options.items() if value is not None}
+        given = {str(name): value for name, value in options.items() if value is not None}
         return self._handle.session.stream_of(self._handle.path, "changes", given)
 
     def _over(

@@ -1,0 +1,28 @@
+"""Names that Python and the server share: the property of a table, options of relations, and settings of a session.
+
+Keys of snapshot summaries are read on the server only; Python gets what they say from procedures.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+SPEC_PROPERTY = "keylake.spec"
+
+
+class RelationOption(StrEnum):
+    """What stands behind a table's name, `WITH ('after' = '17')`, or is an option of a stream."""
+
+    AFTER = "after"
+    UNTIL = "until"
+    EVERY_COMMIT = "every-commit"
+    MAX_COMMITS_PER_BATCH = "max-commits-per-batch"
+    CONSUMER = "consumer"
+
+
+class Setting(StrEnum):
+    """Settings of the server and of its sessions."""
+
+    IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key"
+    OWNER_PID = "spark.keylake.owner.pid"
+    MAINTENANCE_ENABLED = "spark.keylake.maintenance.enabled"
