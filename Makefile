@@ -90,7 +90,7 @@ environment: .venv/.keylake
 ## make lock       resolve the Python packages anew, into sdk/requirements.lock
 .PHONY: lock
 lock: .build/uv
-	.build/uv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --quiet \
+	.build/uv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 --upgrade --quiet \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	    --output-file sdk/requirements.lock
 

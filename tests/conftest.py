@@ -1,13 +1,13 @@
 """What every run of the tests says: the seed of its random tests, and which tests it has left out."""
 
 import os
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import hypothesis
 import pytest
 
 # A new seed every day (workers get that of their controller): what a fixed seed never meets is met some day.
-SEED = os.environ.setdefault("KEYLAKE_SEED", f"{datetime.now(UTC):%Y%m%d}")
+SEED = os.environ.setdefault("KEYLAKE_SEED", f"{datetime.now(timezone.utc):%Y%m%d}")
 LEFT_OUT = pytest.StashKey[int]()
 
 hypothesis.settings.register_profile("keylake", derandomize=False, print_blob=True)

@@ -6,7 +6,9 @@ import getpass
 import os
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from typing_extensions import Self
 
 from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name

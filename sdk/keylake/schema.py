@@ -14,7 +14,7 @@ import keyword
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, ForwardRef, Self, Unpack, dataclass_transform
+from typing import Any, ClassVar, ForwardRef
 
 from pydantic import (
     BaseModel,
@@ -28,6 +28,7 @@ from pydantic import (
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pyiceberg.types import StructType
+from typing_extensions import Self, Unpack, dataclass_transform
 
 from keylake._definition.columns import Column, ColumnGroup, check_reducer
 from keylake._definition.spec import TableSpec

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from types import GenericAlias
-from typing import Annotated, Any, NotRequired, Required, Union
+from typing import Annotated, Any, Union
 
 from pydantic import AfterValidator, BaseModel, Field
 from pydantic.fields import FieldInfo
@@ -45,7 +45,7 @@ from pyiceberg.types import (
     TimeType,
     UUIDType,
 )
-from typing_extensions import get_type_hints, is_typeddict
+from typing_extensions import NotRequired, Required, get_type_hints, is_typeddict
 
 from keylake.errors import DefinitionError
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from random import Random
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import keylake as kl
 from integration.twin import Form, Twin
 from model.model import Row, Version, Versions
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 VERSIONS_AT_MOST = 9
 
 

@@ -12,7 +12,7 @@ It is the law of the merge in code, for tests to compare with, so it is short an
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from typing import Literal
 
 Key = tuple[object, ...]
@@ -72,7 +72,7 @@ REDUCERS: Mapping[str, Reducer] = {"Latest": latest, "LatestNotNull": latest_not
 def as_version(value: object) -> int:
     """The version a value stands for: a number itself, a date in days, a timestamp in microseconds."""
     if isinstance(value, datetime):
-        since = value - (datetime(1970, 1, 1) if value.tzinfo is None else datetime(1970, 1, 1, tzinfo=UTC))
+        since = value - (datetime(1970, 1, 1) if value.tzinfo is None else datetime(1970, 1, 1, tzinfo=timezone.utc))
         return since // timedelta(microseconds=1)
     if isinstance(value, date):
         return (value - date(1970, 1, 1)).days

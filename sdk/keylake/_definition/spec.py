@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Unpack, overload
+from typing import Any, overload
 
 import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, NestedField, StructType
+from typing_extensions import Unpack
 
 from keylake._definition import bucketing, definition, grouping
 from keylake._definition.columns import Column, ColumnGroup, Versions, columns_of

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Required
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from typing_extensions import TypedDict, get_type_hints
+from typing_extensions import Required, TypedDict, get_type_hints
 
 from keylake._definition.columns import ColumnGroup, Versions
 from keylake._definition.definition import MOST_BUCKETS, hint

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from keylake.table import KeyedTable
 
 MOST_STATES = 100  # each is a join
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @dataclass(frozen=True)

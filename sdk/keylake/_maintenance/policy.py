@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
-from typing import ClassVar, Self
+from typing import ClassVar
+
+from typing_extensions import Self
 
 from keylake._display.html_table import ShownFields
 from keylake.errors import DefinitionError

@@ -143,7 +143,7 @@ def properties_text(settings: Mapping[str, str]) -> str:
 
     def escaped(text: str) -> str:
         units = text.encode("utf-16-be")
-        codes = (int.from_bytes(units[i : i + 2]) for i in range(0, len(units), 2))
+        codes = (int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2))
         return "".join(chr(code) if chr(code) in _PLAIN_SIGNS else f"\\u{code:04x}" for code in codes)
 
     return "".join(f"{escaped(name)}={escaped(value)}\n" for name, value in settings.items())

@@ -36,10 +36,12 @@ class Watermark:
 def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermark:
     """For `at=`: the first commit with which all streams that say watermarks, or one of them, had come to a time.
 
-    >>> watermark(datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)).stream is None
+    >>> watermark(datetime.datetime(2026, 11, 1, tzinfo=datetime.timezone.utc)).stream is None
     True
     """
-    check_type("The time of a watermark", time, datetime.datetime, "a datetime with a zone: tzinfo=datetime.UTC")
+    check_type(
+        "The time of a watermark", time, datetime.datetime, "a datetime with a zone: tzinfo=datetime.timezone.utc"
+    )
     check_type("stream", stream, str | None, "the name of a stream")
     return Watermark(time, stream)
 
@@ -209,7 +211,7 @@ class Select:
                 )
             if self.path.branch is not None:
                 raise DefinitionError("A time says where main stood. On a branch, give at= a commit or a snapshot id.")
-            return f" TIMESTAMP AS OF TIMESTAMP '{at.astimezone(datetime.UTC).isoformat(sep=' ')}'"
+            return f" TIMESTAMP AS OF TIMESTAMP '{at.astimezone(datetime.timezone.utc).isoformat(sep=' ')}'"
         if isinstance(at, int):
             return f" VERSION AS OF {at}"
         if at.isdecimal() or not at.strip():

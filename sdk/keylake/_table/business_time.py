@@ -27,7 +27,7 @@ def utc_of(business_time: BusinessTime) -> datetime.datetime:
     if isinstance(said, datetime.datetime):
         moment = zoned("the business time", said)
     else:
-        moment = datetime.datetime.combine(said, datetime.time(), datetime.UTC)
+        moment = datetime.datetime.combine(said, datetime.time(), datetime.timezone.utc)
     if moment.microsecond:
         raise DefinitionError(f"The business time {moment.isoformat()} has a part of a second. Give whole seconds.")
     return moment
@@ -50,13 +50,13 @@ def step_of(business_time: BusinessTime, every: datetime.timedelta | None) -> in
 def zoned(name: str, moment: datetime.datetime) -> datetime.datetime:
     """The time in UTC; one without a zone is an error.
 
-    >>> zoned("watermark", datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)).tzname()
+    >>> zoned("watermark", datetime.datetime(2026, 11, 1, tzinfo=datetime.timezone.utc)).tzname()
     'UTC'
     """
-    check_type(name, moment, datetime.datetime, "a datetime with a zone: tzinfo=datetime.UTC")
+    check_type(name, moment, datetime.datetime, "a datetime with a zone: tzinfo=datetime.timezone.utc")
     if moment.tzinfo is None:
         raise DefinitionError(f"{name} {moment} has no time zone, so it is no point in time. Give it one: tzinfo=UTC.")
-    return moment.astimezone(datetime.UTC)
+    return moment.astimezone(datetime.timezone.utc)
 
 
 def _parsed(text: str) -> datetime.date | datetime.datetime:
@@ -65,7 +65,7 @@ def _parsed(text: str) -> datetime.date | datetime.datetime:
     except ValueError:
         pass
     try:
-        return datetime.datetime.fromisoformat(text.strip())
+        return datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))  # Python 3.10 knows no Z
     except ValueError:
         raise DefinitionError(
             f"{text!r} is no business time. Write 2026-11-01, or 2026-11-01T09:30:00+01:00."

@@ -32,7 +32,7 @@ class Labels(TypedDict, total=False):
     # A second commit with the same key does nothing and returns the first.
     idempotency_key: Annotated[str | None, "text that only this write has"]
     # Event time up to which the stream is complete, for at=kl.watermark(...).
-    watermark: Annotated[datetime.datetime | None, "a datetime with a zone: tzinfo=datetime.UTC"]
+    watermark: Annotated[datetime.datetime | None, "a datetime with a zone: tzinfo=datetime.timezone.utc"]
     # Archived states of that time or later get the rows, too.
     business_time: Annotated[BusinessTime | None, "a date, a datetime with a zone, or text such as '2026-11-01'"]
 

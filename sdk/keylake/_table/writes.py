@@ -11,9 +11,10 @@ import re
 import time
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from typing_extensions import Unpack
 
 from keylake._server.statements import Write
 from keylake._table.handle import Verbs

@@ -29,7 +29,7 @@ class CommitEvent(ShownFields):
     def to_json(self) -> str:
         """The event on one line, as the value of a message; all of the commit stands beside table, branch and key.
 
-        >>> at = datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)
+        >>> at = datetime.datetime(2026, 11, 1, tzinfo=datetime.timezone.utc)
         >>> commit = CommitInfo.from_row({"snapshot_id": 17, "committed_at": at, "verb": "delete", "rows": 3})
         >>> CommitEvent("features.clicks", None, commit, "...").to_json()[:76]
         '{"table": "features.clicks", "branch": null, "key": "...", "snapshot_id": 17'
@@ -40,5 +40,5 @@ class CommitEvent(ShownFields):
 
 def _in_json(value: object) -> str:
     if isinstance(value, datetime.datetime):
-        return value.astimezone(datetime.UTC).isoformat()
+        return value.astimezone(datetime.timezone.utc).isoformat()
     raise TypeError(f"{value!r} has no form in JSON")

@@ -11,7 +11,7 @@ from keylake.errors import DefinitionError
 
 _MINUTES_OF_A_DAY = 24 * 60
 _MICROS_OF_A_MINUTE = 60_000_000
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Interval(ShownFields):
     `key` belongs to this trigger, table and interval, and to no other: given to a write as `idempotency_key=`, it makes
     the write count once, however often it is repeated.
 
-    >>> noon = datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.UTC)
+    >>> noon = datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.timezone.utc)
     >>> print(Interval(noon, noon + datetime.timedelta(minutes=5), snapshot_id=17, key="..."))
     2026-11-01 12:00 to 12:05 UTC
     """
@@ -61,7 +61,7 @@ def start_micros(micros: int, length: int) -> int:
 def micros_of(name: str, moment: datetime.datetime) -> int:
     """Microseconds since 1970, in which positions are kept; a time without a zone is an error.
 
-    >>> micros_of("since", datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC))
+    >>> micros_of("since", datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc))
     1000000
     """
     return (zoned(name, moment) - _EPOCH) // datetime.timedelta(microseconds=1)

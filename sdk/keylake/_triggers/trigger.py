@@ -86,7 +86,7 @@ class Trigger:
         at = self._at()
         for behind, what_is_due in self._due(at):
             what = what_is_due()
-            began_at, began = datetime.datetime.now(datetime.UTC), time.perf_counter()
+            began_at, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter()
             try:
                 self._run(what)
             except (Exception, SystemExit) as error:  # sys.exit() would end the thread, and no other trigger would run

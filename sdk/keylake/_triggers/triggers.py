@@ -195,7 +195,7 @@ class Triggers(ShownTable):
             waiting = deque((trigger, trigger.fire()) for trigger in tuple(self._registered.values()))
             while waiting and not ending.is_set():
                 trigger, runs = waiting.popleft()
-                began_at = datetime.datetime.now(datetime.UTC)
+                began_at = datetime.datetime.now(datetime.timezone.utc)
                 try:
                     done = next(runs, None)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others run, and the log tells it
@@ -246,5 +246,5 @@ def _unexpected(trigger: Trigger, error: Exception) -> TriggerFailed:
 
 def _failed(trigger: Trigger, began_at: datetime.datetime, error: KeylakeError) -> Fired:
     what = error.what if isinstance(error, TriggerFailed) else None
-    seconds = (datetime.datetime.now(datetime.UTC) - began_at).total_seconds()
+    seconds = (datetime.datetime.now(datetime.timezone.utc) - began_at).total_seconds()
     return Fired(trigger.name, trigger.table, what, began_at, seconds, str(error))

@@ -5,13 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
+# All other tests run on this one.
+OTHER_PYTHONS = [f"3.{minor}" for minor in (10, 11, 12, 13) if minor != sys.version_info.minor]
+EVERY_VERB = Path(__file__).with_name("every_verb.py")
 BUILD = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
 
 
@@ -19,7 +21,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Runs `command` as a newcomer would: without the variables that this test session may have set."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK", "PYTEST"))}
     return subprocess.run(
-        command, cwd=cwd, env=kept, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+        command, cwd=cwd, env=kept, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600
     )
 
 
@@ -54,24 +56,47 @@ def test_it_is_not_built_without_the_jars(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("dist/*"))
 
 
-@pytest.mark.slow
-def test_it_runs_the_readme_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
-    environment = tmp_path / "environment"
-    venv.create(environment, with_pip=False, symlinks=True)
-    python = environment / "bin" / "python"
-
-    # The versions of the lock, so that today's releases cannot change the outcome.
+def installed(interpreter: str | Path, folder: Path, *packages: str | Path) -> Path:
+    """A Python with these packages and what they need; the versions are the lock's, whatever was released since."""
+    made = run(interpreter, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
+    assert made.returncode == 0, made.stderr
     locked = re.findall(
         r"^([a-z0-9-]+==\S+(?: ; .+)?) \\$", (ROOT / "sdk/requirements.lock").read_text(), flags=re.MULTILINE
     )
-    (tmp_path / "locked.txt").write_text("\n".join(locked))
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-compile"]
-    installed = run(*pip, "--constraint", tmp_path / "locked.txt", wheel, cwd=tmp_path)
-    assert installed.returncode == 0, installed.stderr
+    (folder / "locked.txt").write_text("\n".join(locked))
+    python = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
+    done = run(*pip, "--constraint", folder / "locked.txt", *packages, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return python
 
+
+@pytest.mark.slow
+def test_it_runs_the_readme_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    python = installed(sys.executable, tmp_path / "environment", wheel)
     (example,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "example.py").write_text(example)
     ran = run(python, "example.py", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert "clicks=4 city='Oslo'" in ran.stdout
     assert (tmp_path / "lake" / "catalog.db").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", OTHER_PYTHONS)
+def test_every_verb_on_another_python(wheel: Path, tmp_path: Path, version: str) -> None:
+    python = installed(interpreter(version), tmp_path / "environment", wheel, "pytest", "hypothesis")
+    place = run(python, "-c", "import keylake; print(keylake.__file__)", cwd=tmp_path)
+    assert place.stdout.startswith(str(tmp_path)), "the wheel is tested, not the clone"
+    ran = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", EVERY_VERB, cwd=ROOT)
+    assert ran.returncode == 0, ran.stdout
+
+
+def interpreter(version: str) -> Path:
+    """An interpreter of this version: one that is found by its name, or one that pyenv has."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    named = shutil.which(f"python{version}")
+    for path in (*([Path(named)] if named else []), *sorted(pyenv.glob(f"{version}.*/bin/python"))):
+        if run(path, "-c", "import venv", cwd=ROOT).returncode == 0:
+            return path
+    pytest.skip(f"python{version} is not on this machine: what the wheel does on it was not tested")
