@@ -82,6 +82,19 @@ public record CommitRange(Long after, List<Snapshot> commits) {
                 .formatted(after, until));
   }
 
+  /** All snapshots of the range, and the one before it. */
+  public List<Snapshot> snapshots(Table table) {
+    List<Snapshot> snapshots = new ArrayList<>(commits);
+    if (after != null) {
+      snapshots.add(table.snapshot(after));
+    }
+    return snapshots;
+  }
+
+  public List<Long> ids() {
+    return commits.stream().map(Snapshot::snapshotId).toList();
+  }
+
   /** The newest of the commits; null where there is none. */
   public Snapshot last() {
     return commits.isEmpty() ? null : commits.get(commits.size() - 1);

@@ -16,7 +16,6 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 
@@ -24,8 +23,8 @@ import org.apache.iceberg.expressions.Expression;
  * Plans what has to be read to tell how the merged rows differ between two commits:
  *
  * <ol>
- *   <li>A range of keys is touched where a write of the range left a file, or an overwrite of it
- *       took one away. Compactions touch nothing.
+ *   <li>A range of keys is touched where a commit of the range brought a file or took one away. An
+ *       undo does both: it can bring rows back. Compactions touch nothing.
  *   <li>The files of a touched bucket, before and after, are cut into sections together; those
  *       without a touching file are left out.
  *   <li>What is left is planned as two reads in key order, side by side.
@@ -69,7 +68,7 @@ public final class ChangePlanner {
       return List.of();
     }
     long until = range.last().snapshotId();
-    int buckets = BucketCounts.of(table).in(snapshots(range)).first();
+    int buckets = BucketCounts.of(table).in(range.snapshots(table)).first();
     ReadPlanner after = planner(until, buckets);
     Map<List<Serializable>, List<FileScanTask>> touching = after.filesTouchedBy(range);
     if (touching.isEmpty()) {
@@ -90,15 +89,6 @@ public final class ChangePlanner {
                   partition, range.lastWrite().snapshotId(), stretches(found, before, after)));
         });
     return planned;
-  }
-
-  /** Those that have the files which were there before, and all that came and went since. */
-  private List<Snapshot> snapshots(CommitRange range) {
-    List<Snapshot> snapshots = new ArrayList<>(range.commits());
-    if (range.after() != null) {
-      snapshots.add(table.snapshot(range.after()));
-    }
-    return snapshots;
   }
 
   private ReadPlanner planner(Long snapshotId, int buckets) {

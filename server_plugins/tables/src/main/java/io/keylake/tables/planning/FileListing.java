@@ -1,19 +1,16 @@
 package io.keylake.tables.planning;
 
-import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
-
-import io.keylake.tables.KeylakeException;
-import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.history.CommitRange;
-import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.history.UndoneCommits;
 import java.io.IOException;
-import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.IncrementalAppendScan;
@@ -40,58 +37,52 @@ public record FileListing(Table table, Expression filter, List<String> statistic
 
   /**
    * The files that the writes of a range have left, as they were written: compactions do not count,
-   * and what an overwrite of the range has replaced, or a commit of it has taken out, is not there
-   * any more.
+   * nor do undone commits, and what an overwrite of the range has replaced, or a commit of it has
+   * taken out, is not there any more.
    */
   List<FileScanTask> writtenIn(CommitRange range) {
-    if (range.commits().isEmpty()) {
-      return List.of();
+    List<FileEffect> effects = effects(range);
+    Set<Long> undone = UndoneCommits.in(range);
+    long before = range.after() == null ? 0 : table.snapshot(range.after()).sequenceNumber();
+    Set<Place> known = new HashSet<>();
+    effects.forEach(effect -> known.addAll(Place.of(effect.added())));
+    for (FileEffect effect : effects) {
+      if (effect.takesOut() && !undone.contains(effect.commit().snapshotId())) {
+        for (FileScanTask task : effect.removed()) {
+          if (task.file().dataSequenceNumber() > before && !known.contains(Place.of(task))) {
+            throw effect.takesOutMerged(task);
+          }
+        }
+      }
     }
-    Set<Long> undone = undone(range);
-    List<FileScanTask> written = written(range, undone);
-    List<FileScanTask> takenOut = takenOut(range, undone);
-    if (!takenOut.isEmpty()) {
-      Set<Place> places = Place.of(takenOut);
-      checkWhole(takenOut, range);
-      written.removeIf(task -> places.contains(Place.of(task)));
-    }
-    return written;
+    return FileEffect.replayed(List.of(), effects, undone);
   }
 
   /** The files that writes of a range have touched, and at least those. */
   List<FileScanTask> touchedIn(CommitRange range) {
+    return effects(range).stream()
+        .flatMap(effect -> Stream.concat(effect.added().stream(), effect.removed().stream()))
+        .toList();
+  }
+
+  /** What each write of a range has done, oldest first. */
+  public List<FileEffect> effects(CommitRange range) {
     if (range.commits().isEmpty()) {
       return List.of();
     }
-    List<FileScanTask> touched = written(range, undone(range));
-    touched.addAll(replacedIn(range));
-    return touched;
+    Map<Long, List<FileScanTask>> appended =
+        appended(range).stream()
+            .collect(Collectors.groupingBy(task -> task.file().dataSequenceNumber()));
+    return range.writes().stream().map(commit -> effect(commit, appended)).toList();
   }
 
-  private List<FileScanTask> written(CommitRange range, Set<Long> undone) {
-    List<FileScanTask> written = new ArrayList<>(appended(range));
-    written.removeIf(task -> undone.contains(task.file().dataSequenceNumber()));
-    BucketCounts counts = BucketCounts.of(table);
-    int coarsest = counts.all().first();
-    for (Snapshot overwrite : overwrites(range, undone)) {
-      Set<List<Serializable>> emptied = counts.grouped(replacedBy(overwrite), coarsest).keySet();
-      written.removeIf(
-          task ->
-              task.file().dataSequenceNumber() < overwrite.sequenceNumber()
-                  && emptied.contains(counts.partition(task.file(), coarsest)));
-      written.addAll(addedBy(overwrite));
-    }
-    return written;
-  }
-
-  /** The files that the writes of a range have added, whatever became of them. */
-  List<FileScanTask> everWrittenIn(CommitRange range) {
-    if (range.commits().isEmpty()) {
-      return List.of();
-    }
-    List<FileScanTask> written = new ArrayList<>(appended(range));
-    overwrites(range, Set.of()).forEach(overwrite -> written.addAll(addedBy(overwrite)));
-    return written;
+  private FileEffect effect(Snapshot commit, Map<Long, List<FileScanTask>> appended) {
+    List<FileScanTask> added =
+        commit.operation().equals(DataOperations.APPEND)
+            ? appended.getOrDefault(commit.sequenceNumber(), List.of())
+            : addedBy(commit);
+    List<FileScanTask> removed = removedBy(commit);
+    return new FileEffect(commit, added, removed, Emptied.by(table, commit, removed));
   }
 
   /** A file at its place in the order of commits: one that comes back has another place. */
@@ -105,114 +96,36 @@ public record FileListing(Table table, Expression filter, List<String> statistic
     }
   }
 
-  /** What drops and moves have taken out one by one, if that still holds. */
-  List<FileScanTask> takenOutIn(CommitRange range) {
-    return takenOut(range, undone(range));
-  }
-
-  private List<FileScanTask> takenOut(CommitRange range, Set<Long> undone) {
-    return range.commits().stream()
-        .filter(commit -> takesAway(commit) && WriteSummary.isFileChange(commit))
-        .filter(commit -> !undone.contains(commit.sequenceNumber()))
-        .flatMap(commit -> replacedBy(commit).stream())
-        .toList();
-  }
-
-  /** Of a merged file it cannot be told which rows of which write went with it. */
-  private void checkWhole(List<FileScanTask> takenOut, CommitRange range) {
-    long before = range.after() == null ? 0 : table.snapshot(range.after()).sequenceNumber();
-    Set<Place> written = Place.of(everWrittenIn(range));
-    for (FileScanTask task : takenOut) {
-      if (task.file().dataSequenceNumber() > before && !written.contains(Place.of(task))) {
-        throw mergedBefore(task);
-      }
-    }
-  }
-
-  public static KeylakeException mergedBefore(FileScanTask takenOut) {
-    return new KeylakeException(
-        UNSUPPORTED,
-        "file %s was merged of several writes before it was dropped or moved away, so that it cannot be told any more what these have left; take a range that ends before that, or begins after it"
-            .formatted(takenOut.file().location()));
-  }
-
-  /** The numbers of the commits that later ones of the range have taken back. */
-  private Set<Long> undone(CommitRange range) {
-    Set<Long> undone = new HashSet<>();
-    for (Snapshot commit : range.commits()) {
-      for (long each : WriteSummary.undone(commit)) {
-        Snapshot of = table.snapshot(each);
-        if (of != null) {
-          undone.add(of.sequenceNumber());
-        }
-      }
-    }
-    return undone;
-  }
-
   private List<FileScanTask> appended(CommitRange range) {
     IncrementalAppendScan scan =
         table.newIncrementalAppendScan().toSnapshot(range.last().snapshotId());
     return planned(range.after() == null ? scan : scan.fromSnapshotExclusive(range.after()));
   }
 
-  /** What an overwrite has added bears its number; all else in its snapshot is older. */
-  private List<FileScanTask> addedBy(Snapshot overwrite) {
-    return at(overwrite.snapshotId()).stream()
-        .filter(task -> task.file().dataSequenceNumber() == overwrite.sequenceNumber())
-        .toList();
+  /** What a commit has added bears its number; all else in its snapshot is older. */
+  private List<FileScanTask> addedBy(Snapshot commit) {
+    return commit.summary().containsKey(SnapshotSummary.ADDED_FILES_PROP)
+        ? at(commit.snapshotId()).stream()
+            .filter(task -> task.file().dataSequenceNumber() == commit.sequenceNumber())
+            .toList()
+        : List.of();
   }
 
-  /** The files that overwrites, and what took writes back, have taken away, as they were. */
-  List<FileScanTask> replacedIn(CommitRange range) {
-    return range.commits().stream()
-        .filter(FileListing::takesAway)
-        .flatMap(commit -> replacedBy(commit).stream())
-        .toList();
-  }
-
-  /** The files in the place of which overwrites have put others, if they still hold. */
-  List<FileScanTask> overwrittenIn(CommitRange range) {
-    return overwrites(range, undone(range)).stream()
-        .flatMap(overwrite -> replacedBy(overwrite).stream())
-        .toList();
-  }
-
-  /** An overwrite empties whole partitions. */
-  private List<FileScanTask> replacedBy(Snapshot overwrite) {
+  /** As they were before. */
+  private List<FileScanTask> removedBy(Snapshot commit) {
+    if (commit.parentId() == null
+        || !commit.summary().containsKey(SnapshotSummary.DELETED_FILES_PROP)) {
+      return List.of();
+    }
     Set<String> locations = new HashSet<>();
     SnapshotChanges.builderFor(table)
-        .snapshot(overwrite)
+        .snapshot(commit)
         .build()
         .removedDataFiles()
         .forEach(file -> locations.add(file.location()));
-    if (locations.isEmpty()) {
-      return List.of(); // as of the first commit, which has no parent to look at
-    }
-    return at(overwrite.parentId()).stream()
+    return at(commit.parentId()).stream()
         .filter(task -> locations.contains(task.file().location()))
         .toList();
-  }
-
-  private static List<Snapshot> overwrites(CommitRange range, Set<Long> undone) {
-    return range.commits().stream()
-        .filter(FileListing::isOverwrite)
-        .filter(commit -> !undone.contains(commit.sequenceNumber()))
-        .toList();
-  }
-
-  /** An overwrite may have found nothing to put its files in the place of. */
-  private static boolean isOverwrite(Snapshot commit) {
-    return (takesAway(commit) || commit.operation().equals(DataOperations.OVERWRITE))
-        && !WriteSummary.isTidying(commit)
-        && !WriteSummary.isUndo(commit)
-        && !WriteSummary.isFileChange(commit);
-  }
-
-  /** Whether there are fewer rows for a commit. */
-  private static boolean takesAway(Snapshot commit) {
-    return commit.summary().containsKey(SnapshotSummary.DELETED_FILES_PROP)
-        && !WriteSummary.isTidying(commit);
   }
 
   private <S extends Scan<S, FileScanTask, ?>> List<FileScanTask> planned(S scan) {

@@ -21,4 +21,11 @@ public record PlannedFile(
     FileFacts facts,
     Map<Integer, Presence> leaves,
     long wantedBytes,
-    BitSet mayMatch) {}
+    BitSet mayMatch) {
+
+  /** The file with the rows that newer ones supersede, too. */
+  PlannedFile withAllRows() {
+    return new PlannedFile(
+        file.withAllRows(), age, isSettled, facts, leaves, wantedBytes, mayMatch);
+  }
+}

@@ -160,7 +160,8 @@ public final class ReadPlanner {
     return byBucket(wish.snapshotId() == null ? List.of() : tasks());
   }
 
-  private Map<List<Serializable>, List<FileScanTask>> byBucket(List<FileScanTask> tasks) {
+  /** The files of each bucket. */
+  public Map<List<Serializable>, List<FileScanTask>> byBucket(List<FileScanTask> tasks) {
     tasks.forEach(this::check);
     return counts.grouped(tasks, buckets);
   }
@@ -170,27 +171,7 @@ public final class ReadPlanner {
     return byBucket(listing().touchedIn(range));
   }
 
-  /** The files of each bucket that the writes of a range have left. */
-  public Map<List<Serializable>, List<FileScanTask>> filesWrittenBy(CommitRange range) {
-    return byBucket(listing().writtenIn(range));
-  }
-
-  /** The files of each bucket that the writes of a range have added, whatever became of them. */
-  public Map<List<Serializable>, List<FileScanTask>> filesEverWrittenBy(CommitRange range) {
-    return byBucket(listing().everWrittenIn(range));
-  }
-
-  /** The files of each bucket that a range has taken out one by one. */
-  public Map<List<Serializable>, List<FileScanTask>> filesTakenOutBy(CommitRange range) {
-    return byBucket(listing().takenOutIn(range));
-  }
-
-  /** The files of each bucket that overwrites of a range have put others in the place of. */
-  public Map<List<Serializable>, List<FileScanTask>> filesOverwrittenBy(CommitRange range) {
-    return byBucket(listing().overwrittenIn(range));
-  }
-
-  private FileListing listing() {
+  public FileListing listing() {
     return new FileListing(table, wish.filter(), statistics());
   }
 
@@ -204,6 +185,12 @@ public final class ReadPlanner {
   /** The sections that the files of one bucket make, in key order. */
   public List<PlannedSection> sections(List<FileScanTask> files) {
     return sections.sections(files.stream().map(this::planned).toList(), true);
+  }
+
+  /** The same where it is not known which rows are superseded: the merge sees that for itself. */
+  public List<PlannedSection> sectionsOfAllRows(List<FileScanTask> files) {
+    return sections.sections(
+        files.stream().map(this::planned).map(PlannedFile::withAllRows).toList(), true);
   }
 
   /** The sections that some files of one bucket make when they are merged among themselves. */

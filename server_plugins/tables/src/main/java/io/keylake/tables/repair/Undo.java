@@ -1,7 +1,6 @@
 package io.keylake.tables.repair;
 
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
-import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.KeylakeException;
@@ -11,7 +10,7 @@ import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.CommittedFiles;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.BucketPlan;
-import io.keylake.tables.planning.FileListing;
+import io.keylake.tables.planning.FileEffect;
 import io.keylake.tables.planning.FileListing.Place;
 import io.keylake.tables.planning.PlannedSection;
 import io.keylake.tables.planning.ReadPlanner;
@@ -19,6 +18,7 @@ import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -36,9 +36,9 @@ import org.apache.iceberg.util.StructLikeMap;
  * them keep their effect. Planned from metadata alone:
  *
  * <ol>
- *   <li>What should be there is known: the files that were there before the range, and those that
- *       were written after it, without those that were dropped or moved away since. They exist,
- *       because their snapshots do.
+ *   <li>What should be there is known: the files of the newest commit before which nothing changes,
+ *       and those that the commits since have written, taken away or replaced, without the undone
+ *       ones ({@link Replay}). They exist, because their snapshots do.
  *   <li>In a bucket whose files are still there as they were written, the others are taken out.
  *   <li>In a bucket that was merged meanwhile, what should be there is merged anew, and takes the
  *       place of all that is there.
@@ -103,36 +103,24 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int
           "none of the %d commits of the range has written anything; there is nothing to undo"
               .formatted(undone.commits().size()));
     }
-    Long head = new CommitLog(table, branch).headId();
+    long head = new CommitLog(table, branch).headId();
     CommitRange later = CommitRange.of(table, undone.last().snapshotId(), head);
-    Set<Long> seen = new HashSet<>();
-    later.commits().forEach(commit -> seen.add(commit.snapshotId()));
-    for (Snapshot commit : later.commits()) {
-      if (!seen.containsAll(WriteSummary.undone(commit))) {
-        throw new KeylakeException(
-            UNSUPPORTED,
-            "commit %d has undone commits that lie before those to be undone; roll back, or undo commit %d first"
-                .formatted(commit.snapshotId(), commit.snapshotId()));
-      }
-    }
-    List<Snapshot> snapshots = new ArrayList<>(undone.commits());
-    snapshots.addAll(later.commits());
-    if (undone.after() != null) {
-      snapshots.add(table.snapshot(undone.after()));
-    }
-    int of = BucketCounts.of(table).in(snapshots).first();
+    Replay replay = Replay.of(table, head, undone.ids());
+    int of = BucketCounts.of(table).in(replay.commits().snapshots(table)).first();
     return new Undo(
         head,
         undone,
         isAddedOnly(undone) && isAddedOnly(later)
             ? addedBy(table, undone)
-            : new Planning(table, undone, later, head, of).buckets(),
+            : new Planning(table, replay, head, of).buckets(),
         of);
   }
 
   private static boolean isAddedOnly(CommitRange range) {
     return range.commits().stream()
-        .allMatch(commit -> commit.operation().equals(DataOperations.APPEND));
+        .allMatch(
+            commit ->
+                commit.operation().equals(DataOperations.APPEND) && !WriteSummary.isUndo(commit));
   }
 
   /** Where nothing has been taken away since, what was added is still there, and nothing else. */
@@ -151,50 +139,48 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int
 
   /** The planning of one undo. */
   private static final class Planning {
-    private final ReadPlanner now;
-    private final Map<List<Serializable>, List<FileScanTask>> touched;
-    private final Map<List<Serializable>, List<FileScanTask>> emptied;
-    private final Map<List<Serializable>, List<FileScanTask>> before;
-    private final Map<List<Serializable>, List<FileScanTask>> written;
-    private final Map<List<Serializable>, List<FileScanTask>> there;
-    private final Map<List<Serializable>, List<FileScanTask>> takenOut;
-    private final Set<Place> known = new HashSet<>();
+    private final Replay replay;
+    private final ReadPlanner planner;
+    private final List<FileEffect> effects;
+    private final List<Set<List<Serializable>>> touching;
+    private final List<FileScanTask> before;
+    private final Set<Place> known;
 
-    Planning(Table table, CommitRange undone, CommitRange later, long head, int of) {
+    Planning(Table table, Replay replay, long head, int of) {
       KeyedSchema schema = KeyedSchema.of(table);
-      this.now = planner(table, schema, head, of);
-      this.touched = now.filesTouchedBy(undone);
-      this.emptied = now.filesOverwrittenBy(later);
-      this.before = planner(table, schema, undone.after(), of).files();
-      this.written = now.filesWrittenBy(later);
-      this.there = now.files();
-      this.takenOut = now.filesTakenOutBy(later);
-      if (!takenOut.isEmpty()) {
-        before.values().forEach(files -> known.addAll(Place.of(files)));
-        now.filesEverWrittenBy(undone).values().forEach(files -> known.addAll(Place.of(files)));
-        now.filesEverWrittenBy(later).values().forEach(files -> known.addAll(Place.of(files)));
-      }
+      Long after = replay.commits().after();
+      this.replay = replay;
+      this.planner =
+          new ReadPlanner(
+              table, schema, ReadPlanner.Wish.ofAllColumns(schema, head, Wanted.HISTORY), of);
+      this.effects = planner.listing().effects(replay.commits());
+      this.before = after == null ? List.of() : planner.listing().at(after);
+      this.touching = effects.stream().map(this::buckets).toList();
+      this.known = Place.of(before);
+      effects.forEach(effect -> known.addAll(Place.of(effect.added())));
     }
 
-    private static ReadPlanner planner(
-        Table table, KeyedSchema schema, Long snapshotId, int buckets) {
-      return new ReadPlanner(
-          table,
-          schema,
-          ReadPlanner.Wish.ofAllColumns(schema, snapshotId, Wanted.HISTORY),
-          buckets);
+    private Set<List<Serializable>> buckets(FileEffect effect) {
+      Set<List<Serializable>> buckets = new HashSet<>(planner.byBucket(effect.added()).keySet());
+      buckets.addAll(planner.byBucket(effect.removed()).keySet());
+      return buckets;
     }
 
     List<Bucket> buckets() {
+      Map<List<Serializable>, List<FileScanTask>> there = planner.files();
+      Map<List<Serializable>, List<FileScanTask>> wanted =
+          planner.byBucket(FileEffect.replayed(before, effects, replay.undone()));
+      Set<List<Serializable>> partitions = new LinkedHashSet<>(there.keySet());
+      partitions.addAll(wanted.keySet());
       List<Bucket> buckets = new ArrayList<>();
-      for (List<Serializable> partition : touched.keySet()) {
+      for (List<Serializable> partition : partitions) {
         List<FileScanTask> is = there.getOrDefault(partition, List.of());
-        if (!emptied.containsKey(partition)) {
-          List<FileScanTask> wanted = new ArrayList<>(before.getOrDefault(partition, List.of()));
-          wanted.addAll(written.getOrDefault(partition, List.of()));
-          leaveOut(takenOut.getOrDefault(partition, List.of()), wanted);
-          Bucket bucket = bucket(partition, is, wanted);
+        List<FileScanTask> willBe = wanted.getOrDefault(partition, List.of());
+        DataFile any = (is.isEmpty() ? willBe : is).get(0).file();
+        if (isTouched(partition, any)) {
+          Bucket bucket = bucket(partition, any.partition(), is, willBe);
           if (bucket.hasWork()) {
+            checkKnown(partition);
             buckets.add(bucket);
           }
         }
@@ -202,32 +188,58 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int
       return buckets;
     }
 
-    private void leaveOut(List<FileScanTask> gone, List<FileScanTask> wanted) {
-      for (FileScanTask task : gone) {
-        if (!known.contains(Place.of(task))) {
-          throw FileListing.mergedBefore(task);
+    /**
+     * Whether commits that are undone now, or count again, have touched a bucket, and no later
+     * overwrite has emptied it. Of commits from before those that are replayed, the undos tell.
+     */
+    private boolean isTouched(List<Serializable> partition, DataFile any) {
+      boolean isTouched = false;
+      for (int i = 0; i < effects.size(); i++) {
+        FileEffect effect = effects.get(i);
+        long commit = effect.commit().snapshotId();
+        boolean empties = effect.emptied() != null && effect.emptied().test(any);
+        if (effect.isUndo() || replay.changed().contains(commit)) {
+          isTouched |= empties || touching.get(i).contains(partition);
+        } else if (empties && !replay.undone().contains(commit)) {
+          isTouched = false;
         }
       }
-      Set<Place> places = Place.of(gone);
-      wanted.removeIf(task -> places.contains(Place.of(task)));
+      return isTouched;
+    }
+
+    /** Of a merged file that was taken out it cannot be told what is missing without the undone. */
+    private void checkKnown(List<Serializable> partition) {
+      for (FileEffect effect : effects) {
+        if (effect.takesOut() && !replay.undone().contains(effect.commit().snapshotId())) {
+          for (FileScanTask task :
+              planner.byBucket(effect.removed()).getOrDefault(partition, List.of())) {
+            if (!known.contains(Place.of(task))) {
+              throw effect.takesOutMerged(task);
+            }
+          }
+        }
+      }
     }
 
     private Bucket bucket(
-        List<Serializable> partition, List<FileScanTask> is, List<FileScanTask> wanted) {
+        List<Serializable> partition,
+        StructLike tuple,
+        List<FileScanTask> is,
+        List<FileScanTask> wanted) {
       Set<Place> places = Place.of(wanted);
       List<FileScanTask> others =
           is.stream().filter(task -> !places.contains(Place.of(task))).toList();
       boolean isAsWritten = is.size() - others.size() == wanted.size();
       List<FileScanTask> removed = isAsWritten ? others : is;
       return new Bucket(
-          touched.get(partition).get(0).file().partition(),
+          tuple,
           removed.stream().map(FileScanTask::file).toList(),
           is.stream().flatMap(task -> task.deletes().stream()).toList(),
           new BucketPlan(
               partition,
               isAsWritten
                   ? List.of()
-                  : now.sections(wanted).stream().map(PlannedSection::plan).toList()));
+                  : planner.sectionsOfAllRows(wanted).stream().map(PlannedSection::plan).toList()));
     }
   }
 }
