@@ -189,8 +189,9 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int
     }
 
     /**
-     * Whether commits that are undone now, or count again, have touched a bucket, and no later
-     * overwrite has emptied it. Of commits from before those that are replayed, the undos tell.
+     * Whether a bucket may hold something else than it should: commits have touched it that are
+     * undone, or count again, or are undos, and no later overwrite has emptied it. What all others
+     * did is there as it should be.
      */
     private boolean isTouched(List<Serializable> partition, DataFile any) {
       boolean isTouched = false;
@@ -198,9 +199,10 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int
         FileEffect effect = effects.get(i);
         long commit = effect.commit().snapshotId();
         boolean empties = effect.emptied() != null && effect.emptied().test(any);
-        if (effect.isUndo() || replay.changed().contains(commit)) {
+        boolean isAsItWas = !replay.undone().contains(commit) && !replay.changed().contains(commit);
+        if (effect.isUndo() || !isAsItWas) {
           isTouched |= empties || touching.get(i).contains(partition);
-        } else if (empties && !replay.undone().contains(commit)) {
+        } else if (empties) {
           isTouched = false;
         }
       }

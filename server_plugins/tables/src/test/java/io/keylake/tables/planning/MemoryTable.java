@@ -24,6 +24,7 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.Metrics;
+import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.transforms.Transforms;
 import org.apache.iceberg.types.Conversions;
@@ -36,7 +37,7 @@ import org.apache.iceberg.types.Types.NestedField;
  */
 public final class MemoryTable {
   /** The leaf of a column that a null does not replace. */
-  static final Set<String> SKIPPING_NULLS = Set.of("d");
+  public static final Set<String> SKIPPING_NULLS = Set.of("d");
 
   public final Table table;
   public KeyedSchema schema;
@@ -59,23 +60,38 @@ public final class MemoryTable {
    */
   public static MemoryTable create(
       String versions, List<String> key, int buckets, Set<String> withoutStatistics) {
+    return create(versions, key, List.of(), buckets, withoutStatistics);
+  }
+
+  /** A table with the key k, l whose rows of each l are a partition. */
+  public static MemoryTable partitioned(String versions, int buckets) {
+    return create(versions, List.of("k", "l"), List.of("l"), buckets, Set.of());
+  }
+
+  private static MemoryTable create(
+      String versions,
+      List<String> key,
+      List<String> partitionBy,
+      int buckets,
+      Set<String> withoutStatistics) {
     List<String> fields = new ArrayList<>();
     for (String name : List.of("k", "l", "t", "a", "b", "c", "d", "e")) {
       fields.add(
           "{'id': %d, 'name': '%s', 'required': %s, 'type': 'long'}"
               .formatted(fields.size() + 1, name, key.contains(name)));
     }
-    String keys = key.stream().map(name -> "'" + name + "'").collect(Collectors.joining(", "));
+    List<String> bucketBy = key.stream().filter(name -> !partitionBy.contains(name)).toList();
     String spec =
         """
-        {'spec_version': 1, 'schema': {'type': 'struct', 'fields': %s}, 'key': [%s], 'bucket_by': [%s],
+        {'spec_version': 1, 'schema': {'type': 'struct', 'fields': %s}, 'key': %s, 'bucket_by': %s, 'partition_by': %s,
          'buckets': %d, 'versions': '%s', 'ordering': %s,
          'reducers': {'d': {'type': 'LatestNotNull'}}, 'column_groups': {'g': {'columns': ['c', 'e']}}}
         """
             .formatted(
                 fields,
-                keys,
-                keys,
+                names(key),
+                names(bucketBy),
+                names(partitionBy),
                 buckets,
                 versions,
                 versions.equals("ordering") ? "'t'" : "null");
@@ -83,11 +99,15 @@ public final class MemoryTable {
     return new MemoryTable(MemoryTables.create(definition), withoutStatistics);
   }
 
+  private static List<String> names(List<String> columns) {
+    return columns.stream().map(name -> "'" + name + "'").toList();
+  }
+
   public static MemoryTable create(String versions) {
     return create(versions, List.of("k"), 1, Set.of());
   }
 
-  List<StoredRow> rows(String location) {
+  public List<StoredRow> rows(String location) {
     return rows.get(location);
   }
 
@@ -138,12 +158,15 @@ public final class MemoryTable {
   /** The metadata of a file with these rows. */
   public DataFile file(String name, List<StoredRow> stored) {
     rows.put(name, stored);
-    String partition = table.spec().fields().get(0).name();
+    Key first = stored.get(0).key();
+    List<PartitionField> fields = table.spec().fields();
+    String partition = fields.size() > 1 ? "l=" + first.second() + "/" : "";
+    partition += fields.get(fields.size() - 1).name() + "=" + bucket(first);
     return DataFiles.builder(table.spec())
         .withPath(name)
         .withFormat("parquet")
         .withFileSizeInBytes(100L * stored.size())
-        .withPartitionPath(partition + "=" + bucket(stored.get(0).key()))
+        .withPartitionPath(partition)
         .withMetrics(metrics(stored))
         .withSortOrder(schema.keyOrder(table))
         .build();
@@ -155,7 +178,7 @@ public final class MemoryTable {
     schema = KeyedSchema.of(table);
   }
 
-  int bucket(Key key) {
+  public int bucket(Key key) {
     int buckets = schema.spec().buckets();
     return schema.hasBucketColumn()
         ? new BucketHash().add(key.first()).add(key.second()).bucket(buckets)

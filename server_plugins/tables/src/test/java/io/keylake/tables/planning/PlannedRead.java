@@ -25,7 +25,7 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 
 /** Reads a table in memory as its plan says, and opens nothing else. */
-final class PlannedRead {
+public final class PlannedRead {
   private final MemoryTable table;
   private final Wish wish;
   private final List<BucketPlan> plan;
@@ -37,9 +37,9 @@ final class PlannedRead {
    * @param stamps absolute versions by name, with those of the leaves; none where they are not
    *     wanted
    */
-  record Answer(Key key, Map<String, Long> values, Map<String, Long> stamps) {
+  public record Answer(Key key, Map<String, Long> values, Map<String, Long> stamps) {
 
-    static Answer of(
+    public static Answer of(
         MemoryTable table, StoredRow row, Collection<String> columns, boolean withStamps) {
       Map<String, Long> values = new TreeMap<>();
       columns.forEach(column -> put(values, column, table.value(row, column)));
@@ -60,14 +60,14 @@ final class PlannedRead {
     }
   }
 
-  PlannedRead(MemoryTable table, Wish wish) {
+  public PlannedRead(MemoryTable table, Wish wish) {
     this(table, wish, new ReadPlanner(table.table, table.schema, wish).plan().buckets());
   }
 
   /**
    * @param plan the parts to read; those of one bucket in key order
    */
-  PlannedRead(MemoryTable table, Wish wish, List<BucketPlan> plan) {
+  public PlannedRead(MemoryTable table, Wish wish, List<BucketPlan> plan) {
     this.table = table;
     this.wish = wish;
     this.plan = plan;
@@ -78,7 +78,7 @@ final class PlannedRead {
   }
 
   /** All rows, by key. */
-  List<Answer> answers() throws IOException {
+  public List<Answer> answers() throws IOException {
     List<Answer> answers = new ArrayList<>();
     Set<Object> keys = new HashSet<>();
     int of = BucketCounts.of(table.table).read(wish.snapshotId(), wish.after()).first();
