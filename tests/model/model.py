@@ -188,14 +188,16 @@ class KeyedTable:
 
     def without(self, after: int, until: int) -> "KeyedTable":
         """The table as if the commits after one and up to another had never been made; others keep their numbers."""
-        written = {
-            key: [entry for entry in entries if not after < entry[0] <= until] for key, entries in self.written.items()
-        }
-        never = [(lambda _key: False)] * (until - after)
+        return self.only(n for n in range(1, len(self.replaced) + 1) if not after < n <= until)
+
+    def only(self, commits: Iterable[int]) -> "KeyedTable":
+        """The table as if only these commits had ever been made; they keep their numbers."""
+        made = set(commits)
+        written = {key: [entry for entry in entries if entry[0] in made] for key, entries in self.written.items()}
         return replace(
             self,
             written={key: entries for key, entries in written.items() if entries},
-            replaced=[*self.replaced[:after], *never, *self.replaced[until:]],
+            replaced=[r if n in made else (lambda _key: False) for n, r in enumerate(self.replaced, start=1)],
         )
 
     def appended(self, after: int, until: int) -> dict[Key, dict[str, object] | None]:

@@ -61,6 +61,10 @@ def by_key(twin: Twin, frame: DataFrame) -> Found:
 
 def expected_changes(twin: Twin, after: int, until: int) -> Found:
     before, then = (twin.expected(commits=commits) if commits else {} for commits in (after, until))
+    return differences(before, then)
+
+
+def differences(before: Found, then: Found) -> Found:
     changes: Found = {}
     for key in before.keys() | then.keys():
         old, new = before.get(key), then.get(key)
@@ -197,3 +201,12 @@ def test_a_range_that_has_expired_says_so(lake: kl.Lake) -> None:
     with refused(lake, twin.table.name, kl.SnapshotExpired, "has expired"):
         twin.table.appended()
     assert twin.table.appended(after=twin.commits[2]).count() == 0
+
+
+def test_a_zero_that_changes_its_sign_is_a_change(lake: kl.Lake) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("changes"))
+    twin.update([{"id": 1, "c": 0.0}, {"id": 2, "c": 0.0}], version=1)
+    twin.update([{"id": 1, "c": -0.0}, {"id": 2, "c": 0.0}], version=2)
+    changed = by_key(twin, twin.table.changes(after=at(twin, 1)))
+    assert changed == expected_changes(twin, 1, 2)
+    assert [(key, change[0], change[1]) for key, change in changed.items()] == [((1,), "update", ["c"])]

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Test;
  * and so do the changes and the writes between two random commits.
  */
 class UndoRandomTest {
-  private static final int ROUNDS = Integer.getInteger("rounds", 60);
+  private static final int ROUNDS = 15;
   private static final int STEPS = 14;
   private static final int KEYS = 8;
   private static final int PARTITIONS = 2;
@@ -398,6 +398,6 @@ class UndoRandomTest {
     }
     assertEquals(
         Set.of("undo in metadata", "undo of an undo", "undo with a merge"), seen.keySet());
-    assertTrue(seen.values().stream().allMatch(times -> times > 20), seen.toString());
+    assertTrue(seen.values().stream().allMatch(times -> times > 5), seen.toString());
   }
 }
