@@ -227,9 +227,8 @@ class Story:
         days = {row["day"] for row in operation.rows if "day" in row}
         rows = [row for row in operation.rows if not days or row["day"] == max(days)]
         where = f"day = DATE '{max(days)}'" if days else None
-        version = None if self.twin.model.versions == "commit" else 5
-        self.whole.overwrite(rows, version, lambda key: not days or key[1] == max(days))
-        commit = self.twin.table.overwrite(self.twin.frame(rows), **given(where=where, version=version))
+        self.whole.overwrite(rows, operation.version, lambda key: not days or key[1] == max(days))
+        commit = self.twin.table.overwrite(self.twin.frame(rows), **given(where=where, version=operation.version))
         self.keep(Step(commit.snapshot_id, len(self.whole.replaced)))
 
     def undo(self) -> None:
