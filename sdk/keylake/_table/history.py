@@ -45,6 +45,9 @@ class HistoryVerbs(Verbs):
         metadata changes; buckets that were compacted meanwhile are merged anew, without these writes. Versions that
         were taken back hold nothing back. Without `until` the range ends with the newest commit.
 
+        An undo can be undone, too: what it took back counts again, wherever that lies. A write counts unless an undo
+        takes it back that counts itself. It is refused only where files have expired that it needs.
+
         `undo_plan` says what would be done, and which columns are concerned; `undo_feed` over the same range lists the
         keys, with their rows from before it. `changes()` over the commit that took them back says what it has changed.
 

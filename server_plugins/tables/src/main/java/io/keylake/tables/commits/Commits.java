@@ -196,10 +196,7 @@ public final class Commits {
       bucket.superseded().forEach(delta::removeDeletes);
     }
     files.forEach(delta::addRows);
-    WriteSummary.undo(
-            undo.undone().commits().stream().map(Snapshot::snapshotId).toList(),
-            log.highestVersion().orElse(null))
-        .forEach(delta::set);
+    WriteSummary.undo(undo.undone().ids(), log.highestVersion().orElse(null)).forEach(delta::set);
     Watermarks.of(table, log.headId()).carryOn(delta);
     delta.toBranch(branch);
     delta.validateWith(ancestors -> ancestors.iterator().next().snapshotId() == undo.plannedAt());

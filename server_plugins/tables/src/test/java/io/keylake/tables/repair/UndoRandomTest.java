@@ -1,4 +1,4 @@
-package io.keylake.tables;
+package io.keylake.tables.repair;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -9,16 +9,33 @@ import io.keylake.merge.MergeLaw;
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
-import io.keylake.tables.PlannedRead.Answer;
-import io.keylake.tables.ReadPlanner.Wish;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Commits;
+import io.keylake.tables.compaction.Compaction;
+import io.keylake.tables.compaction.CompactionPlan;
+import io.keylake.tables.compaction.CompactionPlanner;
+import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.history.WriteSummaries;
+import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.planning.BucketPlan;
+import io.keylake.tables.planning.ChangePlan;
+import io.keylake.tables.planning.ChangePlanner;
+import io.keylake.tables.planning.MemoryTable;
+import io.keylake.tables.planning.PlannedRead;
+import io.keylake.tables.planning.PlannedRead.Answer;
+import io.keylake.tables.planning.ReadPlanner.Wish;
+import io.keylake.tables.planning.SectionPlan;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
@@ -73,8 +90,6 @@ class UndoRandomTest {
       this.table = MemoryTable.partitioned("explicit", 1 + random.nextInt(3));
     }
 
-    // ------------------------------------------------------------------------------ the model
-
     /** The commits that count among the first so many, by definition. */
     List<Made> counting(List<Made> commits) {
       return commits.stream().filter(each -> counts(each, commits)).toList();
@@ -93,7 +108,7 @@ class UndoRandomTest {
         written.forEach(
             files -> {
               files.keySet().removeAll(commit.dropped());
-              files.values().removeIf(rows -> replaces(commit, rows.get(0).key()));
+              files.values().removeIf(rows -> commit.replaces().contains(rows.get(0).key().second()));
             });
         written.add(new LinkedHashMap<>(commit.files()));
       }
@@ -107,15 +122,9 @@ class UndoRandomTest {
           .toList();
     }
 
-    private boolean replaces(Made commit, Key key) {
-      return commit.replaces().contains(key.second());
-    }
-
-    // ------------------------------------------------------------------------------ the steps
-
     void write() {
       Map<String, List<WrittenRow>> rows = files(rows(Set.of(0L, 1L)));
-      new CommitLog(table.table, null).append(stored(rows), WriteSummaries.of("update"));
+      new Commits(table.table, null).append(stored(rows), WriteSummaries.of("update"));
       keep(rows, Set.of(), Set.of(), Set.of());
     }
 
@@ -123,11 +132,10 @@ class UndoRandomTest {
       boolean isWhole = random.nextBoolean();
       long partition = random.nextInt(PARTITIONS);
       Set<Long> replaces = isWhole ? Set.of(0L, 1L) : Set.of(partition);
-      Expression filter =
-          isWhole ? Expressions.alwaysTrue() : Expressions.equal("l", partition);
+      Expression filter = isWhole ? Expressions.alwaysTrue() : Expressions.equal("l", partition);
       Map<String, List<WrittenRow>> rows =
           files(random.nextInt(4) == 0 ? List.of() : rows(replaces));
-      new CommitLog(table.table, null)
+      new Commits(table.table, null)
           .overwrite(filter, stored(rows), WriteSummaries.of("overwrite"));
       keep(rows, replaces, Set.of(), Set.of());
     }
@@ -150,7 +158,7 @@ class UndoRandomTest {
       for (Compaction compaction : plan.compactions()) {
         List<DataFile> merged =
             merged(compaction.plannedAt(), compaction.stretches(), "compact").stream().toList();
-        assertTrue(new CommitLog(table.table, null).replace(compaction, merged));
+        assertTrue(new Commits(table.table, null).replace(compaction, merged));
         table.table.refresh();
       }
     }
@@ -175,7 +183,7 @@ class UndoRandomTest {
           merged.addAll(merged(table.head(), List.of(bucket.merged()), "undo"));
         }
       }
-      assertTrue(new CommitLog(table.table, null).undo(undo, merged));
+      assertTrue(new Commits(table.table, null).undo(undo, merged));
       keep(Map.of(), Set.of(), Set.of(), new HashSet<>(range.ids()));
       saw(undo.isMetadataOnly() ? "undo in metadata" : "undo with a merge");
       if (range.commits().stream().anyMatch(WriteSummary::isUndo)) {
@@ -268,8 +276,6 @@ class UndoRandomTest {
           answer.key(), answer.stamps().get("written"), answer.stamps().get("deleted"), cells);
     }
 
-    // ----------------------------------------------------------------------------- the checks
-
     private Wish wish(Long at, Long after, Wanted wanted) {
       Set<Integer> ids =
           COLUMNS.stream()
@@ -339,16 +345,14 @@ class UndoRandomTest {
       return byKey;
     }
 
-    private static Map<Key, List<String>> difference(
+    private static Map<Key, List<Answer>> difference(
         Map<Key, Answer> before, Map<Key, Answer> after) {
+      Map<Key, List<Answer>> difference = new TreeMap<>();
       Set<Key> keys = new HashSet<>(before.keySet());
       keys.addAll(after.keySet());
-      Map<Key, List<String>> difference = new TreeMap<>();
       for (Key key : keys) {
-        String old = String.valueOf(before.get(key));
-        String now = String.valueOf(after.get(key));
-        if (!old.equals(now)) {
-          difference.put(key, List.of(old, now));
+        if (!Objects.equals(before.get(key), after.get(key))) {
+          difference.put(key, Arrays.asList(before.get(key), after.get(key)));
         }
       }
       return difference;
@@ -389,15 +393,16 @@ class UndoRandomTest {
             case 6 -> twin.drop();
             default -> twin.undo();
           }
-          steps.append(", ").append(twin.table.table.currentSnapshot().summary().get("keylake.verb"));
+          steps
+              .append(", ")
+              .append(twin.table.table.currentSnapshot().summary().get("keylake.verb"));
           twin.check();
         }
       } catch (AssertionError | RuntimeException e) {
         throw new AssertionError(steps.toString(), e);
       }
     }
-    assertEquals(
-        Set.of("undo in metadata", "undo of an undo", "undo with a merge"), seen.keySet());
+    assertEquals(Set.of("undo in metadata", "undo of an undo", "undo with a merge"), seen.keySet());
     assertTrue(seen.values().stream().allMatch(times -> times > 5), seen.toString());
   }
 }
