@@ -63,14 +63,7 @@ class UndoRandomTest {
   /** What was seen, over all rounds: no test passes because nothing was undone. */
   private final Map<String, Integer> seen = new TreeMap<>();
 
-  /**
-   * A commit as the model has it.
-   *
-   * @param files its rows, by the names of files
-   * @param replaces which partitions it empties
-   * @param dropped names of files that it takes out
-   * @param undone commits that it takes back
-   */
+  /** A commit: rows by files, partitions that it empties, files and commits that it takes out. */
   private record Made(
       long snapshotId,
       Map<String, List<WrittenRow>> files,
@@ -108,7 +101,9 @@ class UndoRandomTest {
         written.forEach(
             files -> {
               files.keySet().removeAll(commit.dropped());
-              files.values().removeIf(rows -> commit.replaces().contains(rows.get(0).key().second()));
+              files
+                  .values()
+                  .removeIf(rows -> commit.replaces().contains(rows.get(0).key().second()));
             });
         written.add(new LinkedHashMap<>(commit.files()));
       }
@@ -186,9 +181,7 @@ class UndoRandomTest {
       assertTrue(new Commits(table.table, null).undo(undo, merged));
       keep(Map.of(), Set.of(), Set.of(), new HashSet<>(range.ids()));
       saw(undo.isMetadataOnly() ? "undo in metadata" : "undo with a merge");
-      if (range.commits().stream().anyMatch(WriteSummary::isUndo)) {
-        saw("undo of an undo");
-      }
+      range.commits().stream().filter(WriteSummary::isUndo).forEach(each -> saw("undo of an undo"));
     }
 
     private void keep(
@@ -218,7 +211,6 @@ class UndoRandomTest {
       return rows;
     }
 
-    /** A file for each bucket of each partition. */
     private Map<String, List<WrittenRow>> files(List<WrittenRow> rows) {
       Map<List<Long>, List<WrittenRow>> byBucket = new LinkedHashMap<>();
       for (WrittenRow row : rows) {
@@ -242,7 +234,6 @@ class UndoRandomTest {
       return stored;
     }
 
-    /** The rows of the stretches, in new files. */
     private List<DataFile> merged(long at, List<BucketPlan> stretches, String name)
         throws IOException {
       List<DataFile> merged = new ArrayList<>();
@@ -340,9 +331,7 @@ class UndoRandomTest {
     }
 
     private static Map<Key, Answer> byKey(List<Answer> answers) {
-      Map<Key, Answer> byKey = new TreeMap<>();
-      answers.forEach(answer -> byKey.put(answer.key(), answer));
-      return byKey;
+      return answers.stream().collect(Collectors.toMap(Answer::key, answer -> answer));
     }
 
     private static Map<Key, List<Answer>> difference(
