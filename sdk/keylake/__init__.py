@@ -31,6 +31,7 @@ from keylake.errors import (
     BadRows,
     CommitConflict,
     DefinitionError,
+    ForeignCommit,
     GateFailed,
     KeylakeError,
     NotKeyed,
@@ -110,6 +111,6 @@ __all__ = [
     "Finding", "Published",
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
-    "TableNotFound", "NotKeyed", "SnapshotExpired", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",
+    "TableNotFound", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",
     "GateFailed", "TriggerFailed",
 ]  # fmt: skip

@@ -94,6 +94,12 @@ class SnapshotExpired(KeylakeError):
     sqlstate = "55019"
 
 
+class ForeignCommit(KeylakeError):
+    """Another engine changed files of the table; roll back to the commit before, or adopt the foreign commit."""
+
+    kind = "FOREIGN_COMMIT"
+
+
 class Unsupported(KeylakeError):
     """The request makes sense, but this version of keylake cannot do it."""
 

@@ -36,6 +36,32 @@ class HistoryVerbs(Verbs):
         rows = self._handle.call("rollback", to=snapshot_id_of("to", to))
         return CommitInfo.from_row(rows[0])
 
+    def adopt_commit(
+        self,
+        commit: CommitInfo | int,
+        *,
+        rule: Literal["upsert"],
+        version: str | int | None = None,
+    ) -> CommitInfo:
+        """Take in the rows that another engine appended; gives the commit of keylake that has them.
+
+        `history()` shows a foreign commit without a verb, and `ForeignCommit` names it. The rule "upsert": each
+        appended row sets all columns of its key, at the version that its ordering column has, or `version=` (a column
+        or an int), or the commit of the adoption, as `upsert` would. The rows are written again, and the foreign files
+        are removed in the same commit. A commit that deleted or rewrote files is not adopted: roll it back.
+
+            profiles.adopt_commit(profiles.history()[0], rule="upsert", version=17)
+        """
+        call = Call.of(
+            "adopt_commit",
+            self._path,
+            snapshot_id=snapshot_id_of("commit", commit),
+            rule=rule,
+            version=version if isinstance(version, str) else None,
+            version_value=None if isinstance(version, str) else version,
+        )
+        return CommitInfo.from_row(self._session.call(call).to_pylist()[0])
+
     def undo(
         self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
     ) -> Undone:

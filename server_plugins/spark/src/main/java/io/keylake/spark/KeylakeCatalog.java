@@ -13,11 +13,12 @@ import io.keylake.spark.rules.ReadOptionsRule;
 import io.keylake.spark.table.ChangesTable;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.branches.RetentionPolicy;
-import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
 import io.keylake.tables.spec.TableSpec;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -59,6 +60,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 @SuppressWarnings(
     "deprecation") // Iceberg's catalog implements the methods that Spark's newer ones come down to
 public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
+  private static final String[] SYSTEM = {"system"};
+
   private KeylakeProcedures procedures;
   private TablePlaces places;
   private boolean isLookedAt;
@@ -99,7 +102,19 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
 
   @Override
   public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
-    return loaded(ident, name -> super.loadTable(name, timestampMicros));
+    Instant now = Instant.now();
+    Table loaded = loaded(ident, name -> super.loadTable(name, timestampMicros));
+    if (loaded instanceof KeyedTable keyed && timestampMicros > PointInTime.micros(now)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "%s lies in the future (the server's clock says %s), where %s may have other rows; its newest commit is of %s; leave the time out to read that"
+              .formatted(
+                  Instant.EPOCH.plus(timestampMicros, ChronoUnit.MICROS),
+                  now.truncatedTo(ChronoUnit.SECONDS),
+                  keyed.name(),
+                  Instant.ofEpochMilli(keyed.table().currentSnapshot().timestampMillis())));
+    }
+    return loaded;
   }
 
   /** A table, or a part of a keyed table if there is no table of that name. */
@@ -157,6 +172,7 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   @Override
   public Table createTable(Identifier ident, TableInfo info) throws TableAlreadyExistsException {
     String spec = info.properties().get(TableSpec.PROPERTY);
+    KeyedProperties.checkCreated(info.properties());
     if (spec == null) {
       checkPlain(super.stageCreate(ident, info));
       return super.createTable(ident, info);
@@ -277,6 +293,7 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   }
 
   private static void refuseSpec(Map<String, String> properties) {
+    KeyedProperties.checkCreated(properties);
     if (properties.containsKey(TableSpec.PROPERTY)) {
       throw new KeylakeException(
           UNSUPPORTED,
@@ -299,8 +316,10 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
 
   @Override
   public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
-    if (loadTable(ident) instanceof KeyedTable keyed) {
-      for (TableChange change : changes) {
+    Table table = loadTable(ident);
+    for (TableChange change : changes) {
+      KeyedProperties.checkChanged(ident, table instanceof KeyedTable, change);
+      if (table instanceof KeyedTable keyed) {
         checkChange(ident, change);
         places.check(keyed.table(), change);
       }
@@ -315,24 +334,6 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
           UNSUPPORTED,
           "columns of keyed table %s cannot be added, dropped, renamed or retyped yet; create a new table and copy"
               .formatted(ident));
-    }
-    if (change instanceof TableChange.SetProperty set
-        && set.property().equals(CompactionPolicy.PROPERTY)) {
-      CompactionPolicy.fromJson(set.value());
-    }
-    if (change instanceof TableChange.SetProperty set
-        && set.property().equals(RetentionPolicy.PROPERTY)) {
-      RetentionPolicy.fromJson(set.value());
-    }
-    boolean isSpec =
-        (change instanceof TableChange.SetProperty set && set.property().equals(TableSpec.PROPERTY))
-            || (change instanceof TableChange.RemoveProperty remove
-                && remove.property().equals(TableSpec.PROPERTY));
-    if (isSpec) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "'%s' is set when a table is created and not changed by hand"
-              .formatted(TableSpec.PROPERTY));
     }
   }
 
@@ -361,13 +362,30 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   @Override
   public UnboundProcedure loadProcedure(Identifier ident) {
     lookOnce();
+    boolean isOurs =
+        ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("system");
+    UnboundProcedure own = isOurs ? procedures().find(ident.name()) : null;
+    return own == null ? procedures().guarded(super.loadProcedure(ident), ident.name()) : own;
+  }
+
+  @Override
+  public Identifier[] listProcedures(String[] namespace) {
+    boolean isOurs =
+        namespace.length == 0 || (namespace.length == 1 && namespace[0].equalsIgnoreCase("system"));
+    Stream<Identifier> own =
+        isOurs
+            ? procedures().names().stream().map(name -> Identifier.of(SYSTEM, name))
+            : Stream.empty();
+    return Stream.concat(own, Arrays.stream(super.listProcedures(namespace)))
+        .distinct()
+        .toArray(Identifier[]::new);
+  }
+
+  private KeylakeProcedures procedures() {
     if (procedures == null) {
       procedures = new KeylakeProcedures(this);
     }
-    boolean isOurs =
-        ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("system");
-    UnboundProcedure own = isOurs ? procedures.find(ident.name()) : null;
-    return own == null ? super.loadProcedure(ident) : own;
+    return procedures;
   }
 
   @Override

@@ -10,6 +10,7 @@ import io.keylake.spark.rules.KeyRangeRule;
 import io.keylake.spark.rules.KeyedWriteRule;
 import io.keylake.spark.rules.PlainScanRule;
 import io.keylake.spark.rules.ReadOptionsRule;
+import io.keylake.spark.rules.TableChangeRule;
 import io.keylake.spark.write.KeyRangeExchange;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -48,6 +49,13 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
           @Override
           public Rule<LogicalPlan> apply(SparkSession session) {
             return new BucketedFrameRule();
+          }
+        });
+    extensions.injectResolutionRule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new TableChangeRule(session);
           }
         });
     extensions.injectPreCBORule(

@@ -22,6 +22,7 @@ public final class KeylakeException extends RuntimeException implements SparkThr
     NOT_FOUND("42P01"),
     NOT_KEYED("42809"),
     SNAPSHOT_EXPIRED("55019"),
+    FOREIGN_COMMIT("55000"),
     UNSUPPORTED("0A000");
 
     private final String sqlState;

@@ -16,6 +16,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
@@ -53,6 +55,7 @@ public final class KeylakeProcedures {
                 new PositionProcedures(tables).all(),
                 new FileProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
+                List.of(new AdoptionProcedure(tables).procedure()),
                 new BucketProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 new PublishProcedures(tables).all(),
@@ -64,6 +67,16 @@ public final class KeylakeProcedures {
   /** The procedure of that name, or null. */
   public UnboundProcedure find(String name) {
     return byName.get(name.toLowerCase(Locale.ROOT));
+  }
+
+  /** The names of all. */
+  public Set<String> names() {
+    return new TreeSet<>(byName.keySet());
+  }
+
+  /** A procedure of Iceberg, refused on keyed tables where it would harm them. */
+  public UnboundProcedure guarded(UnboundProcedure procedure, String name) {
+    return IcebergProcedure.of(catalog, procedure, name);
   }
 
   private LocalProcedure version() {

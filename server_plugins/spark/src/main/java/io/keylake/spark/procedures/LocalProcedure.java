@@ -7,6 +7,7 @@ import io.keylake.tables.KeylakeException;
 import java.util.Iterator;
 import java.util.List;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.parser.ParseException;
@@ -91,6 +92,21 @@ record LocalProcedure(
   /** A row of Java values: text and lists of text become Spark's own. */
   static InternalRow row(Object... values) {
     return LocalRows.row(values);
+  }
+
+  /** What it takes and gives. */
+  @Override
+  public String description() {
+    String parameters =
+        in.stream()
+            .map(
+                each ->
+                    each.name()
+                        + " "
+                        + each.dataType().sql()
+                        + (each.defaultValue() == null ? "" : " DEFAULT NULL"))
+            .collect(Collectors.joining(", "));
+    return "(%s) returns (%s)".formatted(parameters, result.toDDL());
   }
 
   @Override

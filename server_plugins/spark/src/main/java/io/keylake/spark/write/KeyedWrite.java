@@ -1,11 +1,15 @@
 package io.keylake.spark.write;
 
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
+
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.parquet.SortedFiles;
 import io.keylake.spark.write.KeyedDataWriter.Written;
+import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.repair.Adoption;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
@@ -128,6 +132,9 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   @Override
   public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo physical) {
     table.refresh();
+    if (options.adopts() == null) {
+      commits.checkLineage(); // before rows are written; the commit checks again
+    }
     Expression stated =
         replaces == null ? org.apache.iceberg.expressions.Expressions.alwaysTrue() : replaces;
     Long fixedVersion =
@@ -220,12 +227,27 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   /** Whether there was no commit with the same idempotency key, so that there is one now. */
   private boolean isNew(List<DataFile> files, WriteSummary summary) {
+    if (options.adopts() != null) {
+      adopt(files, summary);
+      return true;
+    }
     if (replaces != null) {
       return commits.overwrite(replaces, files, summary);
     }
     return options.businessTime() == null
         ? commits.append(files, summary)
         : new HistoryBranches(table).append(files, summary, options.businessTime());
+  }
+
+  private void adopt(List<DataFile> files, WriteSummary summary) {
+    Adoption adoption = Adoption.of(table, branch, options.adopts().snapshotId());
+    boolean isPlanned = adoption.plannedAt() == options.adopts().head();
+    if (!isPlanned || !commits.adopt(adoption, files, summary)) {
+      throw new KeylakeException(
+          COMMIT_CONFLICT,
+          "adopting commit %d of %s lost against another commit; adopt it again"
+              .formatted(adoption.snapshotId(), table.name()));
+    }
   }
 
   @Override

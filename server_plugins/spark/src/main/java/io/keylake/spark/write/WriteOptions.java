@@ -25,6 +25,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param rowOrder the column by which, at equal key and version, the larger wins, or null
  * @param businessTime where archived states of that time or later are there, they get the rows,
  *     too; null for a write to one branch
+ * @param adopts the foreign commit whose rows these are; null for all others
  */
 public record WriteOptions(
     Verb verb,
@@ -36,9 +37,13 @@ public record WriteOptions(
     String rowOrder,
     WriteLabels labels,
     Instant businessTime,
+    Adopted adopts,
     Long targetFileSize)
     implements Serializable {
   private static final String VERSION_OF = "version_of.";
+
+  /** A foreign commit, and where its branch stood when the rows were read. */
+  public record Adopted(long snapshotId, long head) implements Serializable {}
 
   public enum Verb {
     UPSERT,
@@ -77,6 +82,9 @@ public record WriteOptions(
             options.get("idempotency_key"),
             watermark == null ? null : PointInTime.micros(watermark)),
         time(options, "business_time"),
+        options.get("adopts") == null
+            ? null
+            : new Adopted(number(options, "adopts"), number(options, "adopts_at")),
         number(options, "target-file-size-bytes"));
   }
 
@@ -98,6 +106,7 @@ public record WriteOptions(
         rowOrder,
         labels,
         businessTime,
+        adopts,
         targetFileSize);
   }
 

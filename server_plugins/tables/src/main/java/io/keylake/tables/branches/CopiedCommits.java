@@ -6,6 +6,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Ancestry;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.CommittedFiles;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.WholeFiles;
 import java.util.ArrayList;
@@ -111,7 +112,9 @@ public record CopiedCommits(Table table, List<Copy> copies) {
   /** A commit as it was made. */
   static Copy whole(Table table, Snapshot commit) {
     String replaces = commit.summary().get(WriteSummary.REPLACES);
-    if (replaces == null && !commit.operation().equals(DataOperations.APPEND)) {
+    boolean adds =
+        commit.operation().equals(DataOperations.APPEND) || WriteSummary.isAdoption(commit);
+    if (replaces == null && !adds) {
       throw unsupported(commit, "takes files away and does not say what it replaces");
     }
     return new Copy(
@@ -176,7 +179,7 @@ public record CopiedCommits(Table table, List<Copy> copies) {
       WriteSummary.copied(copy.commit(), copy.where()).forEach(update::set);
       Ancestry ancestry = new Ancestry(null, head, false);
       ancestry.settled().properties().forEach(update::set);
-      update.validateWith(ancestry);
+      update.validateWith(Lineage.validator(table, ancestry));
       update.scanManifestsWith(THIS_THREAD);
       update.toBranch(target);
       update.commit();

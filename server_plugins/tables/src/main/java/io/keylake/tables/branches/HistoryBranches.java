@@ -9,6 +9,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Ancestry;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteSummary;
 import java.time.DateTimeException;
 import java.time.Duration;
@@ -139,6 +140,7 @@ public final class HistoryBranches {
           NOT_FOUND,
           "table %s has no commit yet; there is nothing to archive".formatted(table.name()));
     }
+    Lineage.check(table, head.snapshotId());
     List<State> made = new ArrayList<>();
     if (all().stream().noneMatch(state -> state.time().equals(time))) {
       for (Instant each : missing(time, every)) {
@@ -282,7 +284,9 @@ public final class HistoryBranches {
         files.forEach(append::appendFile);
         append.set(WriteSummary.LATE, id);
         commits.prepare(append, summary, false, ancestry);
-        append.validateWith(ancestors -> ancestry.validate(ancestors) && stillAre(branches, time));
+        append.validateWith(
+            Lineage.validator(
+                table, ancestors -> ancestry.validate(ancestors) && stillAre(branches, time)));
         append.commit();
       }
       all.commitTransaction();

@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteSummary;
 import java.util.UUID;
 import org.apache.iceberg.AppendFiles;
@@ -60,6 +61,7 @@ public record MergedBranch(String working, long source) {
     AppendFiles mark = table.newFastAppend();
     WriteSummary.merged(source).forEach(mark::set);
     mark.set(SOURCE_MILLIS, String.valueOf(of.timestampMillis()));
+    mark.validateWith(Lineage.validator(table, ancestors -> true));
     mark.toBranch(working).commit();
     table.refresh();
     long snapshot = table.refs().get(working).snapshotId();

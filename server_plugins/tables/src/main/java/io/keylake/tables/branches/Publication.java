@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteSummary;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -100,6 +101,7 @@ public record Publication(Table table, String branch, Long base, long head) {
     }
     AppendFiles mark = all.newFastAppend();
     WriteSummary.published(head, report, highestVersion()).forEach(mark::set);
+    mark.validateWith(Lineage.validator(table, ancestors -> true));
     if (isFastForward) {
       mark.toBranch(branch);
     }

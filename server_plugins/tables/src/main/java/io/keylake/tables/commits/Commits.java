@@ -8,10 +8,12 @@ import io.keylake.tables.compaction.Compaction;
 import io.keylake.tables.compaction.SettledBuckets;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Watermarks;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.repair.Adoption;
 import io.keylake.tables.repair.Undo;
 import java.util.List;
 import org.apache.iceberg.AppendFiles;
@@ -110,7 +112,7 @@ public final class Commits {
     Watermarks.of(table, log.headId()).carryOn(rewrite);
     Ancestry ancestry = new Ancestry(null, head, false);
     rewrite.toBranch(branch);
-    rewrite.validateWith(ancestry);
+    rewrite.validateWith(Lineage.validator(table, ancestry));
     if (isCommitted(rewrite)) {
       return true;
     }
@@ -148,9 +150,11 @@ public final class Commits {
     Watermarks.of(table, log.headId()).carryOn(delta);
     delta.toBranch(branch);
     delta.validateWith(
-        ancestors ->
-            (!isStill || ancestors.iterator().next().snapshotId() == settled.plannedAt())
-                && hasAllSince(settled.plannedAt(), ancestors));
+        Lineage.validator(
+            table,
+            ancestors ->
+                (!isStill || ancestors.iterator().next().snapshotId() == settled.plannedAt())
+                    && hasAllSince(settled.plannedAt(), ancestors)));
     if (isCommitted(delta)) {
       return true;
     }
@@ -199,8 +203,33 @@ public final class Commits {
     WriteSummary.undo(undo.undone().ids(), log.highestVersion().orElse(null)).forEach(delta::set);
     Watermarks.of(table, log.headId()).carryOn(delta);
     delta.toBranch(branch);
-    delta.validateWith(ancestors -> ancestors.iterator().next().snapshotId() == undo.plannedAt());
+    delta.validateWith(
+        Lineage.validator(
+            table, ancestors -> ancestors.iterator().next().snapshotId() == undo.plannedAt()));
     return isCommitted(delta);
+  }
+
+  /**
+   * Puts files with the rows of a foreign commit in the place of its own, if nothing was committed
+   * since that was planned.
+   *
+   * @return false, and nothing is changed, when there was another commit
+   */
+  public boolean adopt(Adoption adoption, List<DataFile> files, WriteSummary summary) {
+    RewriteFiles rewrite = table.newRewrite().validateFromSnapshot(adoption.plannedAt());
+    adoption.files().forEach(task -> rewrite.deleteFile(task.file()));
+    files.forEach(rewrite::addFile);
+    summary.adoption(adoption.snapshotId(), adoption.isLast()).forEach(rewrite::set);
+    Watermarks.of(table, log.headId()).carryOn(rewrite);
+    rewrite.toBranch(branch);
+    rewrite.validateWith(
+        ancestors -> ancestors.iterator().next().snapshotId() == adoption.plannedAt());
+    return isCommitted(rewrite);
+  }
+
+  /** Refuses a branch that holds what keylake did not make. */
+  public void checkLineage() {
+    Lineage.check(table, log.headId());
   }
 
   /**
@@ -216,7 +245,8 @@ public final class Commits {
           NOT_FOUND,
           "table %s has no commit yet; there is nothing to roll back to".formatted(table.name()));
     }
-    CommitRange.of(table, to, head.snapshotId()); // it has to be one of the branch
+    CommitRange.line(table, to, head.snapshotId()); // it has to be one of the branch
+    Lineage.check(table, to);
     table.manageSnapshots().replaceBranch(branch, to).commit();
     table.refresh();
     return CommitLog.Entry.of(table.snapshot(to));
@@ -250,7 +280,7 @@ public final class Commits {
         .carryOn(update);
     ancestry.settled().properties().forEach(update::set);
     update.toBranch(branch);
-    update.validateWith(ancestry);
+    update.validateWith(Lineage.validator(table, ancestry));
   }
 
   public KeylakeException lost(CommitFailedException e) {

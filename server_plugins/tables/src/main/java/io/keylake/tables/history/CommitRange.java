@@ -28,11 +28,22 @@ public record CommitRange(Long after, List<Snapshot> commits) {
   }
 
   /**
-   * Checks that all of the commits are there.
+   * Checks that all of the commits are there, and refuses a foreign one that changed files. Of
+   * others that keylake did not make, nothing is to be told.
    *
    * @param after a commit, or {@link #BEGINNING}
    */
   public static CommitRange of(Table table, long after, long until) {
+    List<Snapshot> commits = line(table, after, until);
+    if (!commits.isEmpty()) {
+      Lineage.check(table, until);
+    }
+    commits.removeIf(commit -> !WriteSummary.isOwn(commit));
+    return new CommitRange(after == BEGINNING ? null : after, commits);
+  }
+
+  /** The commits after one and up to another, whoever made them, oldest first. */
+  public static List<Snapshot> line(Table table, long after, long until) {
     if (after != BEGINNING) {
       there(table, after);
     }
@@ -49,7 +60,7 @@ public record CommitRange(Long after, List<Snapshot> commits) {
       each = there(table, each.parentId());
     }
     Collections.reverse(commits);
-    return new CommitRange(after == BEGINNING ? null : after, commits);
+    return commits;
   }
 
   private static Snapshot there(Table table, long snapshotId) {

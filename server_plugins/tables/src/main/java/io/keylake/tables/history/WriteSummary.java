@@ -37,12 +37,16 @@ public record WriteSummary(
   static final String SETTLE = "settle";
   static final String PUBLISH = "publish";
   static final String UNDO = "undo";
+  static final String ADOPT = "adopt";
   public static final String DROP_FILES = "drop_files";
   public static final String MOVE_FILES = "move_files";
   public static final String RESTORE_FILES = "restore_files";
 
   /** The snapshots whose writes an undo has taken back. */
   static final String UNDONE = "keylake.undone";
+
+  /** The foreign commits whose rows a commit has written again with versions. */
+  static final String ADOPTED = "keylake.adopted";
 
   /** Where a branch stood when it was published, and what the checks said. */
   public static final String PUBLISHED_OF = "keylake.published_of";
@@ -86,6 +90,7 @@ public record WriteSummary(
     put(properties, WRITE_ID, labels.writeId());
     put(properties, IDEMPOTENCY_KEY, labels.idempotencyKey());
     properties.put(PLAIN_READS, plainReads ? "safe" : "unmerged");
+    properties.put(Lineage.FOREIGN_COMMITS, Lineage.NONE);
     return properties;
   }
 
@@ -103,6 +108,7 @@ public record WriteSummary(
     properties.put(REASON, reason);
     put(properties, MAX_VERSION, highestVersion);
     properties.put(PLAIN_READS, "unmerged");
+    properties.put(Lineage.FOREIGN_COMMITS, Lineage.NONE);
     return properties;
   }
 
@@ -116,7 +122,28 @@ public record WriteSummary(
     put(properties, MAX_VERSION, highestVersion);
     properties.putAll(state.properties());
     properties.put(PLAIN_READS, plainReads ? "safe" : "unmerged");
+    properties.put(Lineage.FOREIGN_COMMITS, Lineage.NONE);
     return properties;
+  }
+
+  /** Whether keylake has made a commit. */
+  public static boolean isOwn(Snapshot commit) {
+    return commit.summary().containsKey(VERB);
+  }
+
+  /** Whether a commit has replaced all that was there. */
+  static boolean replacesAll(Snapshot commit) {
+    return isOwn(commit) && "true".equals(commit.summary().get(REPLACES));
+  }
+
+  /** Whether a commit has written the rows of a foreign one again, in the place of its files. */
+  public static boolean isAdoption(Snapshot commit) {
+    return ADOPT.equals(commit.summary().get(VERB));
+  }
+
+  /** The foreign commits that a commit has adopted. */
+  static List<Long> adopted(Snapshot commit) {
+    return ids(commit, ADOPTED);
   }
 
   /** Whether a commit has changed no answer. */
@@ -137,10 +164,29 @@ public record WriteSummary(
 
   /** The writes that a commit has taken back. */
   public static List<Long> undone(Snapshot commit) {
-    List<Long> undone = new ArrayList<>();
-    SpecJson.parse(commit.summary().getOrDefault(UNDONE, "[]"))
-        .forEach(each -> undone.add(each.asLong()));
-    return undone;
+    return ids(commit, UNDONE);
+  }
+
+  private static List<Long> ids(Snapshot commit, String property) {
+    List<Long> ids = new ArrayList<>();
+    SpecJson.parse(commit.summary().getOrDefault(property, "[]"))
+        .forEach(each -> ids.add(each.asLong()));
+    return ids;
+  }
+
+  /**
+   * What the adoption of a foreign commit says of itself.
+   *
+   * @param isLast whether no other foreign commit is left
+   */
+  public Map<String, String> adoption(long adopted, boolean isLast) {
+    WriteSummary summary = new WriteSummary(ADOPT, rows, minVersion, maxVersion, columns, labels);
+    Map<String, String> properties = summary.properties(false);
+    properties.put(ADOPTED, SpecJson.write(List.of(adopted)));
+    if (!isLast) {
+      properties.remove(Lineage.FOREIGN_COMMITS);
+    }
+    return properties;
   }
 
   /** What an undo says of itself. */
@@ -151,6 +197,7 @@ public record WriteSummary(
     properties.put(UNDONE, SpecJson.write(undone));
     put(properties, MAX_VERSION, highestVersion);
     properties.put(PLAIN_READS, "unmerged");
+    properties.put(Lineage.FOREIGN_COMMITS, Lineage.NONE);
     return properties;
   }
 
@@ -161,6 +208,7 @@ public record WriteSummary(
     properties.put(ROWS, "0");
     put(properties, MAX_VERSION, highestVersion);
     properties.put(PLAIN_READS, "unmerged");
+    properties.put(Lineage.FOREIGN_COMMITS, Lineage.NONE);
     return properties;
   }
 
@@ -173,6 +221,7 @@ public record WriteSummary(
     put(properties, GATE, report);
     put(properties, MAX_VERSION, highestVersion);
     properties.put(PLAIN_READS, "unmerged");
+    properties.put(Lineage.FOREIGN_COMMITS, Lineage.NONE);
     return properties;
   }
 
@@ -188,15 +237,25 @@ public record WriteSummary(
     properties.remove(Settled.EXCEPT);
     properties.remove(Settled.EXCEPT_OF);
     properties.remove(COPIED_WHERE);
+    properties.remove(ADOPTED);
     properties.put(COPIED_FROM, String.valueOf(commit.snapshotId()));
     put(properties, COPIED_WHERE, where);
     properties.put(PLAIN_READS, "unmerged");
+    properties.put(Lineage.FOREIGN_COMMITS, Lineage.NONE);
     return properties;
   }
 
   /** What the last commit to the merged branch says of it. */
   public static Map<String, String> merged(long source) {
-    return Map.of(VERB, COMPACT, MERGED_OF, String.valueOf(source), PLAIN_READS, "safe");
+    return Map.of(
+        VERB,
+        COMPACT,
+        MERGED_OF,
+        String.valueOf(source),
+        PLAIN_READS,
+        "safe",
+        Lineage.FOREIGN_COMMITS,
+        Lineage.NONE);
   }
 
   private static void put(Map<String, String> properties, String name, Object value) {

@@ -2,6 +2,7 @@ package io.keylake.tables.planning;
 
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.UndoneCommits;
+import io.keylake.tables.history.WriteSummary;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
@@ -40,7 +41,7 @@ public record FileListing(Table table, Expression filter, List<String> statistic
    * nor do undone commits, and what an overwrite of the range has replaced, or a commit of it has
    * taken out, is not there any more.
    */
-  List<FileScanTask> writtenIn(CommitRange range) {
+  public List<FileScanTask> writtenIn(CommitRange range) {
     List<FileEffect> effects = effects(range);
     Set<Long> undone = UndoneCommits.in(range);
     long before = range.after() == null ? 0 : table.snapshot(range.after()).sequenceNumber();
@@ -81,7 +82,8 @@ public record FileListing(Table table, Expression filter, List<String> statistic
         commit.operation().equals(DataOperations.APPEND)
             ? appended.getOrDefault(commit.sequenceNumber(), List.of())
             : addedBy(commit);
-    List<FileScanTask> removed = removedBy(commit);
+    List<FileScanTask> removed =
+        WriteSummary.isAdoption(commit) ? List.of() : removedBy(commit); // foreign files are no rows
     return new FileEffect(commit, added, removed, Emptied.by(table, commit, removed));
   }
 

@@ -7,6 +7,7 @@ import io.keylake.merge.Presence;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Settling;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
@@ -114,6 +115,7 @@ public final class ReadPlanner {
    *     multiple
    */
   public ReadPlanner(Table table, KeyedSchema schema, Wish wish, int buckets) {
+    Lineage.check(table, wish.snapshotId());
     this.table = table;
     this.schema = schema;
     this.wish = wish;

@@ -9,6 +9,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.compaction.Compaction;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Watermarks;
 import io.keylake.tables.history.WriteLabels;
@@ -134,6 +135,7 @@ public record FileChange(
    */
   public static FileChange restore(Table table, String branch, Set<String> locations, long at) {
     CommitRange.of(table, at, at); // it has to be there
+    Lineage.check(table, at);
     Long head = new CommitLog(table, branch).headId();
     Set<String> there = locations(head == null ? List.of() : files(table, head));
     List<FileScanTask> chosen =
@@ -292,10 +294,12 @@ public record FileChange(
     Watermarks.of(table, plannedAt).carryOn(update);
     update.toBranch(name(branch));
     update.validateWith(
-        newestFirst ->
-            newestFirst.iterator().hasNext()
-                ? plannedAt != null && newestFirst.iterator().next().snapshotId() == plannedAt
-                : plannedAt == null);
+        Lineage.validator(
+            table,
+            newestFirst ->
+                newestFirst.iterator().hasNext()
+                    ? plannedAt != null && newestFirst.iterator().next().snapshotId() == plannedAt
+                    : plannedAt == null));
     update.commit();
   }
 

@@ -1,0 +1,91 @@
+package io.keylake.spark;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.branches.RetentionPolicy;
+import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.spec.TableSpec;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableChange;
+
+/**
+ * The properties of tables whose names begin with {@value #PREFIX}, as statements in SQL set them.
+ * A misspelt one would silently make a plain table, or do nothing.
+ */
+final class KeyedProperties {
+  private static final String PREFIX = "keylake.";
+  private static final List<String> POLICIES =
+      List.of(CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY);
+
+  private KeyedProperties() {}
+
+  /** Refuses what a statement that creates a table cannot say. */
+  static void checkCreated(Map<String, String> properties) {
+    boolean isKeyed = properties.containsKey(TableSpec.PROPERTY);
+    properties.forEach(
+        (name, value) -> {
+          if (name.startsWith(PREFIX) && !name.equals(TableSpec.PROPERTY)) {
+            checkPolicy(name, value);
+            if (!isKeyed) {
+              throw new KeylakeException(
+                  DEFINITION,
+                  "property '%s' is for keyed tables, and this table has no '%s'; add the spec, as property_json() of a TableSpec gives it"
+                      .formatted(name, TableSpec.PROPERTY));
+            }
+          }
+        });
+  }
+
+  /** Refuses what a statement that changes a table cannot say. */
+  static void checkChanged(Identifier ident, boolean isKeyed, TableChange change) {
+    boolean sets = change instanceof TableChange.SetProperty;
+    String name =
+        change instanceof TableChange.SetProperty set
+            ? set.property()
+            : change instanceof TableChange.RemoveProperty remove ? remove.property() : "";
+    if (!name.startsWith(PREFIX)) {
+      return;
+    }
+    if (name.equals(TableSpec.PROPERTY)) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "'%s' is set when a table is created and not changed by hand; %s"
+              .formatted(
+                  TableSpec.PROPERTY,
+                  isKeyed
+                      ? "create a new table and copy the rows"
+                      : "create a keyed table and copy the rows of %s into it".formatted(ident)));
+    }
+    if (!isKeyed && sets) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "property '%s' is for keyed tables, and %s is a plain table; create a keyed table and copy its rows"
+              .formatted(name, ident));
+    }
+    if (sets) {
+      checkPolicy(name, ((TableChange.SetProperty) change).value());
+    } else if (isKeyed && !POLICIES.contains(name)) {
+      throw unknown(name);
+    }
+  }
+
+  private static void checkPolicy(String name, String value) {
+    switch (name) {
+      case CompactionPolicy.PROPERTY -> CompactionPolicy.fromJson(value);
+      case RetentionPolicy.PROPERTY -> RetentionPolicy.fromJson(value);
+      default -> throw unknown(name);
+    }
+  }
+
+  private static KeylakeException unknown(String name) {
+    return new KeylakeException(
+        DEFINITION,
+        "property '%s' is not one that statements set; they set '%s' (the definition of a keyed table, when it is created), '%s' and '%s'"
+            .formatted(
+                name, TableSpec.PROPERTY, CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY));
+  }
+}

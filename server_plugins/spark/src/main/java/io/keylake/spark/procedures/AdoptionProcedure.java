@@ -1,0 +1,131 @@
+package io.keylake.spark.procedures;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import io.keylake.spark.metadata.CommitRow;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.repair.Adoption;
+import io.keylake.tables.spec.KeyedSchema;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.ScanTaskSetManager;
+import org.apache.iceberg.spark.source.SparkRewriteTable;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.functions;
+import scala.Option;
+
+/**
+ * Adopts a commit of another engine: reads the rows that it appended, and writes them as an upsert
+ * of keylake in the place of its files.
+ */
+record AdoptionProcedure(TableArgument tables) {
+  /** The only rule so far: each appended row is an upsert at a stated version. */
+  private static final String UPSERT = "upsert";
+
+  private static final String POSITION = "_pos";
+
+  LocalProcedure procedure() {
+    return new LocalProcedure(
+        "adopt_commit",
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.requiredNumber("snapshot_id"),
+            LocalProcedure.required("rule"),
+            LocalProcedure.optional("version"),
+            LocalProcedure.optionalNumber("version_value"),
+            LocalProcedure.optional("branch")),
+        CommitRow.TYPE,
+        this::adopt);
+  }
+
+  private List<InternalRow> adopt(LocalProcedure.Arguments arguments) {
+    if (!UPSERT.equals(arguments.text("rule"))) {
+      throw new KeylakeException(
+          DEFINITION,
+          "rule '%s' is unknown; the rule is '%s': each appended row becomes an upsert at the stated version"
+              .formatted(arguments.text("rule"), UPSERT));
+    }
+    Table table = tables.load(arguments);
+    table.refresh();
+    String branch = arguments.text("branch");
+    KeyedSchema schema = KeyedSchema.of(table);
+    Adoption adoption = Adoption.of(table, branch, arguments.number("snapshot_id"));
+    adoption.checkKeys(schema);
+    String writeId = UUID.randomUUID().toString();
+    try {
+      ScanTaskSetManager.get().stageTasks(table, writeId, adoption.files());
+      org.apache.spark.sql.Dataset<?> rows = rows(table, writeId);
+      if (!rows.filter(column(KeyedSchema.MERGE_INFO).isNotNull()).isEmpty()) {
+        throw adoption.hasVersions();
+      }
+      rows.select(columns(schema))
+          .writeTo(target(arguments, branch))
+          .options(options(arguments, adoption, writeId))
+          .append();
+    } catch (org.apache.spark.sql.catalyst.analysis.NoSuchTableException e) {
+      throw new IllegalStateException(e); // it was loaded a moment ago
+    } finally {
+      ScanTaskSetManager.get().removeTasks(table, writeId);
+    }
+    table.refresh();
+    return new CommitLog(table, branch)
+        .entries(entry -> writeId.equals(entry.writeId()), 1).stream()
+            .map(entry -> LocalProcedure.row(CommitRow.values(entry)))
+            .toList();
+  }
+
+  /** The rows of the staged files, as they lie there. */
+  private static org.apache.spark.sql.Dataset<?> rows(Table table, String staged) {
+    DataSourceV2Relation relation =
+        DataSourceV2Relation.create(
+            new SparkRewriteTable(table, staged), Option.empty(), Option.empty());
+    return Dataset.ofRows(
+        (org.apache.spark.sql.classic.SparkSession) SparkSession.active(), relation);
+  }
+
+  /** The user's columns, and the position in the file: at equal versions the later row wins. */
+  private static Column[] columns(KeyedSchema schema) {
+    List<Column> columns = new ArrayList<>();
+    schema.visible().columns().stream()
+        .map(NestedField::name)
+        .forEach(name -> columns.add(column(name)));
+    columns.add(column(POSITION));
+    return columns.toArray(Column[]::new);
+  }
+
+  private static Column column(String name) {
+    return functions.col("`" + name.replace("`", "``") + "`");
+  }
+
+  private String target(LocalProcedure.Arguments arguments, String branch) {
+    String table = tables.inSql(tables.identifier(arguments));
+    return branch == null ? table : table + ".`branch_" + branch.replace("`", "``") + "`";
+  }
+
+  private static Map<String, String> options(
+      LocalProcedure.Arguments arguments, Adoption adoption, String writeId) {
+    Map<String, String> options = new HashMap<>();
+    options.put("verb", UPSERT);
+    options.put("row_order", POSITION);
+    options.put("write_id", writeId);
+    options.put("adopts", String.valueOf(adoption.snapshotId()));
+    options.put("adopts_at", String.valueOf(adoption.plannedAt()));
+    if (arguments.text("version") != null) {
+      options.put("version", arguments.text("version"));
+    }
+    if (arguments.number("version_value") != null) {
+      options.put("version_value", String.valueOf(arguments.number("version_value")));
+    }
+    return options;
+  }
+}
