@@ -111,6 +111,6 @@ __all__ = [
     "Finding", "Published",
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
-    "TableNotFound", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported", "ServerMissingPlugin", "ServerUnreachable",
-    "GateFailed", "TriggerFailed",
+    "TableNotFound", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported", "ServerMissingPlugin",
+    "ServerUnreachable", "GateFailed", "TriggerFailed",
 ]  # fmt: skip

@@ -97,7 +97,8 @@ class SnapshotExpired(KeylakeError):
 class ForeignCommit(KeylakeError):
     """Another engine changed files of the table; roll back to the commit before, or adopt the foreign commit."""
 
-    kind = "FOREIGN_COMMIT"
+    condition = "KEYLAKE_FOREIGN_COMMIT"
+    sqlstate = "55000"
 
 
 class Unsupported(KeylakeError):

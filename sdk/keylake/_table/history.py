@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Literal
 
 from keylake._table.handle import Verbs, ends_of, snapshot_id_of
 from keylake.results import Commit, CommitInfo, History, Undone
@@ -52,15 +53,14 @@ class HistoryVerbs(Verbs):
 
             profiles.adopt_commit(profiles.history()[0], rule="upsert", version=17)
         """
-        call = Call.of(
+        rows = self._handle.call(
             "adopt_commit",
-            self._path,
             snapshot_id=snapshot_id_of("commit", commit),
             rule=rule,
             version=version if isinstance(version, str) else None,
             version_value=None if isinstance(version, str) else version,
         )
-        return CommitInfo.from_row(self._session.call(call).to_pylist()[0])
+        return CommitInfo.from_row(rows[0])
 
     def undo(
         self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None

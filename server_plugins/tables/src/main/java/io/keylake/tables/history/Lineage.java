@@ -150,7 +150,7 @@ public record Lineage(
 
   private String wayBack(Snapshot commit) {
     String adopt =
-        isAppend(table, commit)
+        foreign.stream().allMatch(each -> isAppend(table, each))
             ? "adopt its rows (adopt_commit with snapshot_id %d)".formatted(commit.snapshotId())
             : null;
     String rollBack =

@@ -83,7 +83,9 @@ public record FileListing(Table table, Expression filter, List<String> statistic
             ? appended.getOrDefault(commit.sequenceNumber(), List.of())
             : addedBy(commit);
     List<FileScanTask> removed =
-        WriteSummary.isAdoption(commit) ? List.of() : removedBy(commit); // foreign files are no rows
+        WriteSummary.isAdoption(commit)
+            ? List.of()
+            : removedBy(commit); // foreign files are no rows
     return new FileEffect(commit, added, removed, Emptied.by(table, commit, removed));
   }
 

@@ -64,17 +64,10 @@ public record Adoption(
                   table.name(),
                   lineage.foreign().stream().map(Snapshot::snapshotId).toList()));
     }
-    if (foreign.isPresent() && !Lineage.isAppend(table, foreign.get())) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "commit %d (%s) removed or rewrote files of %s, and what they held in which order is lost; only appended files can be adopted; %s"
-              .formatted(
-                  snapshotId,
-                  foreign.get().operation(),
-                  table.name(),
-                  lineage.base() == null
-                      ? "create a new table and write the rows there"
-                      : "roll back to commit " + lineage.base().snapshotId()));
+    for (Snapshot each : lineage.foreign()) {
+      if (!Lineage.isAppend(table, each)) {
+        throw isRewrite(lineage, each);
+      }
     }
     Set<String> locations = Set.copyOf(strange);
     List<FileScanTask> files =
@@ -90,6 +83,19 @@ public record Adoption(
     int rest = lineage.foreign().size() - (foreign.isPresent() ? 1 : 0);
     boolean isLast = rest == 0 && (isExpired ? strange.size() == files.size() : strange.isEmpty());
     return new Adoption(table, branch, head, snapshotId, files, isLast);
+  }
+
+  private static KeylakeException isRewrite(Lineage lineage, Snapshot commit) {
+    return new KeylakeException(
+        UNSUPPORTED,
+        "commit %d (%s) removed or rewrote files of %s, and what they held in which order is lost; only appended files can be adopted; %s"
+            .formatted(
+                commit.snapshotId(),
+                commit.operation(),
+                lineage.table().name(),
+                lineage.base() == null
+                    ? "create a new table and write the rows there"
+                    : "roll back to commit " + lineage.base().snapshotId()));
   }
 
   private static boolean isOldest(Lineage lineage, long snapshotId) {
