@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Generic
 
 from typing_extensions import TypeVar
@@ -47,8 +47,6 @@ class ReadVerbs(Verbs, Generic[Row]):
             raise DefinitionError(f"at={at!r} and as_of={as_of!r} name two states. Leave one of them out.")
         moment = at.snapshot_id if isinstance(at, Commit | CommitInfo) else at
         moment = self._at_watermark(moment) if isinstance(moment, Watermark) else moment
-        if isinstance(moment, datetime) and moment.tzinfo is not None and moment > datetime.now(UTC):
-            raise DefinitionError(f"at={moment} lies in the future. Leave at= out for the newest commit.")
         if not _is_moment(moment):
             raise DefinitionError(
                 f"at={at!r} is no moment. Give a commit, a snapshot id, a time, or the name of a tag."

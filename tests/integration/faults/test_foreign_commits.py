@@ -287,9 +287,6 @@ def test_a_foreign_file_is_noticed_after_its_commit_has_expired(lake: kl.Lake, s
     assert rows(table) == [(0, 0, "x"), (1, 7, None), (2, 2, "x"), (9, 9, None)]
 
 
-# --------------------------------------------------------------------------------------------- through our own catalog
-
-
 @pytest.mark.parametrize(
     ("call", "instead"),
     [
@@ -377,16 +374,11 @@ def test_misspelt_properties_make_no_plain_table(lake: kl.Lake) -> None:
     name = fresh_name("foreign")
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {lake.catalog}.foreign").collect()
     full = f"{lake.catalog}.{name}"
-    for properties, kind, word in (
-        ("'keylake.key' = 'id'", "DEFINITION", "'keylake.spec'"),
-        ("'keylake.compaction' = '{}'", "DEFINITION", "'keylake.spec'"),
-    ):
-        with refused_in_sql(lake, name, kind, word):
-            lake.spark.sql(f"CREATE TABLE {full} (id BIGINT) USING iceberg TBLPROPERTIES ({properties})").collect()
-        with refused_in_sql(lake, name, kind, word):
-            lake.spark.sql(
-                f"CREATE TABLE {full} USING iceberg TBLPROPERTIES ({properties}) AS SELECT 1L AS id"
-            ).collect()
+    for properties in ("'keylake.key' = 'id'", "'keylake.compaction' = '{}'"):
+        for columns, query in (("(id BIGINT)", ""), ("", "AS SELECT 1L AS id")):
+            with refused_in_sql(lake, name, "DEFINITION", "'keylake.spec'"):
+                statement = f"CREATE TABLE {full} {columns} USING iceberg TBLPROPERTIES ({properties}) {query}"
+                lake.spark.sql(statement).collect()
     with refused_in_sql(lake, name, "UNSUPPORTED", "INSERT INTO"):
         lake.spark.sql(f"CREATE TABLE {full} TBLPROPERTIES ('keylake.spec' = '{{}}') AS SELECT 1L AS id").collect()
     lake.spark.sql(f"CREATE TABLE {full} (id BIGINT) USING iceberg").collect()
