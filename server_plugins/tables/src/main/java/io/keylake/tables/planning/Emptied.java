@@ -59,7 +59,8 @@ final class Emptied {
             || commit.operation().equals(DataOperations.OVERWRITE))
         && !WriteSummary.isTidying(commit)
         && !WriteSummary.isUndo(commit)
-        && !WriteSummary.isFileChange(commit);
+        && !WriteSummary.isFileChange(commit)
+        && !WriteSummary.isAdoption(commit);
   }
 
   private static Predicate<DataFile> bucketsOf(Table table, List<FileScanTask> removed) {
