@@ -201,7 +201,7 @@ class _Carried:
         intention = self.intention
         version = intention.version
         names = {self.columns_from, self.op, intention.row_order}
-        if isinstance(version, str):
+        if isinstance(version, str) and version.lower() != (self.spec.ordering or "").lower():
             names.add(self._of_rows("version=", version))
         if isinstance(version, Mapping):
             names.update(self._of_rows("version=", name) for name in version.values())
@@ -246,7 +246,6 @@ class _Carried:
             raise BadRows(f"version={version} does not fit into 64 bits. Give a number from {_LONG[0]} to {_LONG[-1]}.")
         ordering = self.spec.ordering
         if isinstance(version, str) and ordering is not None and version.lower() == ordering.lower():
-            self._of_rows("version=", version)
             return None
         return version
 

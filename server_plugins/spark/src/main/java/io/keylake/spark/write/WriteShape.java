@@ -35,6 +35,8 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
     schema.key().forEach(field -> fields.put(fold(field.name(), caseSensitive), field));
     schema.values().forEach(field -> fields.put(fold(field.name(), caseSensitive), field));
     Map<Integer, NestedField> columns = new LinkedHashMap<>();
+    checkOwnName("columns_from", options.columnsFrom(), fields, caseSensitive);
+    checkOwnName("op", options.op(), fields, caseSensitive);
     Map<String, Integer> helpers = helpers(positions, options, caseSensitive);
     positions.forEach(
         (name, position) -> {
@@ -90,6 +92,16 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
           helpers.put(column, position);
         });
     return helpers;
+  }
+
+  private static void checkOwnName(
+      String option, String column, Map<String, NestedField> fields, boolean caseSensitive) {
+    if (column != null && fields.containsKey(fold(column, caseSensitive))) {
+      throw new KeylakeException(
+          SCHEMA_MISMATCH,
+          "option %s names '%s', which is a column of the table itself; give that column of the frame another name"
+              .formatted(option, column));
+    }
   }
 
   private static void putIfGiven(Map<String, String> named, String option, String column) {
@@ -213,6 +225,11 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
                   .formatted(schema.spec().ordering())
               : "versions of this table are explicit and the write gives none; give version=");
     }
+    if (options.verb() == WriteOptions.Verb.DELETE && !options.versionOf().isEmpty()) {
+      throw new KeylakeException(
+          VERSION_MISSING,
+          "a deleted row has one version, and version= gives columns versions of their own; give one column or number");
+    }
     checkVersionOf(schema, options, hasOrdering);
   }
 
@@ -221,6 +238,12 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
     Set<String> valueNames = new HashSet<>();
     schema.values().forEach(field -> valueNames.add(field.name()));
     for (String column : options.versionOf().keySet()) {
+      if (column.equals(schema.spec().ordering())) {
+        throw new KeylakeException(
+            VERSION_MISSING,
+            "version= maps the ordering column '%s', which is its own version; take it out"
+                .formatted(column));
+      }
       if (!valueNames.contains(column) || !names().contains(column)) {
         throw new KeylakeException(
             SCHEMA_MISMATCH,
@@ -248,7 +271,7 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
       String before = sourceOfLeaf.putIfAbsent(leaf, source == null ? "" : source);
       if (before != null && !before.equals(source == null ? "" : source)) {
         throw new KeylakeException(
-            SCHEMA_MISMATCH,
+            VERSION_MISSING,
             "the columns of group '%s' share one version, and version= gives them several"
                 .formatted(leaf));
       }
