@@ -46,7 +46,7 @@ def bucket_of(types: Sequence[IcebergType], values: Sequence[object], buckets: i
 def _bytes(type_: IcebergType, value: object, with_length: bool) -> bytes:
     number = _number(value)
     if isinstance(type_, DecimalType) and isinstance(value, decimal.Decimal | int):
-        with decimal.localcontext(prec=76):
+        with decimal.localcontext(decimal.Context(prec=76)):
             told = decimal_to_bytes(decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-type_.scale)))
     elif number is not None:
         return number

@@ -65,7 +65,7 @@ def _seen(type_: IcebergType, value: object) -> bytes:
     if isinstance(value, bool):
         text = "true" if value else "false"
     elif isinstance(type_, DecimalType) and isinstance(value, decimal.Decimal | int):
-        with decimal.localcontext(prec=76):
+        with decimal.localcontext(decimal.Context(prec=76)):
             # Adding zero takes the sign from a zero, which Java does not have.
             text = format(decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-type_.scale)) + 0, "f")
     elif isinstance(value, datetime.datetime):

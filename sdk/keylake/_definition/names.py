@@ -5,12 +5,10 @@ Keys of snapshot summaries are read on the server only; Python gets what they sa
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 SPEC_PROPERTY = "keylake.spec"
 
 
-class RelationOption(StrEnum):
+class RelationOption:
     """What stands behind a table's name, `WITH ('after' = '17')`, or is an option of a stream."""
 
     AFTER = "after"
@@ -20,7 +18,7 @@ class RelationOption(StrEnum):
     CONSUMER = "consumer"
 
 
-class Setting(StrEnum):
+class Setting:
     """Settings of the server and of its sessions."""
 
     IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key"

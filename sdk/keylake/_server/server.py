@@ -96,8 +96,8 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: 
         "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
         "spark.jars": ",".join(map(str, jars)),
         "spark.plugins": PLUGIN_CLASS,
-        Setting.OWNER_PID.value: str(os.getpid()),
-        Setting.MAINTENANCE_ENABLED.value: "true",
+        Setting.OWNER_PID: str(os.getpid()),
+        Setting.MAINTENANCE_ENABLED: "true",
         "spark.sql.extensions": EXTENSIONS,
         **catalog_settings(setup.catalog, CATALOG_CLASS, setup.warehouse),
         # A table created without a catalog name would otherwise live in memory only, and vanish with the server.

@@ -149,7 +149,7 @@ class Session:
             copy = connected.cloneSession()
             try:
                 copy.client.set_retry_policies([_few_tries()])
-                copy.conf.set(Setting.IDEMPOTENCY_KEY.value, idempotency_key)
+                copy.conf.set(Setting.IDEMPOTENCY_KEY, idempotency_key)
                 copy.sql(text, dict(parameters)).toArrow()
             finally:
                 with contextlib.suppress(Exception):  # the server may be gone; what was run is told all the same

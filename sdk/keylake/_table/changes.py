@@ -163,7 +163,7 @@ class ChangeVerbs(Verbs):
             RelationOption.MAX_COMMITS_PER_BATCH: max_commits_per_batch,
             RelationOption.CONSUMER: consumer,
         }
-        given = {str(name): value for name, value in options.items() if value is not None}
+        given = {name: value for name, value in options.items() if value is not None}
         return self._handle.session.stream_of(self._handle.path, "changes", given)
 
     def _over(

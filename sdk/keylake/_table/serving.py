@@ -129,7 +129,7 @@ def _column(type_: IcebergType, value: object) -> bytes:
     if isinstance(type_, BooleanType):
         return b"\x01" if value else b"\x00"
     if isinstance(type_, DecimalType) and isinstance(value, decimal.Decimal | int):
-        with decimal.localcontext(prec=76):
+        with decimal.localcontext(decimal.Context(prec=76)):
             return _above(int(decimal.Decimal(value).scaleb(type_.scale)), _DECIMAL_BYTES)
     if isinstance(value, datetime.datetime):
         return _above(datetime_to_micros(value), 8)
