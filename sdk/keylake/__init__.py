@@ -29,6 +29,7 @@ from keylake._triggers.trigger import Fired, Trigger
 from keylake._triggers.triggers import Triggers
 from keylake.errors import (
     BadRows,
+    Cancelled,
     CommitConflict,
     DefinitionError,
     ForeignCommit,
@@ -39,6 +40,7 @@ from keylake.errors import (
     ServerMissingPlugin,
     ServerUnreachable,
     SnapshotExpired,
+    StoreFailed,
     TableExists,
     TableNotFound,
     TriggerFailed,
@@ -112,5 +114,5 @@ __all__ = [
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported", "ServerMissingPlugin",
-    "ServerUnreachable", "GateFailed", "TriggerFailed",
+    "ServerUnreachable", "StoreFailed", "Cancelled", "GateFailed", "TriggerFailed",
 ]  # fmt: skip

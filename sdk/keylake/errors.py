@@ -116,6 +116,14 @@ class ServerUnreachable(KeylakeError):
     """No Spark server answers."""
 
 
+class StoreFailed(KeylakeError):
+    """Files could not be read or written: the disk is full or read-only, or a file is not there or damaged."""
+
+
+class Cancelled(KeylakeError):
+    """The call was cancelled before its end."""
+
+
 class GateFailed(KeylakeError):
     """A branch was not published because a check on its changes failed; `findings` has what all checks found."""
 

@@ -28,6 +28,8 @@ def test_every_error_is_one_of_ours() -> None:
     without_condition = [
         keylake.ServerMissingPlugin,
         keylake.ServerUnreachable,
+        keylake.StoreFailed,
+        keylake.Cancelled,
         keylake.GateFailed,
         keylake.TriggerFailed,
     ]

@@ -34,7 +34,7 @@ from pathlib import Path
 from keylake._display.progress import waiting
 from keylake._server.address import Address
 from keylake._server.server import Setup, embedded_settings, find_jars, properties_text
-from keylake.errors import DefinitionError, KeylakeError, ServerUnreachable
+from keylake.errors import DefinitionError, KeylakeError, ServerUnreachable, StoreFailed
 
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 LOG_DIRECTORY = ".keylake"
@@ -72,8 +72,8 @@ class EmbeddedServer:
         self._token = secrets.token_urlsafe(32)
         for tries_left in reversed(range(PORT_TRIES)):
             self.port = _free_port()
-            self.scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
             self.log = _new_log(setup.warehouse)
+            self.scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
             settings = embedded_settings(setup, jars, self.port, self.scratch)
             self._process = self._launched(properties_text(settings), java_home)
             try:
@@ -153,7 +153,6 @@ class EmbeddedServer:
             *("--class", SERVER_CLASS, "spark-internal"),
         ]
         environment = _environment(spark_home, java_home) | {"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token}
-        self.log.touch(mode=0o600)  # failed statements are in it, with what they were about
         with self.log.open("wb") as output:
             # A session of its own: Ctrl-C in a terminal stops the query that runs, not the server.
             return subprocess.Popen(
@@ -241,10 +240,18 @@ def _free_port() -> int:
 
 def _new_log(warehouse: Path) -> Path:
     directory = warehouse / LOG_DIRECTORY
-    directory.mkdir(parents=True, exist_ok=True)
-    for old in sorted(directory.glob("server-*.log"))[:-MOST_LOGS]:
-        old.unlink(missing_ok=True)
-    return directory / f"server-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{secrets.token_hex(2)}.log"
+    log = directory / f"server-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{secrets.token_hex(2)}.log"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for old in sorted(directory.glob("server-*.log"))[:-MOST_LOGS]:
+            old.unlink(missing_ok=True)
+        log.touch(mode=0o600)  # failed statements are in it, with what they were about
+    except OSError as error:
+        raise StoreFailed(
+            f"The warehouse {str(warehouse)!r} cannot be written to: {error.strerror}. Nothing was started or changed. "
+            "Make it writable, or name another directory."
+        ) from None
+    return log
 
 
 def _spark_home() -> Path:

@@ -26,6 +26,7 @@ from keylake._definition.names import Setting
 from keylake._display.progress import StageBar
 from keylake._server.address import Address
 from keylake._server.embedded import EmbeddedServer
+from keylake._server.failures import meant, syntax_error
 from keylake._server.server import CATALOG_CLASS, JARS, VERSION, lines_to_add
 from keylake._server.statements import Call, Select, TablePath, Write, quoted
 from keylake.errors import (
@@ -249,8 +250,9 @@ class Session:
                 f"The session with the server at {self.address} is over: it was closed, or the server began anew. "
                 "Connect again with kl.connect()."
             )
-        kind = next((kind for beginning, kind in _MEANINGS if beginning in said), KeylakeError)
-        return kind(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
+        kind = next((kind for beginning, kind in _MEANINGS if beginning in said), None)
+        failure = syntax_error(said) or meant(str(error)) if kind is None else None
+        return failure or (kind or KeylakeError)(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
         next_step = _AFTERWARDS if self.was_open else _AT_FIRST
