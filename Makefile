@@ -14,6 +14,10 @@ COUNT_TESTS := -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=inf
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
 RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
 JARS := sdk/keylake/jars
+JACOCO := 0.8.13
+COVERED := -javaagent:$(CURDIR)/.build/jacoco/org.jacoco.agent-$(JACOCO)-runtime.jar=includes=io.keylake.*,destfile=$(CURDIR)/
+JACOCO_REPORT := java -jar .build/jacoco/org.jacoco.cli-$(JACOCO)-nodeps.jar report
+JAVA_CLASSES := server_plugins/merge/target/classes server_plugins/tables/target/classes server_plugins/spark/target/classes
 
 # Leaves the first Python that will do in $python.
 FIND_PYTHON := python=; for name in python3.11 python3.12 python3.13 python3; do \
@@ -40,6 +44,19 @@ test: environment build
 .PHONY: test-slow
 test-slow: environment build
 	$(PYTEST) -m slow
+
+## make coverage   make test once more, and which lines of Python and Java it ran
+.PHONY: coverage
+coverage: environment build .build/jacoco
+	rm -f .build/coverage*
+	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-junit.exec" $(MAVEN) test
+	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-server.exec" COVERAGE_FILE=.build/coverage \
+	    $(PYTEST) -m "not slow" --cov=keylake --cov-report=term:skip-covered
+	$(JACOCO_REPORT) .build/coverage-junit.exec --csv .build/coverage-junit.csv $(patsubst %,--classfiles %,$(JAVA_CLASSES))
+	$(JACOCO_REPORT) .build/coverage-server.exec --csv .build/coverage-server.csv --classfiles $(JARS)/keylake-server-*.jar
+	@for ran in junit server; do awk -F, -v ran="$$ran" 'NR > 1 && $$2 ~ /^io.keylake/ { missed += $$8; covered += $$9 } \
+	    END { printf "Java, lines run by %s: %.0f%% of %d\n", ran, 100 * covered / (missed + covered), missed + covered }' \
+	    .build/coverage-$$ran.csv; done
 
 ## make nightly    twenty times as many random runs against the model as in the slow tests
 .PHONY: nightly
@@ -132,6 +149,12 @@ $(JARS)/.built: $(PLUGIN_SOURCES) | prerequisites
 	@rm -rf $(JARS); mkdir -p $(JARS)
 	@cp server_plugins/spark/target/keylake-server-*.jar server_plugins/spark/target/companions/*.jar $(JARS)/
 	@touch $@
+
+.build/jacoco: | prerequisites
+	@echo "coverage: fetching JaCoCo"
+	@for part in org.jacoco.agent:$(JACOCO):jar:runtime org.jacoco.cli:$(JACOCO):jar:nodeps; do \
+	    $(MAVEN) --non-recursive org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy \
+	        -Dartifact=org.jacoco:$$part -DoutputDirectory=$(CURDIR)/$@; done
 
 .build/uv: | prerequisites
 	@$(FIND_PYTHON); $$python -m venv $@

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -31,4 +32,5 @@ def lake(warehouse: Path) -> Iterator[kl.Lake]:
     settings = {"spark.sql.session.timeZone": TIME_ZONE, "spark.keylake.maintenance.enabled": "false"}
     with kl.connect(warehouse=warehouse, memory="2g", settings=settings) as lake:
         yield lake
-        check_raw_rows(lake, tables_of(catalog_of(lake)))
+        with closing(catalog_of(lake)) as catalog:
+            check_raw_rows(lake, tables_of(catalog))

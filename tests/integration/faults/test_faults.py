@@ -43,7 +43,8 @@ def test_a_write_that_fails_midway_leaves_nothing(lake: kl.Lake) -> None:
     twin.check()
 
 
-@pytest.mark.parametrize("patience", [0.0, pytest.param(0.7, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("patience", [0.0, 0.7])
 def test_a_server_killed_in_mid_write(tmp_path: Path, patience: float) -> None:
     """The table reads as before, or as after; the next write, by another server, works."""
     with connect_server(tmp_path) as first:

@@ -11,6 +11,7 @@ import pytest
 import keylake as kl
 from integration.histories import COMPOUND, TEXT, Shape, operations
 from integration.query_plans import changed_settings, rows_of
+from integration.random_runs import seeds
 from integration.twin import Twin, fresh_name
 
 BUCKETING = "spark.sql.sources.v2.bucketing"
@@ -202,7 +203,7 @@ def test_a_table_that_is_broadcast_keeps_buckets_that_others_do_not_have(lake: k
     assert moved(lake, unfiltered)[0] == 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(few=3, many=6))
 def test_random_queries_give_what_they_give_with_shuffles(lake: kl.Lake, seed: int) -> None:
     """Joins of joins, of all kinds, with broadcasts of tables in other buckets, filters and groupings."""
     random = Random(seed)
