@@ -1,13 +1,15 @@
 """What an embedded server is configured with, and what is refused before one is started."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import keylake as kl
 from keylake._server.address import Address
-from keylake._server.embedded import check_java, checked_warehouse
+from keylake._server.embedded import LOG_DIRECTORY, MOST_LOGS, _new_log, check_java, checked_warehouse
 from keylake._server.server import (
     CATALOG_CLASS,
     EXTENSIONS,
@@ -175,3 +177,22 @@ def test_an_address_without_its_secrets(url: str, address: str) -> None:
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(kl.DefinitionError, match="sc://host:15002"):
         Address.of(url)
+
+
+def test_logs_of_servers_that_run_are_kept(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    directory = tmp_path / LOG_DIRECTORY
+    directory.mkdir()
+
+    def log(count: int, pid: object) -> Path:
+        path = directory / f"server-20250101-{count:06d}-{pid}-ab12.log"
+        path.touch()
+        return path
+
+    running = [log(count, pid) for count, pid in enumerate([os.getpid(), os.getppid()])]
+    old = [log(10 + count, ended.pid) for count in range(3)] + [log(20, "9" * 30), log(21, "nobody")]
+    newest = [log(30 + count, ended.pid) for count in range(MOST_LOGS)]
+    new = _new_log(tmp_path)
+    assert sorted(directory.iterdir()) == [*running, *newest, new]
+    assert not any(path.exists() for path in old)

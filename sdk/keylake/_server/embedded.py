@@ -239,12 +239,14 @@ def _free_port() -> int:
 
 
 def _new_log(warehouse: Path) -> Path:
+    """The place of a new log. Of the others the newest stay, and those of servers whose owner still runs."""
     directory = warehouse / LOG_DIRECTORY
     log = directory / f"server-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{secrets.token_hex(2)}.log"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for old in sorted(directory.glob("server-*.log"))[:-MOST_LOGS]:
-            old.unlink(missing_ok=True)
+            if not _owner_runs(old):
+                old.unlink(missing_ok=True)
         log.touch(mode=0o600)  # failed statements are in it, with what they were about
     except OSError as error:
         raise StoreFailed(
@@ -252,6 +254,20 @@ def _new_log(warehouse: Path) -> Path:
             "Make it writable, or name another directory."
         ) from None
     return log
+
+
+def _owner_runs(log: Path) -> bool:
+    """Whether the process that a log is named after is there; also where another one has its id by now."""
+    named = re.fullmatch(r"server-\d+-\d+-(\d+)-[0-9a-f]+", log.stem)
+    if named is None:
+        return False
+    try:
+        os.kill(int(named[1]), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is there, of another user
+        return True
+    return True
 
 
 def _spark_home() -> Path:

@@ -9,6 +9,7 @@ import io.keylake.tables.branches.MergedBranch;
 import io.keylake.tables.branches.RetentionPolicy;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.storage.Housekeeping;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayDeque;

@@ -1,8 +1,8 @@
 package io.keylake.spark.procedures;
 
-import io.keylake.spark.maintenance.Housekeeping;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.branches.RetentionPolicy;
+import io.keylake.tables.storage.Housekeeping;
 import java.time.Instant;
 import java.util.List;
 import org.apache.iceberg.Table;

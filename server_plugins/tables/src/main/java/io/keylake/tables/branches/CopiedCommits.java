@@ -179,7 +179,12 @@ public record CopiedCommits(Table table, List<Copy> copies) {
       WriteSummary.copied(copy.commit(), copy.where()).forEach(update::set);
       Ancestry ancestry = new Ancestry(null, head, false);
       ancestry.settled().properties().forEach(update::set);
-      update.validateWith(Lineage.validator(table, ancestry));
+      long source = copy.commit().snapshotId();
+      update.validateWith(
+          Lineage.validator(
+              table,
+              ancestors ->
+                  ancestry.validate(ancestors) && CommitRange.isStillThere(table, source)));
       update.scanManifestsWith(THIS_THREAD);
       update.toBranch(target);
       update.commit();

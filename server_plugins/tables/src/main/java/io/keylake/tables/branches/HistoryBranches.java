@@ -216,12 +216,16 @@ public final class HistoryBranches {
     try {
       refs.commit();
     } catch (CommitFailedException | ValidationException | IllegalArgumentException e) {
-      throw new KeylakeException(
-          COMMIT_CONFLICT,
-          "archiving %s lost against another commit (%s); archive again"
-              .formatted(table.name(), e.getMessage()));
+      throw lost(e);
     }
     table.refresh();
+  }
+
+  private KeylakeException lost(RuntimeException e) {
+    return new KeylakeException(
+        COMMIT_CONFLICT,
+        "archiving %s lost against another commit (%s); archive again"
+            .formatted(table.name(), e.getMessage()));
   }
 
   /** Gives each state the late writes of the one before it that it has not. */
@@ -233,11 +237,15 @@ public final class HistoryBranches {
       if (!missing.isEmpty()) {
         String branch = states.get(i).branch();
         Transaction all = table.newTransaction();
-        new CopiedCommits(
-                table,
-                missing.values().stream().map(each -> CopiedCommits.whole(table, each)).toList())
-            .addTo(all, branch, new CommitLog(table, branch).head());
-        all.commitTransaction();
+        try {
+          new CopiedCommits(
+                  table,
+                  missing.values().stream().map(each -> CopiedCommits.whole(table, each)).toList())
+              .addTo(all, branch, new CommitLog(table, branch).head());
+          all.commitTransaction();
+        } catch (CommitFailedException | ValidationException e) {
+          throw lost(e);
+        }
         table.refresh();
       }
     }

@@ -25,6 +25,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -35,6 +36,8 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.RowDelta;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotAncestryValidator;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
@@ -74,8 +77,9 @@ public record FileChange(
    *
    * @param branch null for main
    * @param plannedAt where it stood; null where it has no commit
+   * @param source the snapshot whose files they are; null where there are none
    */
-  private record Addition(String branch, Long plannedAt, List<DataFile> files) {
+  private record Addition(String branch, Long plannedAt, Long source, List<DataFile> files) {
     Addition {
       files = List.copyOf(files);
     }
@@ -124,7 +128,8 @@ public record FileChange(
                 .filter(file -> locations.contains(file.location()))
                 .filter(file -> !there.contains(file.location()))
                 .toList();
-    return taking(table, branch, locations, WriteSummary.MOVE_FILES, new Addition(to, head, added));
+    return taking(
+        table, branch, locations, WriteSummary.MOVE_FILES, new Addition(to, head, from, added));
   }
 
   /**
@@ -150,7 +155,7 @@ public record FileChange(
         WriteSummary.RESTORE_FILES,
         chosen,
         List.of(),
-        new Addition(branch, head, chosen.stream().map(FileScanTask::file).toList()));
+        new Addition(branch, head, at, chosen.stream().map(FileScanTask::file).toList()));
   }
 
   private static FileChange taking(
@@ -264,7 +269,7 @@ public record FileChange(
     chosen.forEach(task -> delta.removeRows(task.file()));
     superseded.forEach(delta::removeDeletes);
     WriteSummary.takenOut(verb, highestVersion(branch)).forEach(delta::set);
-    commit(delta, branch, plannedAt);
+    commit(delta, branch, plannedAt, ancestors -> isAt(plannedAt, ancestors));
   }
 
   private void add(Transaction all) {
@@ -287,20 +292,26 @@ public record FileChange(
     if (addition.plannedAt() != null) {
       Settled.of(table.snapshot(addition.plannedAt())).properties().forEach(append::set);
     }
-    commit(append, addition.branch(), addition.plannedAt());
+    commit(
+        append,
+        addition.branch(),
+        addition.plannedAt(),
+        ancestors ->
+            isAt(addition.plannedAt(), ancestors)
+                && CommitRange.isStillThere(table, addition.source()));
   }
 
-  private <T extends SnapshotUpdate<T>> void commit(T update, String branch, Long plannedAt) {
+  private <T extends SnapshotUpdate<T>> void commit(
+      T update, String branch, Long plannedAt, SnapshotAncestryValidator unchanged) {
     Watermarks.of(table, plannedAt).carryOn(update);
     update.toBranch(name(branch));
-    update.validateWith(
-        Lineage.validator(
-            table,
-            newestFirst ->
-                newestFirst.iterator().hasNext()
-                    ? plannedAt != null && newestFirst.iterator().next().snapshotId() == plannedAt
-                    : plannedAt == null));
+    update.validateWith(Lineage.validator(table, unchanged));
     update.commit();
+  }
+
+  private static boolean isAt(Long plannedAt, Iterable<Snapshot> newestFirst) {
+    Iterator<Snapshot> commits = newestFirst.iterator();
+    return Objects.equals(plannedAt, commits.hasNext() ? commits.next().snapshotId() : null);
   }
 
   /** Where versions are commit times, none may come that is lower. */

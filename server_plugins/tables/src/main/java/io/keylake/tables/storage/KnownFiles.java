@@ -25,7 +25,7 @@ import org.apache.iceberg.util.ThreadPools;
  * spelled: of every snapshot that it has, on whatever branch or tag, of the metadata that its log
  * names, and of statistics.
  */
-public final class KnownFiles {
+final class KnownFiles {
   private static final List<String> PATH = List.of("file_path");
 
   private final Table table;
@@ -37,7 +37,7 @@ public final class KnownFiles {
   }
 
   /** What the table knows as it was last refreshed. */
-  public static KnownFiles of(Table table) {
+  static KnownFiles of(Table table) {
     KnownFiles known = new KnownFiles(table);
     ReachableFileUtil.metadataFileLocations(table, false).forEach(known::addMetadata);
     ReachableFileUtil.manifestListLocations(table).forEach(known::addMetadata);
@@ -60,7 +60,7 @@ public final class KnownFiles {
   }
 
   /** Those of some files, by their locations, that are not needed. */
-  public List<String> unneeded(Collection<String> locations) {
+  List<String> unneeded(Collection<String> locations) {
     Map<String, String> byName = new ConcurrentHashMap<>();
     locations.forEach(location -> byName.put(FileNames.of(location), location));
     metadata.forEach(byName::remove);

@@ -28,7 +28,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * <p>Where another table lies within or around this one, or shares its folder, nothing is an
  * orphan.
  */
-public final class Orphans {
+final class Orphans {
   private final Table table;
   private final Folders folders;
   private final Place location;
@@ -41,7 +41,7 @@ public final class Orphans {
    * @param files the locations of the orphans
    * @param obstacle why no file can be proven to be one; null where that is not so
    */
-  public record Found(List<String> files, String obstacle) {
+  record Found(List<String> files, String obstacle) {
     private static Found none(String obstacle) {
       return new Found(List.of(), obstacle);
     }
@@ -74,13 +74,13 @@ public final class Orphans {
   }
 
   /** Whether the files that only this table knows are needed by nobody else. */
-  public static boolean mayDeleteFilesOf(Table table) {
+  static boolean mayDeleteFilesOf(Table table) {
     return PropertyUtil.propertyAsBoolean(
         table.properties(), TableProperties.GC_ENABLED, TableProperties.GC_ENABLED_DEFAULT);
   }
 
   /** The orphans of a table that the store wrote before a moment. */
-  public static Found find(Table table, Instant before) {
+  static Found find(Table table, Instant before) {
     if (!mayDeleteFilesOf(table)) {
       return Found.none(
           "its property %s is false: other tables may use its files"

@@ -13,7 +13,7 @@ import org.apache.iceberg.io.OutputFile;
  * The time of the store that a table lies in: the ages of files are told by its clock, which may
  * differ from that of this machine. It is read from a file that is written for this, and deleted.
  */
-public final class StoreClock {
+final class StoreClock {
   private static final String PREFIX = "_keylake_clock-";
 
   private StoreClock() {}
@@ -22,7 +22,7 @@ public final class StoreClock {
    * The earlier one of the store's time and this machine's: while the clock of either is right,
    * nothing counts as older than it is.
    */
-  public static Instant notAhead(Table table, Instant here) {
+  static Instant notAhead(Table table, Instant here) {
     Instant there = now(table);
     return there.isBefore(here) ? there : here;
   }

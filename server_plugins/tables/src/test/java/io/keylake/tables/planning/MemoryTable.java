@@ -59,20 +59,34 @@ public final class MemoryTable {
    */
   public static MemoryTable create(
       String versions, List<String> key, int buckets, Set<String> withoutStatistics) {
-    return create(versions, key, List.of(), buckets, withoutStatistics);
+    return create(definition(versions, key, List.of(), buckets), withoutStatistics);
+  }
+
+  public static MemoryTable create(String versions) {
+    return create(versions, List.of("k"), 1, Set.of());
   }
 
   /** A table with the key k, l whose rows of each l are a partition. */
   public static MemoryTable partitioned(String versions, int buckets) {
-    return create(versions, List.of("k", "l"), List.of("l"), buckets, Set.of());
+    return create(definition(versions, List.of("k", "l"), List.of("l"), buckets), Set.of());
   }
 
-  private static MemoryTable create(
-      String versions,
-      List<String> key,
-      List<String> partitionBy,
-      int buckets,
-      Set<String> withoutStatistics) {
+  private static MemoryTable create(TableDefinition definition, Set<String> withoutStatistics) {
+    return new MemoryTable(MemoryTables.create(definition), withoutStatistics);
+  }
+
+  /** One of {@link #definition()} that is there already. */
+  public static MemoryTable of(Table table) {
+    return new MemoryTable(table, Set.of());
+  }
+
+  /** Of tables with explicit versions and one bucket. */
+  public static TableDefinition definition() {
+    return definition("explicit", List.of("k"), List.of(), 1);
+  }
+
+  private static TableDefinition definition(
+      String versions, List<String> key, List<String> partitionBy, int buckets) {
     List<String> fields = new ArrayList<>();
     for (String name : List.of("k", "l", "t", "a", "b", "c", "d", "e")) {
       fields.add(
@@ -94,16 +108,11 @@ public final class MemoryTable {
                 buckets,
                 versions,
                 versions.equals("ordering") ? "'t'" : "null");
-    TableDefinition definition = TableDefinition.fromJson(spec.replace('\'', '"'));
-    return new MemoryTable(MemoryTables.create(definition), withoutStatistics);
+    return TableDefinition.fromJson(spec.replace('\'', '"'));
   }
 
   private static List<String> names(List<String> columns) {
     return columns.stream().map(name -> "'" + name + "'").toList();
-  }
-
-  public static MemoryTable create(String versions) {
-    return create(versions, List.of("k"), 1, Set.of());
   }
 
   public List<StoredRow> rows(String location) {

@@ -1,11 +1,8 @@
-package io.keylake.spark.maintenance;
+package io.keylake.tables.storage;
 
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.branches.RetentionPolicy;
 import io.keylake.tables.history.Positions;
-import io.keylake.tables.storage.KnownFiles;
-import io.keylake.tables.storage.Orphans;
-import io.keylake.tables.storage.StoreClock;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -13,7 +10,7 @@ import java.util.List;
 import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.spark.actions.SparkActions;
+import org.apache.iceberg.util.ThreadPools;
 
 /**
  * What is left to do when files have been merged: snapshots expire, and files that nobody needs are
@@ -74,12 +71,13 @@ public final class Housekeeping {
   private static long expire(Table table, RetentionPolicy policy, Instant now) {
     long old = now.minus(policy.kept()).toEpochMilli();
     List<String> expired = Collections.synchronizedList(new ArrayList<>());
-    SparkActions.get()
-        .expireSnapshots(table)
+    table
+        .expireSnapshots()
         .expireOlderThan(Math.min(old, Positions.fenceMillis(table)))
         .retainLast(policy.snapshots())
+        .planWith(ThreadPools.getWorkerPool())
         .deleteWith(expired::add)
-        .execute();
+        .commit();
     table.refresh(); // a commit since then may have taken files in again
     List<String> unneeded = KnownFiles.of(table).unneeded(expired);
     delete(table, unneeded);

@@ -1,0 +1,44 @@
+package io.keylake.tables.storage;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.keylake.tables.branches.RetentionPolicy;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.EnumSet;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Whatever is done to a table with branches that share files, by clients that do not see each
+ * other's commits at once, and however tightly it is cleaned in between: all files that any of its
+ * snapshots needs stay, and in the end all others are gone.
+ */
+class HousekeepingRandomTest {
+  private static final int TABLES = 6;
+  private static final int STEPS = 45;
+  private static final RetentionPolicy TIGHTEST = new RetentionPolicy(0.0, 1, 0, 0.0, 0);
+
+  @Test
+  void allFilesThatAreNeededStay(@TempDir Path folder) {
+    Set<RandomSteps.Step> done = EnumSet.noneOf(RandomSteps.Step.class);
+    for (int seed = 0; seed < TABLES; seed++) {
+      TableOnDisk disk = new TableOnDisk(folder.resolve("table" + seed), new DiskFiles());
+      RandomSteps steps = new RandomSteps(new Random(seed), disk);
+      for (int count = 1; count <= STEPS; count++) {
+        RandomSteps.Step step = steps.take(done);
+        disk.assertNothingIsMissing("in step %d of table %d: %s".formatted(count, seed, step));
+      }
+      Housekeeping.run(disk.opened().table, TIGHTEST, Instant.now());
+      disk.assertNothingIsMissing("at the end of table " + seed);
+      Set<Path> left = new TreeSet<>(disk.files());
+      left.removeAll(disk.needed());
+      left.removeIf(path -> FileNames.isTableMetadata(path.getFileName().toString()));
+      assertEquals(Set.of(), left, "not needed, and still there, of table " + seed);
+    }
+    assertEquals(EnumSet.allOf(RandomSteps.Step.class), done, "each was done at least once");
+  }
+}

@@ -1,0 +1,276 @@
+package io.keylake.tables.storage;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.branches.CherryPick;
+import io.keylake.tables.branches.HistoryBranches;
+import io.keylake.tables.branches.Publication;
+import io.keylake.tables.branches.RetentionPolicy;
+import io.keylake.tables.commits.Commits;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.history.Positions;
+import io.keylake.tables.history.Settled;
+import io.keylake.tables.history.WriteSummaries;
+import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.planning.FileListing;
+import io.keylake.tables.repair.FileChange;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileMetadata;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.RewriteFiles;
+import org.apache.iceberg.RowDelta;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.exceptions.NotFoundException;
+import org.apache.iceberg.exceptions.ValidationException;
+import org.apache.iceberg.expressions.Expressions;
+
+/** Random steps in the life of a table, by three clients. */
+final class RandomSteps {
+  private static final Instant LONG_AGO = Instant.parse("2020-01-01T00:00:00Z");
+
+  enum Step {
+    WRITE,
+    WRITE_LATE,
+    OVERWRITE,
+    REPLACE,
+    SUPERSEDE,
+    BRANCH,
+    TAG,
+    DROP,
+    PUBLISH,
+    PICK,
+    ARCHIVE,
+    ROLL_BACK,
+    RESTORE,
+    READ,
+    LEAVE_BEHIND,
+    CLEAN
+  }
+
+  private final Random random;
+  private final TableOnDisk disk;
+  private final List<Table> clients;
+  private int names;
+  private int days;
+
+  RandomSteps(Random random, TableOnDisk disk) {
+    this.random = random;
+    this.disk = disk;
+    this.clients = Stream.generate(disk::opened).limit(3).map(client -> client.table).toList();
+  }
+
+  /** Takes a step, which a table may refuse: then nothing was done. All files are old then. */
+  Step take(Set<Step> done) {
+    Step step = random.nextInt(4) == 0 ? Step.CLEAN : anyOf(List.of(Step.values()));
+    Table table = anyOf(clients);
+    if (random.nextBoolean()) {
+      table.refresh();
+    }
+    disk.age(LONG_AGO);
+    try {
+      Snapshot any = anySnapshot(table);
+      if (any == null) {
+        write(table, SnapshotRef.MAIN_BRANCH);
+        return Step.WRITE;
+      }
+      take(step, table, any);
+      done.add(step);
+    } catch (KeylakeException
+        | ValidationException
+        | CommitFailedException
+        | IllegalArgumentException e) {
+      table.refresh(); // others were faster, or what it is about has expired or never was
+    } catch (NotFoundException e) {
+      if (step == Step.CLEAN) {
+        throw e;
+      }
+      table.refresh(); // it has read a snapshot that had expired since it looked
+    }
+    return step;
+  }
+
+  private void take(Step step, Table table, Snapshot any) {
+    switch (step) {
+      case WRITE -> write(table, anyBranch(table));
+      case WRITE_LATE ->
+          new HistoryBranches(table).append(files(), WriteSummaries.of("update"), day(anyDay()));
+      case OVERWRITE ->
+          new Commits(table, anyBranch(table))
+              .overwrite(Expressions.alwaysTrue(), files(), WriteSummaries.of("overwrite"));
+      case REPLACE -> replace(table, anyBranch(table));
+      case SUPERSEDE -> supersede(table, anyBranch(table));
+      case BRANCH ->
+          table.manageSnapshots().createBranch("tmp_" + ++names, any.snapshotId()).commit();
+      case TAG -> table.manageSnapshots().createTag("tag_" + ++names, any.snapshotId()).commit();
+      case DROP -> drop(table);
+      case PUBLISH -> publish(table);
+      case PICK -> pick(table, any);
+      case ARCHIVE -> new HistoryBranches(table).archive(day(++days), null);
+      case ROLL_BACK -> new Commits(table, anyBranch(table)).rollback(any.snapshotId());
+      case RESTORE -> restore(table, any);
+      case READ -> read(table, any);
+      case LEAVE_BEHIND -> TableOnDisk.age(disk.newFile("compact-"), LONG_AGO);
+      case CLEAN -> Housekeeping.run(table, anyPolicy(), Instant.now());
+    }
+  }
+
+  private RetentionPolicy anyPolicy() {
+    return new RetentionPolicy(
+        random.nextInt(5) == 0 ? null : 0.0,
+        1 + random.nextInt(3),
+        random.nextInt(3) == 0 ? 3 : 0,
+        random.nextInt(4) == 0 ? 0.0 : null,
+        0);
+  }
+
+  private void write(Table table, String branch) {
+    new Commits(table, branch).append(files(), WriteSummaries.of("update"));
+  }
+
+  private List<DataFile> files() {
+    return IntStream.rangeClosed(0, random.nextInt(3))
+        .mapToObj(i -> disk.written("%d,%d a @%d".formatted(i, i + 9, ++names)))
+        .toList();
+  }
+
+  /** What a compaction does. */
+  private void replace(Table table, String branch) {
+    RewriteFiles rewrite = table.newRewrite().toBranch(branch);
+    WriteSummary.compaction(1, "full", 1, null).forEach(rewrite::set);
+    List<FileScanTask> old = tasks(table, branch);
+    for (FileScanTask task : old.subList(0, 1 + random.nextInt(old.size()))) {
+      rewrite.deleteFile(task.file());
+      task.deletes().forEach(rewrite::deleteFile);
+    }
+    rewrite.addFile(disk.written("1,20 a @%d".formatted(++names))).commit();
+  }
+
+  /** What settling does. */
+  private void supersede(Table table, String branch) {
+    DataFile of = anyOf(tasks(table, branch)).file();
+    RowDelta settled = table.newRowDelta().toBranch(branch);
+    WriteSummary.settled(1, Settled.NOTHING, null, false).forEach(settled::set);
+    settled
+        .addDeletes(
+            FileMetadata.deleteFileBuilder(table.spec())
+                .ofPositionDeletes()
+                .withPath(disk.newFile("settle-").toString())
+                .withFormat("parquet")
+                .withFileSizeInBytes(10)
+                .withRecordCount(1)
+                .withPartition(of.partition())
+                .withReferencedDataFile(of.location())
+                .build())
+        .commit();
+  }
+
+  private void drop(Table table) {
+    List<String> names = new ArrayList<>(table.refs().keySet());
+    names.remove(SnapshotRef.MAIN_BRANCH);
+    if (!names.isEmpty()) {
+      String name = anyOf(names);
+      if (table.refs().get(name).isTag()) {
+        table.manageSnapshots().removeTag(name).commit();
+      } else {
+        table.manageSnapshots().removeBranch(name).commit();
+      }
+    }
+  }
+
+  private void publish(Table table) {
+    table.refresh();
+    String branch = "tmp_" + ++names;
+    table.manageSnapshots().createBranch(branch, table.currentSnapshot().snapshotId()).commit();
+    write(table, branch);
+    if (random.nextBoolean()) {
+      write(table, SnapshotRef.MAIN_BRANCH);
+    }
+    Publication publication = Publication.of(table, branch);
+    cleanMeanwhile();
+    publication.publish("{}");
+  }
+
+  /** Planned now, and made when others have had their turn. */
+  private void pick(Table table, Snapshot until) {
+    long after = until.parentId() == null ? CommitRange.BEGINNING : until.parentId();
+    CommitRange range = CommitRange.of(table, after, until.snapshotId());
+    CherryPick pick = CherryPick.of(table, anyBranch(table), range, Expressions.alwaysTrue(), null);
+    cleanMeanwhile();
+    pick.run();
+  }
+
+  private void restore(Table table, Snapshot at) {
+    Set<String> locations =
+        new FileListing(table, Expressions.alwaysTrue(), null)
+            .at(at.snapshotId()).stream()
+                .map(task -> task.file().location())
+                .collect(Collectors.toSet());
+    FileChange restored = FileChange.restore(table, anyBranch(table), locations, at.snapshotId());
+    cleanMeanwhile();
+    if (!restored.isEmpty()) {
+      restored.commit();
+    }
+  }
+
+  private void cleanMeanwhile() {
+    if (random.nextBoolean()) {
+      Table other = disk.opened().table;
+      drop(other);
+      Housekeeping.run(other, new RetentionPolicy(0.0, 1, 0, null, 0), Instant.now());
+    }
+  }
+
+  private void read(Table table, Snapshot to) {
+    Positions consumers = new Positions(table, Positions.Kind.CONSUMER);
+    Long from = consumers.all().get("reader");
+    boolean isForgotten = from != null && random.nextBoolean();
+    consumers.move("reader", from, isForgotten ? null : (Long) to.snapshotId());
+  }
+
+  private static List<FileScanTask> tasks(Table table, String branch) {
+    Long head = new CommitLog(table, branch).headId();
+    return new FileListing(table, Expressions.alwaysTrue(), null).at(head);
+  }
+
+  private String anyBranch(Table table) {
+    return anyOf(
+        table.refs().entrySet().stream()
+            .filter(ref -> ref.getValue().isBranch())
+            .map(ref -> ref.getKey())
+            .toList());
+  }
+
+  /** Null where there is none. */
+  private Snapshot anySnapshot(Table table) {
+    List<Snapshot> all = StreamSupport.stream(table.snapshots().spliterator(), false).toList();
+    return all.isEmpty() ? null : anyOf(all);
+  }
+
+  private int anyDay() {
+    return random.nextInt(days + 1);
+  }
+
+  private static Instant day(int count) {
+    return LONG_AGO.plus(count, ChronoUnit.DAYS);
+  }
+
+  private <T> T anyOf(List<T> all) {
+    if (all.isEmpty()) {
+      throw new IllegalArgumentException("there is none");
+    }
+    return all.get(random.nextInt(all.size()));
+  }
+}
