@@ -11,6 +11,28 @@ JAVA = Path(__file__).parents[1] / "server_plugins"
 MODULES = ("merge", "tables", "spark")
 MOST_FILES_OF_A_ROOM = 20
 
+# What Spark keeps to itself and may change between patch releases. Not listed, because no rule or scan can be written
+# without them: the connector API, catalyst's expressions, plans and rules, physical plans, metrics and vectors.
+INTERNALS_OF_SPARK = [
+    "java.lang.reflect",  # opens what is not public, which no compiler checks
+    "org.apache.spark.SparkEnv",  # the services of a running process
+    "org.apache.spark.network",  # helpers of Spark's own transport
+    "org.apache.spark.rdd.ZippedPartitions",  # made for Spark's own zips
+    "org.apache.spark.sql.catalyst.json",  # the writer behind to_json, with the options of that
+    "org.apache.spark.sql.catalyst.plans.physical.KeyGroupedPartitioning",  # patch releases changed its constructor
+    "org.apache.spark.sql.catalyst.util.RebaseDateTime",  # a parameter of the Parquet reader
+    "org.apache.spark.sql.classic",  # the session and frames behind the public ones
+    "org.apache.spark.sql.execution.CommandExecutionMode",  # a parameter of how plans are run
+    "org.apache.spark.sql.execution.KeyGroupedPartitionedScan",  # how Spark knows scans in buckets
+    "org.apache.spark.sql.execution.QueryExecution",  # how plans are run
+    "org.apache.spark.sql.execution.datasources.SparkExpressionConverter",  # Iceberg's, in a package of Spark
+    "org.apache.spark.sql.execution.datasources.parquet",  # the Parquet reader
+    "org.apache.spark.sql.execution.exchange",  # shuffles, and where they are added
+    "org.apache.spark.sql.execution.joins.StoragePartitionJoinParams",  # what joins say to scans
+    "org.apache.spark.sql.internal",  # settings, as code has them
+    "org.apache.spark.util.Utils",  # helpers of all kinds
+]
+
 
 @cache
 def sources(module: str) -> dict[str, list[Path]]:
@@ -65,3 +87,15 @@ def test_java_imports_point_one_way(module: str, own: list[str]) -> None:
             if path.stem == "KeylakeException":  # errors have the form that Spark's clients know
                 foreign.remove("org.apache.spark.SparkThrowable")
             assert not [name for name in foreign if module == "merge" or "spark" in name], path.name
+
+
+def test_internals_of_spark_are_named_in_one_room() -> None:
+    internal = re.compile(rf"\b(?:{'|'.join(map(re.escape, INTERNALS_OF_SPARK))})\w*\.?")
+    found = {
+        path.name: names
+        for room, paths in sources("spark").items()
+        if room != "engine"
+        for path in paths
+        if (names := set(internal.findall(path.read_text())))
+    }
+    assert not found

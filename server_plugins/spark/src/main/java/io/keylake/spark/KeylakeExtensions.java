@@ -1,10 +1,10 @@
 package io.keylake.spark;
 
 import io.keylake.spark.engine.EngineVersions;
+import io.keylake.spark.engine.ExchangeRule;
 import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
-import io.keylake.spark.layout.ExchangeRule;
 import io.keylake.spark.layout.KeyLayoutRule;
 import io.keylake.spark.rules.KeyRangeRule;
 import io.keylake.spark.rules.KeyedWriteRule;
@@ -69,7 +69,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
         new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
           @Override
           public Rule<LogicalPlan> apply(SparkSession session) {
-            return new KeyRangeRule((org.apache.spark.sql.classic.SparkSession) session);
+            return new KeyRangeRule(session);
           }
         });
     extensions.injectPreCBORule(
@@ -83,7 +83,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
         new AbstractFunction1<SparkSession, SparkStrategy>() {
           @Override
           public SparkStrategy apply(SparkSession session) {
-            return new BucketExchange((org.apache.spark.sql.classic.SparkSession) session);
+            return new BucketExchange(session);
           }
         });
     extensions.injectPlannerStrategy(

@@ -1,22 +1,18 @@
 package io.keylake.spark.layout;
 
-import io.keylake.spark.engine.BucketPartitioning;
+import io.keylake.spark.engine.ClassicSession;
+import io.keylake.spark.engine.Shuffles;
 import io.keylake.spark.keys.KeyBucketFunction;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
-import org.apache.spark.sql.catalyst.plans.physical.KeyGroupedPartitioning;
-import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
-import org.apache.spark.sql.execution.exchange.REPARTITION_BY_NUM$;
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
-import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -25,10 +21,10 @@ import scala.jdk.javaapi.CollectionConverters;
  * to be buckets, every one of them, so that tables in the same buckets stay where they are.
  */
 public final class BucketExchange extends SparkStrategy {
-  private final SparkSession session;
+  private final ClassicSession session;
 
   public BucketExchange(SparkSession session) {
-    this.session = session;
+    this.session = ClassicSession.of(session);
   }
 
   @Override
@@ -46,12 +42,8 @@ public final class BucketExchange extends SparkStrategy {
     Seq<InternalRow> partitions = CollectionConverters.asScala(values).toSeq();
     Seq<Expression> by =
         CollectionConverters.asScala(List.<Expression>copyOf(layout.hidden())).toSeq();
-    KeyGroupedPartitioning partitioning = BucketPartitioning.of(by, partitions);
-    SparkPlan rows =
-        QueryExecution.prepareExecutedPlan(session, ((RepartitionByExpression) plan).child());
-    SparkPlan shuffle =
-        new ShuffleExchangeExec(partitioning, rows, REPARTITION_BY_NUM$.MODULE$, Option.empty());
-    return CollectionConverters.asScala(List.<SparkPlan>of(new BucketedRows(shuffle, partitioning)))
+    SparkPlan rows = session.prepared(((RepartitionByExpression) plan).child());
+    return CollectionConverters.asScala(List.of(Shuffles.intoBuckets(rows, by, partitions)))
         .toSeq();
   }
 }

@@ -1,27 +1,23 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.engine.ParquetPushdown;
 import java.io.Serializable;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.parquet.filter2.predicate.FilterApi;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.Type;
-import org.apache.spark.sql.catalyst.util.RebaseDateTime;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFilters;
-import org.apache.spark.sql.internal.LegacyBehaviorPolicy;
 import org.apache.spark.sql.sources.Filter;
-import scala.Option;
 
 /** Filters for the row groups and pages inside a file. */
 public record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds)
     implements Serializable {
   public static final FileFilter NONE = of(List.of(), List.of());
-
-  private static final int IN_VALUES = 100;
 
   /**
    * @param columns that the filters may name
@@ -38,21 +34,12 @@ public record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds)
 
   /** What a file with this schema can be asked, or null for nothing. */
   FilterPredicate on(MessageType file) {
-    ParquetFilters parquet =
-        new ParquetFilters(
-            file,
-            true,
-            true,
-            true,
-            true,
-            IN_VALUES,
-            true,
-            new RebaseDateTime.RebaseSpec(LegacyBehaviorPolicy.CORRECTED(), Option.empty()));
+    ParquetPushdown pushdown = new ParquetPushdown(file);
     FilterPredicate all = null;
     for (Filter filter : filters) {
       if (Arrays.stream(filter.references()).allMatch(name -> isSameColumn(file, name))) {
-        Option<FilterPredicate> one = parquet.createFilter(filter);
-        if (one.isDefined()) {
+        Optional<FilterPredicate> one = pushdown.of(filter);
+        if (one.isPresent()) {
           all = all == null ? one.get() : FilterApi.and(all, one.get());
         }
       }

@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.engine.RowGroupDecoder;
 import io.keylake.spark.vectors.TextVector;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.Closeable;
@@ -21,16 +22,13 @@ import org.apache.parquet.column.page.PageReadStore;
 import org.apache.parquet.filter2.compat.FilterCompat;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.hadoop.ParquetFileReader;
-import org.apache.parquet.hadoop.ParquetInputFormat;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnPath;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.parquet.internal.filter2.columnindex.ColumnIndexFilter;
 import org.apache.parquet.internal.filter2.columnindex.RowRanges;
 import org.apache.parquet.schema.MessageType;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -75,7 +73,7 @@ public final class StoredFileReader implements Closeable {
     boolean isReady = false;
     try {
       decoder = new RowGroupDecoder(reading.batchRows());
-      initialize(decoder, file, opened, configuration(reading.columns()));
+      initialize(decoder, file, opened, RowGroupDecoder.configuration(reading.columns().schema()));
       MessageType columns = decoder.columns();
       FilterPredicate predicate = reading.choice().on(columns);
       pages = opened.pages(predicate);
@@ -169,20 +167,6 @@ public final class StoredFileReader implements Closeable {
       counters.rowGroupsRead++;
     }
     return pages.readFilteredRowGroup(portion.rowGroup(), portion.rows());
-  }
-
-  private static Configuration configuration(FileColumns columns) {
-    Configuration conf = new Configuration(false);
-    conf.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
-    conf.set("org.apache.spark.sql.parquet.row.requested_schema", columns.schema().json());
-    conf.setBoolean(SQLConf.PARQUET_FIELD_ID_READ_ENABLED().key(), true);
-    conf.setBoolean(SQLConf.IGNORE_MISSING_PARQUET_FIELD_ID().key(), true);
-    conf.setBoolean(SQLConf.CASE_SENSITIVE().key(), true);
-    conf.setBoolean(SQLConf.PARQUET_BINARY_AS_STRING().key(), false);
-    conf.setBoolean(SQLConf.PARQUET_INT96_AS_TIMESTAMP().key(), false);
-    conf.setBoolean(SQLConf.PARQUET_INFER_TIMESTAMP_NTZ_ENABLED().key(), true);
-    conf.setBoolean(SQLConf.LEGACY_PARQUET_NANOS_AS_LONG().key(), false);
-    return conf;
   }
 
   /** The next batch, or null at the end. */

@@ -2,6 +2,7 @@ package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
@@ -17,9 +18,8 @@ import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.source.SparkRewriteTable;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.Column;
-import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.functions;
 import scala.Option;
@@ -64,7 +64,7 @@ record AdoptionProcedure(TableArgument tables) {
     String writeId = UUID.randomUUID().toString();
     try {
       ScanTaskSetManager.get().stageTasks(table, writeId, adoption.files());
-      org.apache.spark.sql.Dataset<?> rows = rows(table, writeId);
+      Dataset<?> rows = rows(table, writeId);
       if (!rows.filter(column(KeyedSchema.MERGE_INFO).isNotNull()).isEmpty()) {
         throw adoption.hasVersions();
       }
@@ -85,12 +85,11 @@ record AdoptionProcedure(TableArgument tables) {
   }
 
   /** The rows of the staged files, as they lie there. */
-  private static org.apache.spark.sql.Dataset<?> rows(Table table, String staged) {
+  private static Dataset<?> rows(Table table, String staged) {
     DataSourceV2Relation relation =
         DataSourceV2Relation.create(
             new SparkRewriteTable(table, staged), Option.empty(), Option.empty());
-    return Dataset.ofRows(
-        (org.apache.spark.sql.classic.SparkSession) SparkSession.active(), relation);
+    return ClassicSession.active().frame(relation);
   }
 
   /** The user's columns, and the position in the file: at equal versions the later row wins. */

@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.KeylakeException;
 import java.util.Arrays;
@@ -15,8 +16,6 @@ import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchNamespaceException;
 import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.expressions.Expression;
-import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 
 /** The argument {@code table} of a call: a name, and what it names in a catalog. */
 record TableArgument(KeyedCatalog catalog) {
@@ -35,9 +34,7 @@ record TableArgument(KeyedCatalog catalog) {
   Expression condition(Arguments arguments, String where) {
     String table = inSql(identifier(arguments));
     try {
-      return SparkExpressionConverter.convertToIcebergExpression(
-          SparkExpressionConverter.collectResolvedSparkExpression(
-              (org.apache.spark.sql.classic.SparkSession) SparkSession.active(), table, where));
+      return ClassicSession.active().condition(table, where);
     } catch (Exception e) { // Scala declares none of those it throws
       throw new KeylakeException(
           DEFINITION,

@@ -1,6 +1,7 @@
 package io.keylake.spark.publish;
 
 import io.keylake.spark.changes.PublishedRows;
+import io.keylake.spark.engine.LocalDirectory;
 import io.keylake.spark.publish.Manifest.GroupFile;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.ChangePlan;
@@ -10,11 +11,9 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.iceberg.Table;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.broadcast.Broadcast;
-import org.apache.spark.util.Utils;
 
 /**
  * What one task does: streams the rows of a bucket into a file for each of its groups, and leaves a
@@ -50,15 +49,15 @@ record BucketWork(
   }
 
   private List<GroupFile> run(Table table) throws IOException {
-    File local = Utils.createTempDir(Utils.getLocalDir(SparkEnv.get().conf()), "keylake-publish");
-    try (PublishedRows rows = rows(table);
+    try (LocalDirectory local = LocalDirectory.create("keylake-publish");
+        PublishedRows rows = rows(table);
         Target.Folder folder = target.open()) {
       GroupWriters writers = format.writers(schema, folder.files().getConf());
       List<GroupFile> files = new ArrayList<>();
       TaskContext task = TaskContext.get();
       boolean hasRow = rows.next();
       while (hasRow) {
-        Group group = new Group(rows.group(), new File(local, format.fileOf(rows.group())));
+        Group group = new Group(rows.group(), new File(local.path(), format.fileOf(rows.group())));
         try (GroupWriters.GroupWriter writer = writers.open(group.file, group.number)) {
           while (hasRow && rows.group() == group.number) {
             writer.write(rows.row(), rows.isDeleted());
@@ -73,8 +72,6 @@ record BucketWork(
       }
       folder.write(done(), Manifest.json(files));
       return files;
-    } finally {
-      Utils.deleteRecursively(local);
     }
   }
 

@@ -1,11 +1,11 @@
 package io.keylake.spark.publish;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.Serializable;
 import java.util.List;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.core.JsonProcessingException;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.PropertyNamingStrategies;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.SerializationFeature;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.json.JsonMapper;
 
 /**
  * What is published: of which table, as of which commit, and in which files. It lies in the target

@@ -1,14 +1,10 @@
 package io.keylake.spark.publish;
 
+import io.keylake.spark.engine.RowJson;
 import java.io.File;
 import java.io.IOException;
-import java.io.StringWriter;
-import java.nio.charset.StandardCharsets;
-import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.json.JSONOptions;
-import org.apache.spark.sql.catalyst.json.JacksonGenerator;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.rocksdb.CompressionType;
@@ -17,27 +13,18 @@ import org.rocksdb.Options;
 import org.rocksdb.RocksDB;
 import org.rocksdb.RocksDBException;
 import org.rocksdb.SstFileWriter;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Table files of RocksDB, for its {@code IngestExternalFile}. A key is what {@link KeyBytes} makes
- * of it; its value is a JSON object of the value columns in UTF-8, nulls included, with times in
- * ISO form and in UTC, and binary in base64. A deleted key is a deletion.
+ * of it; its value is the JSON of the value columns. A deleted key is a deletion.
  */
 final class SstGroups implements GroupWriters {
-  private static final Map<String, String> JSON =
-      Map.of(
-          "ignoreNullFields", "false",
-          "timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-          "timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS");
-
   private final KeyBytes keys;
   private final StructField[] values;
   private final int valuesAt;
   private final Object[] cells;
   private final InternalRow shown;
-  private final StringWriter text = new StringWriter();
-  private final JacksonGenerator json;
+  private final RowJson json;
 
   SstGroups(PublishedSchema schema) {
     RocksDB.loadLibrary();
@@ -47,10 +34,7 @@ final class SstGroups implements GroupWriters {
     this.valuesAt = schema.key().size();
     this.cells = new Object[values.length];
     this.shown = new GenericInternalRow(cells);
-    JSONOptions options =
-        new JSONOptions(
-            scala.collection.immutable.Map.from(CollectionConverters.asScala(JSON)), "UTC", "");
-    this.json = new JacksonGenerator(type, text, options);
+    this.json = new RowJson(type);
   }
 
   private byte[] value(InternalRow row) {
@@ -58,10 +42,7 @@ final class SstGroups implements GroupWriters {
       int at = valuesAt + i;
       cells[i] = row.isNullAt(at) ? null : row.get(at, values[i].dataType());
     }
-    text.getBuffer().setLength(0);
-    json.write(shown);
-    json.flush();
-    return text.toString().strip().getBytes(StandardCharsets.UTF_8);
+    return json.of(shown);
   }
 
   @Override

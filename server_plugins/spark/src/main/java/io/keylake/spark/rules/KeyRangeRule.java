@@ -1,5 +1,7 @@
 package io.keylake.spark.rules;
 
+import io.keylake.spark.engine.ClassicSession;
+import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.write.KeyCuts;
 import io.keylake.spark.write.KeyRange;
@@ -11,6 +13,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.TaskContext;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -21,10 +24,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -40,10 +40,10 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
   private static final int POINTS_PER_TASK = 256;
   private static final int MARGIN = 3; // some tasks read more rows than others
 
-  private final SparkSession session;
+  private final ClassicSession session;
 
   public KeyRangeRule(SparkSession session) {
-    this.session = session;
+    this.session = ClassicSession.of(session);
   }
 
   @Override
@@ -67,7 +67,7 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
 
   /** Spark's own measure of what is worth a task. */
   private static boolean fitsOneTask(LogicalPlan query) {
-    long limit = (Long) SQLConf.get().getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES());
+    long limit = SessionSettings.bytesPerTask();
     return query.stats().sizeInBytes().bigInteger().compareTo(BigInteger.valueOf(limit)) <= 0;
   }
 
@@ -78,7 +78,7 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     schema.sortKey().forEach(field -> names.add(field.name()));
     List<Attribute> place = names.stream().map(name -> column(query, name)).toList();
     DataType[] types = place.stream().map(Attribute::dataType).toArray(DataType[]::new);
-    int ranges = SQLConf.get().numShufflePartitions();
+    int ranges = SessionSettings.shufflePartitions();
     Project places = new Project(seq(List.<NamedExpression>copyOf(place)), query);
     KeyRanges cutting = new KeyRanges(types, columnsOfCell);
     KeyCuts cuts = new KeyCuts(types, () -> cutting.cuts(sample(places, ranges), ranges));
@@ -99,9 +99,7 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
   private List<KeyRanges.Point> sample(LogicalPlan places, int ranges) {
     int points = MARGIN * POINTS_PER_RANGE * ranges;
     return session
-        .sessionState()
-        .executePlan(places, CommandExecutionMode.ALL())
-        .toRdd()
+        .rows(places)
         .toJavaRDD()
         .mapPartitions(
             rows -> {

@@ -3,6 +3,7 @@ package io.keylake.spark.rules;
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.keys.BucketExpression;
 import io.keylake.spark.keys.ColumnTypes;
 import io.keylake.spark.keys.GroupExpression;
@@ -143,7 +144,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     List<Attribute> frame = CollectionConverters.asJava(write.query().output());
     List<String> names =
         write.isByName() ? frame.stream().map(Attribute::name).toList() : byPosition(frame, schema);
-    boolean caseSensitive = org.apache.spark.sql.internal.SQLConf.get().caseSensitiveAnalysis();
+    boolean caseSensitive = SessionSettings.isCaseSensitive();
     WriteShape shape = WriteShape.of(names, schema, options, caseSensitive);
     Map<String, Expression> values = new HashMap<>();
     shape

@@ -1,6 +1,7 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.engine.ClassicSession;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -96,7 +97,7 @@ public final class ReadOptionsRule extends Rule<LogicalPlan> {
   }
 
   private CatalogManager catalogs() {
-    return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().catalogManager();
+    return ClassicSession.of(session).catalogs();
   }
 
   private static Seq<String> sequence(List<String> parts) {

@@ -3,6 +3,7 @@ package io.keylake.spark.rules;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.engine.ClassicSession;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
@@ -77,8 +78,7 @@ public final class TableChangeRule extends Rule<LogicalPlan> {
 
   private boolean isKeyed(Seq<String> name) {
     List<String> parts = new ArrayList<>(CollectionConverters.asJava(name));
-    CatalogManager catalogs =
-        ((org.apache.spark.sql.classic.SparkSession) session).sessionState().catalogManager();
+    CatalogManager catalogs = ClassicSession.of(session).catalogs();
     boolean hasCatalog = parts.size() > 1 && catalogs.isCatalogRegistered(parts.get(0));
     if (parts.size() == 1) {
       parts.addAll(0, Arrays.asList(catalogs.currentNamespace()));

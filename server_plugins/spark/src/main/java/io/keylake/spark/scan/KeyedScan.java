@@ -1,6 +1,7 @@
 package io.keylake.spark.scan;
 
 import io.keylake.merge.MergeRules;
+import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.merge.OutputColumn;
 import io.keylake.spark.merge.ReadTask;
 import io.keylake.spark.parquet.FileFilter;
@@ -21,7 +22,6 @@ import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -41,7 +41,6 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -137,9 +136,8 @@ final class KeyedScan
   }
 
   private ReadPlan.Spread spreadOfSession() {
-    String bytes = spark.conf().get(SQLConf.FILES_MAX_PARTITION_BYTES().key());
     return new ReadPlan.Spread(
-        JavaUtils.byteStringAsBytes(bytes), spark.sparkContext().defaultParallelism());
+        SessionSettings.fileBytesPerTask(spark), spark.sparkContext().defaultParallelism());
   }
 
   /** Filters on merged rows that test a value column, by the columns' names in the table. */

@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.engine.Shuffles;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
 import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
@@ -8,8 +9,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
-import org.apache.spark.sql.execution.exchange.REPARTITION_BY_COL$;
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -23,13 +22,7 @@ public final class KeyRangeExchange extends SparkStrategy {
     }
     RepartitionByExpression frame = (RepartitionByExpression) plan;
     SparkPlan rows = new SampledRows(planLater(frame.child()), cuts);
-    SparkPlan shuffle =
-        new ShuffleExchangeExec(
-            frame.partitioning(),
-            rows,
-            REPARTITION_BY_COL$.MODULE$,
-            frame.optAdvisoryPartitionSize());
-    return CollectionConverters.asScala(List.of(shuffle)).toSeq();
+    return CollectionConverters.asScala(List.of(Shuffles.of(frame, rows))).toSeq();
   }
 
   /** Null where rows are repartitioned by something else. */

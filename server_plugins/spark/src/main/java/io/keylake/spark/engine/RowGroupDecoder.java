@@ -1,12 +1,17 @@
-package io.keylake.spark.parquet;
+package io.keylake.spark.engine;
 
 import java.io.IOException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.parquet.column.page.PageReadStore;
+import org.apache.parquet.hadoop.ParquetInputFormat;
 import org.apache.parquet.schema.MessageType;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.sql.execution.datasources.parquet.SpecificParquetRecordReaderBase;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * Spark's vectorised decoder, fed with the pages that we choose: of which rows, in which portions,
@@ -15,16 +20,16 @@ import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecor
  * <p>The decoder takes its pages through an interface that Spark keeps to itself, so the one field
  * that holds it is set by reflection. Everything else is public.
  */
-final class RowGroupDecoder extends VectorizedParquetRecordReader {
+public final class RowGroupDecoder extends VectorizedParquetRecordReader {
   private static final Field READER = readerField();
 
   /** Where the pages come from. */
-  interface Pages {
+  public interface Pages {
     /** Pages of the next rows; asked only as often as there are rows left. */
     PageReadStore next() throws IOException;
   }
 
-  RowGroupDecoder(int batchRows) {
+  public RowGroupDecoder(int batchRows) {
     super(null, "CORRECTED", "UTC", "CORRECTED", "UTC", false, batchRows);
   }
 
@@ -40,8 +45,25 @@ final class RowGroupDecoder extends VectorizedParquetRecordReader {
     }
   }
 
+  /**
+   * What the decoder is initialized with: it finds columns by the ids that the schema has for them.
+   */
+  public static Configuration configuration(StructType columns) {
+    Configuration conf = new Configuration(false);
+    conf.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
+    conf.set("org.apache.spark.sql.parquet.row.requested_schema", columns.json());
+    conf.setBoolean(SQLConf.PARQUET_FIELD_ID_READ_ENABLED().key(), true);
+    conf.setBoolean(SQLConf.IGNORE_MISSING_PARQUET_FIELD_ID().key(), true);
+    conf.setBoolean(SQLConf.CASE_SENSITIVE().key(), true);
+    conf.setBoolean(SQLConf.PARQUET_BINARY_AS_STRING().key(), false);
+    conf.setBoolean(SQLConf.PARQUET_INT96_AS_TIMESTAMP().key(), false);
+    conf.setBoolean(SQLConf.PARQUET_INFER_TIMESTAMP_NTZ_ENABLED().key(), true);
+    conf.setBoolean(SQLConf.LEGACY_PARQUET_NANOS_AS_LONG().key(), false);
+    return conf;
+  }
+
   /** The columns that are read, as the file has them. */
-  MessageType columns() {
+  public MessageType columns() {
     return requestedSchema;
   }
 
@@ -50,7 +72,7 @@ final class RowGroupDecoder extends VectorizedParquetRecordReader {
    *
    * @param rows how many rows the pages have in all
    */
-  void feed(Pages pages, long rows) {
+  public void feed(Pages pages, long rows) {
     totalRowCount = rows;
     Class<?> type = READER.getType();
     Object source =

@@ -1,4 +1,4 @@
-package io.keylake.spark.layout;
+package io.keylake.spark.engine;
 
 import java.util.List;
 import java.util.Objects;

@@ -1,0 +1,64 @@
+package io.keylake.spark.engine;
+
+import org.apache.iceberg.expressions.Expression;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.execution.CommandExecutionMode;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
+
+/** What a session of the server can do with plans. The public session has no such methods. */
+public final class ClassicSession {
+  private final org.apache.spark.sql.classic.SparkSession session;
+
+  private ClassicSession(SparkSession session) {
+    this.session = (org.apache.spark.sql.classic.SparkSession) session;
+  }
+
+  /**
+   * @param session of the server that the plug-in runs in
+   */
+  public static ClassicSession of(SparkSession session) {
+    return new ClassicSession(session);
+  }
+
+  /** The session of the statement that this thread runs. */
+  public static ClassicSession active() {
+    return of(SparkSession.active());
+  }
+
+  public CatalogManager catalogs() {
+    return session.sessionState().catalogManager();
+  }
+
+  public Dataset<Row> frame(LogicalPlan plan) {
+    return org.apache.spark.sql.classic.Dataset.ofRows(session, plan);
+  }
+
+  /** The rows of a plan, which is planned now and run by the jobs that use them. */
+  public RDD<InternalRow> rows(LogicalPlan plan) {
+    return session.sessionState().executePlan(plan, CommandExecutionMode.ALL()).toRdd();
+  }
+
+  /** A physical plan of its own, ready to be run. */
+  public SparkPlan prepared(LogicalPlan plan) {
+    return QueryExecution.prepareExecutedPlan(session, plan);
+  }
+
+  /**
+   * A condition in SQL, as Iceberg has it.
+   *
+   * @param table whose columns the condition names, quoted for SQL
+   */
+  public Expression condition(String table, String where) throws AnalysisException {
+    return SparkExpressionConverter.convertToIcebergExpression(
+        SparkExpressionConverter.collectResolvedSparkExpression(session, table, where));
+  }
+}

@@ -1,0 +1,24 @@
+package io.keylake.spark.engine;
+
+import java.io.Closeable;
+import java.io.File;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.util.Utils;
+
+/** A directory for a task on its own machine, where Spark keeps its own temporary files. */
+public record LocalDirectory(File path) implements Closeable {
+
+  /**
+   * @param purpose the beginning of its name
+   */
+  public static LocalDirectory create(String purpose) {
+    return new LocalDirectory(
+        Utils.createTempDir(Utils.getLocalDir(SparkEnv.get().conf()), purpose));
+  }
+
+  /** Deletes the directory with all it has. */
+  @Override
+  public void close() {
+    Utils.deleteRecursively(path);
+  }
+}

@@ -1,0 +1,35 @@
+package io.keylake.spark.engine;
+
+import java.util.Optional;
+import org.apache.parquet.filter2.predicate.FilterPredicate;
+import org.apache.parquet.schema.MessageType;
+import org.apache.spark.sql.catalyst.util.RebaseDateTime;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFilters;
+import org.apache.spark.sql.internal.LegacyBehaviorPolicy;
+import org.apache.spark.sql.sources.Filter;
+import scala.Option;
+
+/** Turns Spark's filters into those of Parquet, for files of one schema. */
+public final class ParquetPushdown {
+  private static final int IN_VALUES = 100;
+
+  private final ParquetFilters filters;
+
+  public ParquetPushdown(MessageType file) {
+    filters =
+        new ParquetFilters(
+            file,
+            true,
+            true,
+            true,
+            true,
+            IN_VALUES,
+            true,
+            new RebaseDateTime.RebaseSpec(LegacyBehaviorPolicy.CORRECTED(), Option.empty()));
+  }
+
+  /** Empty where a file cannot be asked. */
+  public Optional<FilterPredicate> of(Filter filter) {
+    return Optional.ofNullable(filters.createFilter(filter).getOrElse(() -> null));
+  }
+}

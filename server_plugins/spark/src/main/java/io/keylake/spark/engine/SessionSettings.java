@@ -1,0 +1,34 @@
+package io.keylake.spark.engine;
+
+import org.apache.spark.network.util.JavaUtils;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+
+/** The settings of Spark that keylake follows, as the session of this thread has them. */
+public final class SessionSettings {
+  private SessionSettings() {}
+
+  /** Whether names of columns differ by case alone. */
+  public static boolean isCaseSensitive() {
+    return SQLConf.get().caseSensitiveAnalysis();
+  }
+
+  public static int shufflePartitions() {
+    return SQLConf.get().numShufflePartitions();
+  }
+
+  /** The size of shuffled data that is worth a task. */
+  public static long bytesPerTask() {
+    return (Long) SQLConf.get().getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES());
+  }
+
+  /**
+   * The size of files that is worth a task.
+   *
+   * @param session whose setting counts; a scan may be planned by a thread without one
+   */
+  public static long fileBytesPerTask(SparkSession session) {
+    return JavaUtils.byteStringAsBytes(
+        session.conf().get(SQLConf.FILES_MAX_PARTITION_BYTES().key()));
+  }
+}
