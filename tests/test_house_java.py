@@ -99,3 +99,10 @@ def test_internals_of_spark_are_named_in_one_room() -> None:
         if (names := set(internal.findall(path.read_text())))
     }
     assert not found
+
+
+@pytest.mark.parametrize("module", ["merge", "spark"])
+def test_copies_of_libraries_inside_of_iceberg_are_not_used(module: str) -> None:
+    paths = [path for room in sources(module).values() for path in room]
+    copies = ("org.apache.iceberg.relocated.", "org.apache.iceberg.shaded.")
+    assert not [path.name for path in paths if any(copy in path.read_text() for copy in copies)]
