@@ -35,6 +35,7 @@ from keylake.errors import (
     ForeignCommit,
     GateFailed,
     KeylakeError,
+    NothingToDo,
     NotKeyed,
     SchemaMismatch,
     ServerMissingPlugin,
@@ -113,6 +114,6 @@ __all__ = [
     "Finding", "Published",
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
-    "TableNotFound", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported", "ServerMissingPlugin",
-    "ServerUnreachable", "StoreFailed", "Cancelled", "GateFailed", "TriggerFailed",
+    "TableNotFound", "NothingToDo", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported",
+    "ServerMissingPlugin", "ServerUnreachable", "StoreFailed", "Cancelled", "GateFailed", "TriggerFailed",
 ]  # fmt: skip

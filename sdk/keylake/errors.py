@@ -80,6 +80,13 @@ class TableNotFound(KeylakeError):
     sqlstate = "42P01"
 
 
+class NothingToDo(KeylakeError):
+    """There is nothing that could be published, picked, undone, merged or archived."""
+
+    condition = "KEYLAKE_NOTHING_TO_DO"
+    sqlstate = "02000"
+
+
 class NotKeyed(KeylakeError):
     """The table is there, but it is a plain Iceberg table without a key."""
 

@@ -28,10 +28,12 @@ class Commit(ShownFields):
     rows: int
     versions: VersionRange | None  # None where there were no rows
     seconds: float
+    undone: bool = False  # a commit with the same idempotency key was there, and its rows were taken back since
 
     def __str__(self) -> str:
         versions = "no versions" if self.versions is None else f"versions {_span(self.versions)}"
-        return f"commit {self.snapshot_id}: {self.rows:,} rows, {versions}, {self.seconds:.1f} s"
+        said = f"commit {self.snapshot_id}: {self.rows:,} rows, {versions}, {self.seconds:.1f} s"
+        return f"{said}, undone since: write the rows with another idempotency key" if self.undone else said
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class CommitInfo(ShownFields):
     write_id: str | None
     idempotency_key: str | None
     files: int | None
+    undone: bool = False  # a later commit has taken its rows back
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> CommitInfo:
@@ -75,6 +78,7 @@ class CommitInfo(ShownFields):
             write_id=row.get("write_id"),
             idempotency_key=row.get("idempotency_key"),
             files=row.get("files"),
+            undone=bool(row.get("undone")),
         )
 
 

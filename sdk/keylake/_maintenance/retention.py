@@ -19,9 +19,11 @@ class RetentionPolicy(Policy):
     they are older than `orphan_days`; younger ones may belong to a write that is still at work. Archived states whose
     business time is at most `history_days` ago are kept, all of them where it is None; of the older ones the last of
     each month, for `history_months` months. What a consumer of the change feed has not read is kept, too.
+    The idempotency key of a commit is known for `idempotency_days`, also after its snapshot has expired.
 
     >>> RetentionPolicy(days=7, snapshots=100).to_json()
-    '{"days": 7, "snapshots": 100, "orphan_days": 3, "history_days": null, "history_months": 0}'
+    '{"days": 7, "snapshots": 100, "orphan_days": 3, "history_days": null, "history_months": 0, '
+    '"idempotency_days": 30}'
     >>> RetentionPolicy.from_json('{"days": 7}').snapshots
     1
     """
@@ -33,6 +35,7 @@ class RetentionPolicy(Policy):
     orphan_days: float = 3
     history_days: float | None = None
     history_months: int = 0
+    idempotency_days: float = 30
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ class BranchVerbs(Verbs):
         The checks look at what the branch has changed since it left main. If one fails, `GateFailed` has all findings,
         and nothing is published. No file is opened or written: where main has not moved, it moves to where the branch
         stands; otherwise the files of the branch's commits are added to main, and versions say what is newer. The
-        findings are kept in the summary of the snapshot.
+        findings are kept in the summary of the snapshot. If the branch or main moves between the checks and the commit,
+        `CommitConflict` says so, and nothing is published.
 
             draft = profiles.branch("tmp_nightly")
             draft.upsert(backfill)
@@ -77,7 +78,9 @@ class BranchVerbs(Verbs):
                 findings,
             )
         report = json.dumps([asdict(finding) for finding in findings])
-        done = self._handle.call("publish", head=found["head"], report=report)[0]
+        # What was checked is published while the branch and main stand where they stood; without checks, main may move.
+        main = found["main"] if require else None
+        done = self._handle.call("publish", head=found["head"], main=main, report=report)[0]
         return Published(**done, findings=findings)
 
     def touched_by_both(self) -> DataFrame:

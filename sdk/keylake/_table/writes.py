@@ -100,7 +100,7 @@ class WriteVerbs(Verbs):
                 f"The write to {self._handle.path} ended without a commit. Look at history(), and write it again."
             )
         done = found[0]
-        return Commit(done.snapshot_id, done.rows or 0, done.versions, time.perf_counter() - begun_at)
+        return Commit(done.snapshot_id, done.rows or 0, done.versions, time.perf_counter() - begun_at, done.undone)
 
     def _send(self, rows: Rows, intention: Intention, write_id: str, replaced: str | Column | None) -> None:
         """Check all that can be checked here, then let Spark write the rows."""

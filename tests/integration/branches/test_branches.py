@@ -46,7 +46,7 @@ def test_nobody_sees_a_branch_until_it_is_published(lake: kl.Lake) -> None:
     assert [each["passed"] for each in json.loads(summary.summary["keylake.gate"] or "")] == [True, True]
     changed = twin.table.changes(after=twin.commits[0]).groupBy("_change").count().collect()
     assert {row["_change"]: row["count"] for row in changed} == {"insert": 20, "update": 10}
-    with refused(lake, twin.table.name, kl.TableNotFound, "nothing to publish"):
+    with refused(lake, twin.table.name, kl.NothingToDo, "nothing to publish"):
         draft.publish()
 
 
@@ -141,7 +141,7 @@ def test_main_may_have_moved_meanwhile(lake: kl.Lake, name: str) -> None:
     twin.table.compact("full")
     if name != "commit":
         assert twin.read() == twin.expected()
-    with refused(lake, twin.table.name, kl.TableNotFound, "nothing to publish"):
+    with refused(lake, twin.table.name, kl.NothingToDo, "nothing to publish"):
         draft.table.publish()
     keys = dict(zip(twin.model.key, next(iter(twin.model.written)), strict=True))
     draft.table.upsert(draft.frame([keys | dict.fromkeys(twin.model.columns)]), **given(version=VERSION[name]))

@@ -289,5 +289,5 @@ def test_any_engine_reads_the_merged_branch(lake: kl.Lake, shape: Shape) -> None
 
 def test_nothing_written_is_nothing_merged(lake: kl.Lake) -> None:
     twin = EXPLICIT.create(lake, fresh_name("compaction"))
-    with refused(lake, twin.table.name, kl.TableNotFound, "no commit yet"):
+    with refused(lake, twin.table.name, kl.NothingToDo, "no commit yet"):
         twin.table.refresh_merged()

@@ -163,5 +163,5 @@ def test_business_times_that_are_none(lake: kl.Lake) -> None:
     with refused(lake, name, kl.DefinitionError, "What is archived is main"):
         table.branch("tmp_x").archive("2026-11-01")
     empty = EXPLICIT.create(lake, fresh_name("archive")).table
-    with refused(lake, empty.name, kl.TableNotFound, "nothing to archive"):
+    with refused(lake, empty.name, kl.NothingToDo, "nothing to archive"):
         empty.archive("2026-11-01")

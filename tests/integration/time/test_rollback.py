@@ -52,5 +52,5 @@ def test_only_commits_of_the_branch(lake: kl.Lake) -> None:
     assert side.history()[0].snapshot_id == twin.commits[1].snapshot_id
     twin.check()
     empty = SHAPES["explicit"].create(lake, fresh_name("rollback")).table
-    with pytest.raises(kl.TableNotFound, match="nothing to roll back to"):
+    with pytest.raises(kl.NothingToDo, match="nothing to roll back to"):
         empty.rollback(to=17)

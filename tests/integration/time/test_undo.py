@@ -291,7 +291,7 @@ def test_ranges_that_cannot_be_taken_back(lake: kl.Lake) -> None:
     with refused(lake, name, kl.SnapshotExpired, "Commit 17"):
         twin.table.undo(after=17)
     twin.table.compact("full")
-    with refused(lake, name, kl.TableNotFound, "nothing to undo"):
+    with refused(lake, name, kl.NothingToDo, "nothing to undo"):
         twin.table.undo(after=last)
     twin.table.undo(after=first, until=twin.commits[1])
     twin.table.clean(kl.RetentionPolicy(days=0))

@@ -4,8 +4,8 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.branches.RetentionPolicy;
 import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.spec.TableSpec;
 import java.util.List;
 import java.util.Map;

@@ -20,6 +20,7 @@ public final class KeylakeException extends RuntimeException implements SparkThr
     COMMIT_CONFLICT("40001"),
     TABLE_EXISTS("42P07"),
     NOT_FOUND("42P01"),
+    NOTHING_TO_DO("02000"),
     NOT_KEYED("42809"),
     SNAPSHOT_EXPIRED("55019"),
     FOREIGN_COMMIT("55000"),

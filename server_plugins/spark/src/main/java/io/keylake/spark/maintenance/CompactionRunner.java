@@ -3,13 +3,16 @@ package io.keylake.spark.maintenance;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.compaction.Compaction;
+import io.keylake.tables.compaction.CompactionChange;
 import io.keylake.tables.compaction.CompactionPlan;
 import io.keylake.tables.compaction.CompactionPlanner;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.compaction.SettledBuckets;
 import io.keylake.tables.compaction.Settlement;
+import io.keylake.tables.compaction.SettlementChange;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
@@ -24,9 +27,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.function.Predicate;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.NoSuchTableException;
@@ -190,14 +191,8 @@ public final class CompactionRunner {
     } finally {
       copy.destroy();
     }
-    List<String> written =
-        found.stream()
-            .flatMap(each -> each.superseded().values().stream())
-            .map(DeleteFile::location)
-            .distinct()
-            .toList();
     boolean isCommitted =
-        committed(written, commits -> commits.settle(SettledBuckets.of(table, plan, found)));
+        isCommitted(new SettlementChange(branch, SettledBuckets.of(table, plan, found)));
     return found.stream().map(each -> Outcome.of(each, isCommitted, start)).toList();
   }
 
@@ -264,17 +259,14 @@ public final class CompactionRunner {
                 .map(new CompactionWork.Runner(copy))
                 .collect()
                 .get(0));
-    boolean isCommitted =
-        committed(
-            files.stream().map(DataFile::location).toList(),
-            commits -> commits.replace(compaction, files));
+    boolean isCommitted = isCommitted(new CompactionChange(branch, compaction, files));
     return Outcome.of(compaction, files, isCommitted, start);
   }
 
   /** Commits, one at a time: others would only have to try again. */
-  private synchronized boolean committed(List<String> written, Predicate<Commits> commit) {
+  private synchronized boolean isCommitted(Change change) {
     try {
-      return Writing.isCommitted(table, branch, written, commit);
+      return new Commits(table).make(change).isCommitted();
     } catch (NoSuchTableException e) {
       throw gone();
     }

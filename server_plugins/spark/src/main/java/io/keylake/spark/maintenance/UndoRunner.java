@@ -3,9 +3,11 @@ package io.keylake.spark.maintenance;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Commits;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.repair.Undo;
+import io.keylake.tables.repair.UndoChange;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -50,8 +52,7 @@ public final class UndoRunner {
       table.refresh();
       Undo undo = Undo.of(table, branch, undone);
       List<DataFile> files = merged(undo);
-      if (isCommitted(undo, files)) {
-        table.refresh();
+      if (new Commits(table).make(new UndoChange(branch, undo, files)).isCommitted()) {
         return new Done(undo, files);
       }
     }
@@ -59,14 +60,6 @@ public final class UndoRunner {
         COMMIT_CONFLICT,
         "the undo on %s lost against other commits %d times; undo again when there are fewer of them"
             .formatted(table.name(), MOST_ATTEMPTS));
-  }
-
-  private boolean isCommitted(Undo undo, List<DataFile> files) {
-    return Writing.isCommitted(
-        table,
-        branch,
-        files.stream().map(DataFile::location).toList(),
-        commits -> commits.undo(undo, files));
   }
 
   private List<DataFile> merged(Undo undo) {

@@ -20,7 +20,8 @@ public final class CommitRow {
           .add("writer", DataTypes.StringType)
           .add("write_id", DataTypes.StringType)
           .add("idempotency_key", DataTypes.StringType)
-          .add("files", DataTypes.LongType);
+          .add("files", DataTypes.LongType)
+          .add("undone", DataTypes.BooleanType);
 
   private CommitRow() {}
 
@@ -38,7 +39,8 @@ public final class CommitRow {
       entry.writer(),
       entry.writeId(),
       entry.idempotencyKey(),
-      entry.files()
+      entry.files(),
+      entry.isUndone()
     };
   }
 }

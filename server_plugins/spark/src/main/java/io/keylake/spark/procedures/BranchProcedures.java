@@ -6,6 +6,7 @@ import io.keylake.spark.maintenance.UndoRunner;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.CherryPick;
 import io.keylake.tables.branches.Publication;
+import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.repair.Undo;
@@ -19,12 +20,15 @@ import org.apache.spark.sql.types.StructType;
 
 /** Branches for writes that only checkers see, and ways back from writes. */
 final class BranchProcedures {
+  private static final int MOST_ATTEMPTS = 10;
+
   private static final StructType PUBLICATION =
       new StructType()
           .add("base", DataTypes.LongType)
           .add("head", DataTypes.LongType)
           .add("commits", DataTypes.LongType)
-          .add("base_on_main", DataTypes.LongType);
+          .add("base_on_main", DataTypes.LongType)
+          .add("main", DataTypes.LongType);
 
   private static final StructType DONE =
       new StructType()
@@ -72,7 +76,8 @@ final class BranchProcedures {
               String branch = arguments.text("branch");
               boolean isNew = !table.refs().containsKey(branch);
               if (isNew) {
-                table.manageSnapshots().createBranch(branch).commit();
+                new Commits(table)
+                    .make(attempt -> attempt.references().createBranch(branch).commit());
               }
               return List.of(LocalProcedure.row(isNew));
             }),
@@ -84,7 +89,8 @@ final class BranchProcedures {
               Publication of = Publication.of(tables.load(arguments), arguments.text("branch"));
               long base = of.base() == null ? CommitRange.BEGINNING : of.base();
               long commits = of.commits().commits().size();
-              return List.of(LocalProcedure.row(base, of.head(), commits, of.baseOnMain()));
+              long main = of.main() == null ? CommitRange.BEGINNING : of.main();
+              return List.of(LocalProcedure.row(base, of.head(), commits, of.baseOnMain(), main));
             }),
         new LocalProcedure(
             "publish",
@@ -92,7 +98,8 @@ final class BranchProcedures {
                 LocalProcedure.required("table"),
                 LocalProcedure.required("branch"),
                 LocalProcedure.requiredNumber("head"),
-                LocalProcedure.optional("report")),
+                LocalProcedure.optional("report"),
+                LocalProcedure.optionalNumber("main")),
             DONE,
             arguments -> List.of(publish(arguments))),
         pick("cherry_pick", true),
@@ -172,16 +179,41 @@ final class BranchProcedures {
         });
   }
 
-  /** What was checked is published, and nothing that came to the branch since. */
+  /**
+   * What was checked is published, and nothing that came to the branch since; where main is given,
+   * only while it stands there, too.
+   */
   private InternalRow publish(LocalProcedure.Arguments arguments) {
-    Publication of = Publication.of(tables.load(arguments), arguments.text("branch"));
-    if (of.head() != arguments.number("head")) {
-      throw new KeylakeException(
-          COMMIT_CONFLICT,
-          "branch '%s' has moved to commit %d while it was checked; publish again"
-              .formatted(of.branch(), of.head()));
+    Table table = tables.load(arguments);
+    for (int attempt = 1; ; attempt++) {
+      Publication of = Publication.of(table, arguments.text("branch"));
+      if (of.head() != arguments.number("head")) {
+        throw moved("branch '%s'".formatted(of.branch()), of.head());
+      }
+      long main = of.main() == null ? CommitRange.BEGINNING : of.main();
+      boolean isMainChecked = arguments.number("main") != null;
+      if (isMainChecked && main != arguments.number("main")) {
+        throw moved("main", main);
+      }
+      try {
+        return row(of.publish(arguments.text("report")));
+      } catch (KeylakeException e) {
+        if (isMainChecked || e.kind() != COMMIT_CONFLICT || attempt == MOST_ATTEMPTS) {
+          throw e;
+        }
+        table.refresh(); // main has moved, which no check has looked at
+      }
     }
-    Publication.Done done = of.publish(arguments.text("report"));
+  }
+
+  private static KeylakeException moved(String what, long to) {
+    return new KeylakeException(
+        COMMIT_CONFLICT,
+        "%s has moved to commit %d while the branch was checked; publish again"
+            .formatted(what, to));
+  }
+
+  private static InternalRow row(Publication.Done done) {
     return LocalProcedure.row(
         done.snapshotId(),
         (long) done.commits(),

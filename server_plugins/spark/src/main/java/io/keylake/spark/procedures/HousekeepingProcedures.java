@@ -1,7 +1,7 @@
 package io.keylake.spark.procedures;
 
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
-import io.keylake.tables.branches.RetentionPolicy;
+import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.storage.Housekeeping;
 import java.time.Instant;
 import java.util.List;

@@ -8,6 +8,7 @@ import io.keylake.spark.catalog.KeylakeVersion;
 import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.Rollback;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.spec.KeyedSchema;
@@ -159,16 +160,18 @@ public final class KeylakeProcedures {
           String writeId = arguments.text("write_id");
           String idempotencyKey = arguments.text("idempotency_key");
           Long atMost = arguments.number("at_most");
-          return new CommitLog(table, arguments.text("branch"))
-                  .entries(
-                      entry ->
-                          (writeId == null || writeId.equals(entry.writeId()))
-                              && (idempotencyKey == null
-                                  || idempotencyKey.equals(entry.idempotencyKey())),
-                      atMost == null ? Integer.MAX_VALUE : Math.toIntExact(atMost))
-                  .stream()
-                  .map(KeylakeProcedures::row)
-                  .toList();
+          CommitLog log = new CommitLog(table, arguments.text("branch"));
+          List<CommitLog.Entry> found =
+              log.entries(
+                  entry ->
+                      (writeId == null || writeId.equals(entry.writeId()))
+                          && (idempotencyKey == null
+                              || idempotencyKey.equals(entry.idempotencyKey())),
+                  atMost == null ? Integer.MAX_VALUE : Math.toIntExact(atMost));
+          if (found.isEmpty() && writeId == null && idempotencyKey != null) {
+            found = Commits.remembered(table, log.head(), idempotencyKey).stream().toList();
+          }
+          return found.stream().map(KeylakeProcedures::row).toList();
         });
   }
 
@@ -204,11 +207,12 @@ public final class KeylakeProcedures {
             LocalProcedure.requiredNumber("to"),
             LocalProcedure.optional("branch")),
         CommitRow.TYPE,
-        arguments ->
-            List.of(
-                row(
-                    new Commits(tables.load(arguments), arguments.text("branch"))
-                        .rollback(arguments.number("to")))));
+        arguments -> {
+          Table table = tables.load(arguments);
+          long to = arguments.number("to");
+          new Commits(table).make(new Rollback(arguments.text("branch"), to));
+          return List.of(row(CommitLog.Entry.of(table.snapshot(to))));
+        });
   }
 
   private static InternalRow row(CommitLog.Entry entry) {

@@ -1,15 +1,18 @@
 package io.keylake.spark.write;
 
-import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
-
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.parquet.SortedFiles;
 import io.keylake.spark.write.KeyedDataWriter.Written;
-import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.HistoryBranches;
+import io.keylake.tables.commits.Append;
+import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.Overwrite;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.repair.Adoption;
+import io.keylake.tables.repair.AdoptionChange;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
@@ -20,7 +23,6 @@ import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
-import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.OutputFileFactory;
 import org.apache.iceberg.types.Types.NestedField;
@@ -62,8 +64,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private final Expression replaces;
   private final WriteLayout layout;
   private final String branch;
-  private final Commits commits;
-  private boolean stateUnknown;
+  private boolean isHandedOver;
 
   /**
    * @param isSpread whether every task has the ranges of keys that it is to write already
@@ -87,7 +88,6 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     this.replaces = replaces;
     this.layout = WriteLayout.of(info.schema(), schema, options);
     this.branch = branch;
-    this.commits = new Commits(table, branch);
   }
 
   @Override
@@ -133,13 +133,16 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo physical) {
     table.refresh();
     if (options.adopts() == null) {
-      commits.checkLineage(); // before rows are written; the commit checks again
+      Lineage.check(
+          table,
+          new CommitLog(table, branch)
+              .headId()); // before rows are written; the commit checks again
     }
     Expression stated =
         replaces == null ? org.apache.iceberg.expressions.Expressions.alwaysTrue() : replaces;
     Long fixedVersion =
         schema.spec().versions() == Versions.COMMIT
-            ? Long.valueOf(commits.log().nextVersion())
+            ? Long.valueOf(new CommitLog(table, branch).nextVersion())
             : options.versionValue();
     long targetFileSize =
         options.targetFileSize() != null
@@ -210,49 +213,44 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
                 .labels()
                 .by(spark.sparkContext().sparkUser())
                 .once(spark.conf().get(IDEMPOTENCY_KEY, null)));
-    try {
-      boolean isNew = isNew(files, summary);
-      if (!isNew) {
-        delete(files);
-      }
-      Maintenance maintenance = Maintenance.of(spark.sparkContext());
-      if (isNew && maintenance != null) {
-        maintenance.look(table.name(), branch, () -> table);
-      }
-    } catch (CommitStateUnknownException e) {
-      stateUnknown = true; // the files may be part of the table
-      throw e;
+    if (options.adopts() != null) {
+      adopt(files, summary);
+    } else {
+      isHandedOver = true;
+      new Commits(table, this::maintain).make(change(files, summary));
     }
   }
 
-  /** Whether there was no commit with the same idempotency key, so that there is one now. */
-  private boolean isNew(List<DataFile> files, WriteSummary summary) {
-    if (options.adopts() != null) {
-      adopt(files, summary);
-      return true;
-    }
+  private Change change(List<DataFile> files, WriteSummary summary) {
     if (replaces != null) {
-      return commits.overwrite(replaces, files, summary);
+      return new Overwrite(branch, replaces, files, summary);
     }
     return options.businessTime() == null
-        ? commits.append(files, summary)
-        : new HistoryBranches(table).append(files, summary, options.businessTime());
+        ? new Append(branch, files, summary)
+        : HistoryBranches.lateWrite(files, summary, options.businessTime());
   }
 
   private void adopt(List<DataFile> files, WriteSummary summary) {
     Adoption adoption = Adoption.of(table, branch, options.adopts().snapshotId());
+    AdoptionChange change = new AdoptionChange(adoption, files, summary);
     boolean isPlanned = adoption.plannedAt() == options.adopts().head();
-    if (!isPlanned || !commits.adopt(adoption, files, summary)) {
-      throw new KeylakeException(
-          COMMIT_CONFLICT,
-          "adopting commit %d of %s lost against another commit; adopt it again"
-              .formatted(adoption.snapshotId(), table.name()));
+    isHandedOver = isPlanned;
+    if (!isPlanned || !new Commits(table, this::maintain).make(change).isCommitted()) {
+      throw change.lost();
     }
   }
 
+  private void maintain() {
+    Maintenance maintenance = Maintenance.of(spark.sparkContext());
+    if (maintenance != null) {
+      maintenance.look(table.name(), branch, () -> table);
+    }
+  }
+
+  /** What was handed over for a commit is deleted there, if it is certain that there is none. */
   @Override
   public void abort(WriterCommitMessage[] messages) {
-    if (stateUnknown) {
+    if (isHandedOver) {
       return;
     }
     List<DataFile> files = new ArrayList<>();

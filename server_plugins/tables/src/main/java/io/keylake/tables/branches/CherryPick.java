@@ -1,16 +1,17 @@
 package io.keylake.tables.branches;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
-import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.NOTHING_TO_DO;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Attempt;
+import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.Transaction;
-import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.expressions.Expression;
 
@@ -24,7 +25,8 @@ import org.apache.iceberg.expressions.Expression;
  *     written anew, and nothing is picked while there are any
  */
 public record CherryPick(
-    Table table, String target, CopiedCommits commits, long cutFiles, long cutRows) {
+    Table table, String target, CopiedCommits commits, long cutFiles, long cutRows)
+    implements Change {
 
   /**
    * Plans it.
@@ -66,16 +68,16 @@ public record CherryPick(
     }
     if (commits.copies().isEmpty()) {
       throw new KeylakeException(
-          NOT_FOUND,
+          NOTHING_TO_DO,
           "no commit of the range has written anything that branch '%s' of %s has not; there is nothing to pick"
               .formatted(target, table.name()));
     }
-    Transaction all = table.newTransaction();
     try {
-      commits.addTo(all, target, new CommitLog(table, target).head());
-      all.commitTransaction();
-    } catch (CommitFailedException e) {
-      throw lost(e.getMessage());
+      Commits.Result result = new Commits(table).make(this);
+      if (!result.isCommitted()) {
+        throw lost("some of the files came to it meanwhile");
+      }
+      return result.snapshotId();
     } catch (ValidationException e) {
       if (e.getMessage().contains("not all, rows match filter")) {
         throw new KeylakeException(
@@ -85,11 +87,15 @@ public record CherryPick(
       }
       throw lost(e.getMessage());
     }
-    table.refresh();
-    return new CommitLog(table, target).headId();
   }
 
-  private KeylakeException lost(String why) {
+  @Override
+  public void addTo(Attempt attempt) {
+    commits.addTo(attempt, target, parent -> {});
+  }
+
+  @Override
+  public KeylakeException lost(String why) {
     return new KeylakeException(
         COMMIT_CONFLICT,
         "picking onto branch '%s' of %s lost against another commit (%s); pick again"

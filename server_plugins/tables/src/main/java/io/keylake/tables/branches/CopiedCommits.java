@@ -3,18 +3,27 @@ package io.keylake.tables.branches;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.commits.Ancestry;
+import io.keylake.tables.commits.Attempt;
+import io.keylake.tables.commits.CopiedFiles;
+import io.keylake.tables.commits.Ledger;
+import io.keylake.tables.commits.NumberSet;
+import io.keylake.tables.commits.Overwrite;
+import io.keylake.tables.commits.Parent;
+import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.CommittedFiles;
-import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.WholeFiles;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataOperations;
@@ -22,41 +31,41 @@ import org.apache.iceberg.OverwriteFiles;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.Transaction;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.ExpressionParser;
 import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.relocated.com.google.common.util.concurrent.MoreExecutors;
-import org.apache.iceberg.util.SnapshotUtil;
 
 /**
  * Writes of one branch that are made again on another, commit by commit, with the files that they
- * have written. No file is opened: versions say what is newer.
+ * have written. No file is opened: versions say what is newer. What the other branch has already is
+ * left out, as its {@link Ledger} says it and, for files, its manifests.
  *
  * @param copies oldest first
  */
-public record CopiedCommits(Table table, List<Copy> copies) {
+record CopiedCommits(Table table, List<Copy> copies) {
   /** A pool would be waited for longer than it takes to write the one manifest of a commit. */
-  private static final ExecutorService THIS_THREAD = MoreExecutors.newDirectExecutorService();
+  private static final ExecutorService THIS_THREAD = new CallerThread();
 
   /**
    * One commit.
    *
+   * @param sameAs the commits that have made the same writes
    * @param replaces what an overwrite has put its files in the place of; null for all others
    * @param files that it has written
    * @param where the part of it, in SQL; null for all
    */
-  record Copy(Snapshot commit, Expression replaces, List<DataFile> files, String where) {
+  record Copy(
+      Snapshot commit, NumberSet sameAs, Expression replaces, List<DataFile> files, String where) {
     Copy {
       files = List.copyOf(files);
     }
 
-    Copy without(Set<String> locations) {
-      return new Copy(
-          commit,
-          replaces,
-          files.stream().filter(file -> !locations.contains(file.location())).toList(),
-          where);
+    private Copy withFiles(Predicate<DataFile> wanted) {
+      return new Copy(commit, sameAs, replaces, files.stream().filter(wanted).toList(), where);
+    }
+
+    private Copy replacing(Expression less) {
+      return new Copy(commit, sameAs, less, files, where);
     }
 
     /** Whether nothing of the commit is left to be made again. */
@@ -65,52 +74,75 @@ public record CopiedCommits(Table table, List<Copy> copies) {
     }
   }
 
-  public CopiedCommits {
+  CopiedCommits {
     copies = List.copyOf(copies);
   }
 
   /**
    * The writes of a range: without those that are undone within it, and what tidies up.
    *
-   * @param target where the branch they come to stands: what it has is left out; null for nowhere
+   * @param target where the branch they come to stands; null for nowhere
    */
   static CopiedCommits of(Table table, CommitRange range, Snapshot target) {
-    Set<Long> there = on(table, target == null ? null : target.snapshotId());
-    Set<String> brought = brought(table, target);
     Set<Long> undone = new HashSet<>();
     range.commits().forEach(commit -> undone.addAll(WriteSummary.undone(commit)));
     Set<Long> inside = new HashSet<>();
     range.commits().forEach(commit -> inside.add(commit.snapshotId()));
-    List<Copy> copies = new ArrayList<>();
+    List<Snapshot> wanted = new ArrayList<>();
     for (Snapshot commit : range.writes()) {
       boolean isUndo = WriteSummary.isUndo(commit);
       if (isUndo && !inside.containsAll(WriteSummary.undone(commit))) {
         throw unsupported(commit, "takes back writes from before the range");
       }
-      if (!isUndo
-          && !undone.contains(commit.snapshotId())
-          && !there.contains(commit.snapshotId())) {
-        copies.add(whole(table, commit).without(brought));
+      if (!isUndo && !undone.contains(commit.snapshotId())) {
+        wanted.add(commit);
+      }
+    }
+    return missing(table, wanted, target);
+  }
+
+  /**
+   * What a branch has not of some commits.
+   *
+   * @param target where it stands; null for nowhere
+   */
+  static CopiedCommits missing(Table table, List<Snapshot> commits, Snapshot target) {
+    Ledger ledger = Ledger.of(table, target);
+    CopiedFiles copied = CopiedFiles.on(table, ledger);
+    Set<String> there = Parent.files(table, target);
+    List<Copy> copies = new ArrayList<>();
+    for (Snapshot commit : commits) {
+      NumberSet sameAs = Ledger.sameAs(table, commit);
+      if (!ledger.has(sameAs)) {
+        Copy whole = whole(table, commit, sameAs);
+        Copy left = without(whole, table, ledger, copied, there);
+        boolean isOnlySaid = whole.isEmpty() && commit.summary().containsKey(WriteSummary.VERB);
+        if (!left.isEmpty() || isOnlySaid) {
+          copies.add(left);
+          ledger = ledger.and(sameAs);
+          left.files().forEach(file -> there.add(file.location()));
+        }
       }
     }
     return new CopiedCommits(table, copies);
   }
 
-  /** Files that came to a branch by themselves, and not with the commit that has written them. */
-  private static Set<String> brought(Table table, Snapshot target) {
-    Set<String> locations = new HashSet<>();
-    if (target != null) {
-      for (Snapshot each : SnapshotUtil.ancestorsOf(target.snapshotId(), table::snapshot)) {
-        if (WriteSummary.isFileChange(each)) {
-          CommittedFiles.of(table, each).forEach(file -> locations.add(file.location()));
-        }
-      }
+  private static Copy without(
+      Copy copy, Table table, Ledger ledger, CopiedFiles copied, Set<String> there) {
+    Copy left =
+        copy.withFiles(
+            file ->
+                !there.contains(file.location())
+                    && !copied.has(table, ledger, file.location(), copy.commit()));
+    for (String json : copied.replacedBy(copy.sameAs())) {
+      Expression before = ExpressionParser.fromJson(json, table.schema());
+      left = left.replacing(Expressions.and(left.replaces(), Expressions.not(before)));
     }
-    return locations;
+    return left;
   }
 
   /** A commit as it was made. */
-  static Copy whole(Table table, Snapshot commit) {
+  private static Copy whole(Table table, Snapshot commit, NumberSet sameAs) {
     String replaces = commit.summary().get(WriteSummary.REPLACES);
     boolean adds =
         commit.operation().equals(DataOperations.APPEND) || WriteSummary.isAdoption(commit);
@@ -119,6 +151,7 @@ public record CopiedCommits(Table table, List<Copy> copies) {
     }
     return new Copy(
         commit,
+        sameAs,
         replaces == null ? null : ExpressionParser.fromJson(replaces, table.schema()),
         CommittedFiles.of(table, commit),
         null);
@@ -131,23 +164,7 @@ public record CopiedCommits(Table table, List<Copy> copies) {
             .formatted(commit.snapshotId(), commit.summary().get(WriteSummary.VERB), why));
   }
 
-  /** The snapshots that a branch has, and those whose writes were made again on it. */
-  static Set<Long> on(Table table, Long head) {
-    Set<Long> there = new HashSet<>();
-    if (head != null) {
-      for (Snapshot each : SnapshotUtil.ancestorsOf(head, table::snapshot)) {
-        there.add(each.snapshotId());
-        Map<String, String> summary = each.summary();
-        String from = summary.get(WriteSummary.COPIED_FROM);
-        if (from != null && !summary.containsKey(WriteSummary.COPIED_WHERE)) {
-          there.add(Long.valueOf(from));
-        }
-      }
-    }
-    return there;
-  }
-
-  public long files() {
+  long files() {
     return copies.stream().mapToLong(copy -> copy.files().size()).sum();
   }
 
@@ -159,36 +176,65 @@ public record CopiedCommits(Table table, List<Copy> copies) {
   }
 
   /**
-   * Makes them part of a transaction.
+   * Makes them parts of an attempt.
    *
    * @param target the branch they come to
-   * @param head where that stands; null for nowhere
+   * @param check what is required before the first of them is made
    */
-  void addTo(Transaction all, String target, Snapshot head) {
+  void addTo(Attempt attempt, String target, Consumer<Parent> check) {
+    boolean isFirst = true;
     for (Copy copy : copies) {
-      SnapshotUpdate<?> update;
-      if (copy.replaces() == null) {
-        AppendFiles append = all.newFastAppend();
-        copy.files().forEach(append::appendFile);
-        update = append;
-      } else {
-        OverwriteFiles overwrite = all.newOverwrite().overwriteByRowFilter(copy.replaces());
-        copy.files().forEach(overwrite::addFile);
-        update = overwrite;
-      }
-      WriteSummary.copied(copy.commit(), copy.where()).forEach(update::set);
-      Ancestry ancestry = new Ancestry(null, head, false);
-      ancestry.settled().properties().forEach(update::set);
-      long source = copy.commit().snapshotId();
-      update.validateWith(
-          Lineage.validator(
-              table,
-              ancestors ->
-                  ancestry.validate(ancestors) && CommitRange.isStillThere(table, source)));
+      SnapshotUpdate<?> update = update(attempt, copy);
       update.scanManifestsWith(THIS_THREAD);
-      update.toBranch(target);
-      update.commit();
+      boolean looks = isFirst;
+      attempt.commit(
+          target,
+          update,
+          parent -> {
+            if (looks) {
+              check.accept(parent);
+            }
+            boolean isNew = !parent.ledger().has(copy.sameAs()) && (!looks || isMissing(parent));
+            if (!isNew || !parent.has(copy.commit().snapshotId())) {
+              throw Attempt.stale();
+            }
+            return said(copy, parent);
+          });
+      isFirst = false;
     }
+  }
+
+  private static SnapshotUpdate<?> update(Attempt attempt, Copy copy) {
+    if (copy.replaces() == null) {
+      AppendFiles append = attempt.transaction().newFastAppend();
+      copy.files().forEach(append::appendFile);
+      return append;
+    }
+    OverwriteFiles overwrite =
+        attempt.transaction().newOverwrite().overwriteByRowFilter(copy.replaces());
+    copy.files().forEach(overwrite::addFile);
+    return overwrite;
+  }
+
+  /** Whether the branch has none of the files. */
+  private boolean isMissing(Parent parent) {
+    Set<String> files = new HashSet<>();
+    copies.forEach(copy -> copy.files().forEach(file -> files.add(file.location())));
+    return files.isEmpty() || Collections.disjoint(parent.files(), files);
+  }
+
+  private Said said(Copy copy, Parent parent) {
+    Map<String, String> summary =
+        new LinkedHashMap<>(WriteSummary.copied(copy.commit(), copy.where()));
+    summary.putAll(parent.settled().properties());
+    if (copy.where() == null) {
+      return Said.of(summary).sameAs(copy.sameAs());
+    }
+    Set<String> locations = new HashSet<>();
+    copy.files().forEach(file -> locations.add(file.location()));
+    String replaces = copy.replaces() == null ? null : Overwrite.json(table, copy.replaces());
+    return Said.of(summary)
+        .copying(List.of(new Said.Copied(copy.sameAs(), locations, replaces, false)));
   }
 
   /** All, but of each commit only files that a condition selects whole. */
@@ -213,7 +259,7 @@ public record CopiedCommits(Table table, List<Copy> copies) {
       }
       Expression replaces =
           copy.replaces() == null ? null : Expressions.and(copy.replaces(), condition);
-      Copy part = new Copy(copy.commit(), replaces, inside, sql);
+      Copy part = new Copy(copy.commit(), copy.sameAs(), replaces, inside, sql);
       if (!part.isEmpty()) {
         parts.add(part);
       }

@@ -2,38 +2,40 @@ package io.keylake.tables.branches;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.NOTHING_TO_DO;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.commits.Ancestry;
+import io.keylake.tables.commits.Append;
+import io.keylake.tables.commits.Attempt;
+import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.NumberSet;
+import io.keylake.tables.commits.Parent;
+import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
+import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.history.WriteSummary;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.YearMonth;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManageSnapshots;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.Transaction;
-import org.apache.iceberg.exceptions.CommitFailedException;
-import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
@@ -108,7 +110,7 @@ public final class HistoryBranches {
 
   /** How many writes have come late to a state, of which main has the files, too. */
   public int lateWrites(State state) {
-    Set<Long> onMain = CopiedCommits.on(table, new CommitLog(table, null).headId());
+    Set<Long> onMain = ids(new CommitLog(table, null).headId());
     int count = 0;
     for (Snapshot each : SnapshotUtil.ancestorsOf(state.snapshotId(), table::snapshot)) {
       if (onMain.contains(each.snapshotId())) {
@@ -117,6 +119,12 @@ public final class HistoryBranches {
       count += each.summary().containsKey(WriteSummary.LATE) ? 1 : 0;
     }
     return count;
+  }
+
+  private Set<Long> ids(Long head) {
+    return head == null
+        ? Set.of()
+        : new HashSet<>(SnapshotUtil.ancestorIds(table.snapshot(head), table::snapshot));
   }
 
   // ----------------------------------------------------------------------------------- archiving
@@ -137,7 +145,7 @@ public final class HistoryBranches {
     Snapshot head = new CommitLog(table, null).head();
     if (head == null) {
       throw new KeylakeException(
-          NOT_FOUND,
+          NOTHING_TO_DO,
           "table %s has no commit yet; there is nothing to archive".formatted(table.name()));
     }
     Lineage.check(table, head.snapshotId());
@@ -187,7 +195,7 @@ public final class HistoryBranches {
       return head.snapshotId();
     }
     Optional<State> last = before(each);
-    Set<Long> onLast = CopiedCommits.on(table, last.map(State::snapshotId).orElse(null));
+    Set<Long> onLast = ids(last.map(State::snapshotId).orElse(null));
     Snapshot oldest = head;
     for (Snapshot commit : SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)) {
       if (onLast.contains(commit.snapshotId())) {
@@ -211,14 +219,33 @@ public final class HistoryBranches {
   }
 
   private void create(List<State> states) {
-    ManageSnapshots refs = table.manageSnapshots();
-    states.forEach(state -> refs.createBranch(state.branch(), state.snapshotId()));
-    try {
-      refs.commit();
-    } catch (CommitFailedException | ValidationException | IllegalArgumentException e) {
-      throw lost(e);
+    Archiving archiving = new Archiving(table.name(), states);
+    if (!new Commits(table).make(archiving).isCommitted()) {
+      throw archiving.lost("another was archived");
     }
-    table.refresh();
+  }
+
+  /** Makes the branches of states. */
+  private record Archiving(String table, List<State> states) implements Change {
+    @Override
+    public void addTo(Attempt attempt) {
+      Parent now = attempt.parent(null);
+      for (State state : states) {
+        if (now.headOf(state.branch()) != null || !now.has(state.snapshotId())) {
+          throw Attempt.stale();
+        }
+      }
+      ManageSnapshots references = attempt.references();
+      states.forEach(state -> references.createBranch(state.branch(), state.snapshotId()));
+      references.commit();
+    }
+
+    @Override
+    public KeylakeException lost(String why) {
+      return new KeylakeException(
+          COMMIT_CONFLICT,
+          "archiving %s lost against another commit (%s); archive again".formatted(table, why));
+    }
   }
 
   private KeylakeException lost(RuntimeException e) {
@@ -232,118 +259,125 @@ public final class HistoryBranches {
   private void carryOn() {
     List<State> states = all();
     for (int i = 1; i < states.size(); i++) {
-      Map<String, Snapshot> missing = late(states.get(i - 1).branch());
-      missing.keySet().removeAll(late(states.get(i).branch()).keySet());
-      if (!missing.isEmpty()) {
-        String branch = states.get(i).branch();
-        Transaction all = table.newTransaction();
-        try {
-          new CopiedCommits(
-                  table,
-                  missing.values().stream().map(each -> CopiedCommits.whole(table, each)).toList())
-              .addTo(all, branch, new CommitLog(table, branch).head());
-          all.commitTransaction();
-        } catch (CommitFailedException | ValidationException e) {
-          throw lost(e);
-        }
-        table.refresh();
+      State from = states.get(i - 1);
+      State to = states.get(i);
+      List<Snapshot> late = late(table.refs().get(from.branch()).snapshotId());
+      Snapshot head = new CommitLog(table, to.branch()).head();
+      CopiedCommits missing = CopiedCommits.missing(table, late, head);
+      if (!missing.copies().isEmpty()) {
+        // What was not made because others came first is found again when the next is archived.
+        new Commits(table).make(attempt -> missing.addTo(attempt, to.branch(), parent -> {}));
       }
     }
   }
 
-  /** The late writes that a branch has, by their ids, the oldest first. */
-  private Map<String, Snapshot> late(String branch) {
-    List<Snapshot> found = new ArrayList<>();
-    long head = table.refs().get(branch).snapshotId();
+  /** The late writes of a branch, oldest first, as far as they have not expired. */
+  private List<Snapshot> late(long head) {
+    List<Snapshot> late = new ArrayList<>();
     for (Snapshot each : SnapshotUtil.ancestorsOf(head, table::snapshot)) {
       if (each.summary().containsKey(WriteSummary.LATE)) {
-        found.add(0, each);
+        late.add(0, each);
       }
     }
-    Map<String, Snapshot> byId = new LinkedHashMap<>();
-    found.forEach(each -> byId.put(each.summary().get(WriteSummary.LATE), each));
-    return byId;
+    return late;
   }
 
   // --------------------------------------------------------------------------------- late writes
 
   /**
-   * Adds files to the first state at or after a business time, to every later one, and to main, all
-   * or none.
-   *
-   * @return false, and nothing is added, when a commit has the idempotency key
+   * A write that adds files to the first state at or after a business time, to every later one, and
+   * to main, all or none.
    */
-  public boolean append(List<DataFile> files, WriteSummary summary, Instant time) {
-    List<String> branches = from(time);
-    if (branches.isEmpty()) {
-      return new Commits(table, null).append(files, summary);
+  public static Change lateWrite(List<DataFile> files, WriteSummary summary, Instant time) {
+    return new LateWrite(new Append(null, files, summary), time, UUID.randomUUID().toString());
+  }
+
+  private record LateWrite(Append write, Instant time, String id) implements Change {
+    @Override
+    public void addTo(Attempt attempt) {
+      List<String> branches = from(attempt.parent(null).references(), time);
+      branches.add(SnapshotRef.MAIN_BRANCH);
+      for (int i = 0; i < branches.size(); i++) {
+        int before = i;
+        int after = branches.size() - 1 - i;
+        write.addTo(
+            attempt,
+            branches.get(i),
+            (said, parent) -> {
+              List<String> now = from(parent.references(), time);
+              if (!branches.subList(0, branches.size() - 1).equals(now)) {
+                throw Attempt.again(); // another state was archived, or one was dropped
+              }
+              long number = parent.sequenceNumber();
+              Said late = branches.size() == 1 ? said : said.with(WriteSummary.LATE, id);
+              return late.sameAs(NumberSet.between(number - before, number + after));
+            });
+      }
     }
-    branches.add(SnapshotRef.MAIN_BRANCH);
-    String id = UUID.randomUUID().toString();
-    Transaction all = table.newTransaction();
-    List<Ancestry> ancestries = new ArrayList<>();
-    try {
-      for (String branch : branches) {
-        Commits commits = new Commits(table, branch);
-        Ancestry ancestry =
-            new Ancestry(summary.labels().idempotencyKey(), commits.log().head(), false);
-        ancestries.add(ancestry);
-        AppendFiles append = all.newAppend();
-        files.forEach(append::appendFile);
-        append.set(WriteSummary.LATE, id);
-        commits.prepare(append, summary, false, ancestry);
-        append.validateWith(
-            Lineage.validator(
-                table, ancestors -> ancestry.validate(ancestors) && stillAre(branches, time)));
-        append.commit();
-      }
-      all.commitTransaction();
-      table.refresh();
-      return true;
-    } catch (CommitFailedException e) {
-      throw new Commits(table, null).lost(e);
-    } catch (ValidationException e) {
-      table.refresh();
-      if (ancestries.stream().anyMatch(Ancestry::isRepeated)) {
-        return false;
-      }
-      List<String> now = from(time);
-      now.add(SnapshotRef.MAIN_BRANCH);
-      if (ancestries.stream().anyMatch(Ancestry::isBroken) || !now.equals(branches)) {
-        return append(files, summary, time);
-      }
-      throw e;
+
+    @Override
+    public List<String> written() {
+      return write.written();
+    }
+
+    @Override
+    public String idempotencyKey() {
+      return write.idempotencyKey();
+    }
+
+    @Override
+    public KeylakeException lost(String why) {
+      return write.lost(why);
     }
   }
 
-  private List<String> from(Instant time) {
+  /** The branches of the states at or after a time, in the order of their names. */
+  private static List<String> from(Set<String> references, Instant time) {
     List<String> branches = new ArrayList<>();
-    for (State state : all()) {
-      if (!state.time().isBefore(time)) {
-        branches.add(state.branch());
-      }
-    }
+    references.stream()
+        .filter(name -> time(name).filter(at -> !at.isBefore(time)).isPresent())
+        .sorted()
+        .forEach(branches::add);
     return branches;
-  }
-
-  /** Whether the table, as it is at the very moment of a commit, has these states and no more. */
-  private boolean stillAre(List<String> branches, Instant time) {
-    return ((HasTableOperations) table)
-        .operations().current().refs().keySet().stream()
-            .filter(name -> time(name).filter(at -> !at.isBefore(time)).isPresent())
-            .allMatch(branches::contains);
   }
 
   // ----------------------------------------------------------------------------------- retention
 
+  /** The archived states that need not be kept; the newest always is. */
+  static List<State> expired(RetentionPolicy policy, List<State> oldestFirst, Instant now) {
+    if (policy.historyKept() == null) {
+      return List.of();
+    }
+    Instant young = now.minus(policy.historyKept());
+    int months = policy.historyMonths();
+    YearMonth firstMonth = YearMonth.from(now.atOffset(ZoneOffset.UTC)).minusMonths(months);
+    List<State> expired = new ArrayList<>();
+    for (int i = 0; i < oldestFirst.size() - 1; i++) {
+      YearMonth month = month(oldestFirst.get(i));
+      boolean isLastOfMonth = !month.equals(month(oldestFirst.get(i + 1)));
+      boolean isKeptMonth = months > 0 && isLastOfMonth && !month.isBefore(firstMonth);
+      if (oldestFirst.get(i).time().isBefore(young) && !isKeptMonth) {
+        expired.add(oldestFirst.get(i));
+      }
+    }
+    return expired;
+  }
+
+  private static YearMonth month(State state) {
+    return YearMonth.from(state.time().atOffset(ZoneOffset.UTC));
+  }
+
   /** Drops the states that the policy does not keep, and says how many. */
   public int dropExpired(RetentionPolicy policy, Instant now) {
-    List<State> expired = policy.expired(all(), now);
+    List<State> expired = expired(policy, all(), now);
     if (!expired.isEmpty()) {
-      ManageSnapshots refs = table.manageSnapshots();
-      expired.forEach(state -> refs.removeBranch(state.branch()));
-      refs.commit();
-      table.refresh();
+      new Commits(table)
+          .make(
+              attempt -> {
+                ManageSnapshots references = attempt.references();
+                expired.forEach(state -> references.removeBranch(state.branch()));
+                references.commit();
+              });
     }
     return expired.size();
   }

@@ -1,15 +1,18 @@
 package io.keylake.tables.branches;
 
-import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
+import static io.keylake.tables.KeylakeException.Kind.NOTHING_TO_DO;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Attempt;
+import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitLog;
-import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteSummary;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.UUID;
-import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.ManageSnapshots;
-import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 
@@ -47,39 +50,46 @@ public record MergedBranch(String working, long source) {
     Long head = new CommitLog(table, null).headId();
     if (head == null) {
       throw new KeylakeException(
-          NOT_FOUND,
+          NOTHING_TO_DO,
           "table %s has no commit yet; there is nothing to merge".formatted(table.name()));
     }
     MergedBranch branch = new MergedBranch(NAME + "-" + UUID.randomUUID(), head);
-    table.manageSnapshots().createBranch(branch.working, head).commit();
+    new Commits(table)
+        .make(attempt -> attempt.references().createBranch(branch.working, head).commit());
     return branch;
   }
 
   /** Puts the work in the place of what the branch was, and gives its snapshot. */
   public long publish(Table table) {
-    Snapshot of = table.snapshot(source);
-    AppendFiles mark = table.newFastAppend();
-    WriteSummary.merged(source).forEach(mark::set);
-    mark.set(SOURCE_MILLIS, String.valueOf(of.timestampMillis()));
-    mark.validateWith(Lineage.validator(table, ancestors -> true));
-    mark.toBranch(working).commit();
-    table.refresh();
-    long snapshot = table.refs().get(working).snapshotId();
-    ManageSnapshots refs = table.manageSnapshots();
-    if (table.refs().containsKey(NAME)) {
-      refs.replaceBranch(NAME, snapshot);
-    } else {
-      refs.createBranch(NAME, snapshot);
+    Map<String, String> summary = new HashMap<>(WriteSummary.merged(source));
+    summary.put(SOURCE_MILLIS, String.valueOf(table.snapshot(source).timestampMillis()));
+    Commits.Result result = new Commits(table).make(attempt -> addTo(attempt, Said.of(summary)));
+    if (!result.isCommitted()) {
+      throw new KeylakeException(
+          COMMIT_CONFLICT,
+          "the branch '%s' of %s lost against other commits; merge again"
+              .formatted(NAME, table.name()));
     }
-    refs.removeBranch(working).commit();
-    return snapshot;
+    return result.snapshotId();
+  }
+
+  private void addTo(Attempt attempt, Said said) {
+    attempt.commit(working, attempt.transaction().newFastAppend(), parent -> said);
+    long snapshot = attempt.parent(working).headOf(working);
+    ManageSnapshots references = attempt.references();
+    if (attempt.parent(working).headOf(NAME) != null) {
+      references.replaceBranch(NAME, snapshot);
+    } else {
+      references.createBranch(NAME, snapshot);
+    }
+    references.removeBranch(working).commit();
   }
 
   /** Forgets the work. */
   public void abandon(Table table) {
     table.refresh();
     if (table.refs().containsKey(working)) {
-      table.manageSnapshots().removeBranch(working).commit();
+      new Commits(table).make(attempt -> attempt.references().removeBranch(working).commit());
     }
   }
 }

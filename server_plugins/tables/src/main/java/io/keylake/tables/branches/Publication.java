@@ -1,41 +1,48 @@
 package io.keylake.tables.branches;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
-import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.NOTHING_TO_DO;
+import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Attempt;
+import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.Ledger;
+import io.keylake.tables.commits.Parent;
+import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
-import io.keylake.tables.history.Lineage;
+import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.WriteSummary;
-import java.util.Comparator;
-import java.util.HashSet;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
-import java.util.Set;
-import java.util.stream.Stream;
+import java.util.Map;
+import java.util.Objects;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.Transaction;
-import org.apache.iceberg.exceptions.CommitFailedException;
-import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
  * Brings what a branch has and main has not to main, all of it or nothing, and no file is opened:
  *
  * <ol>
- *   <li>The base is the newest commit that both have, or that was published before.
+ *   <li>The base is the newest commit of the branch with which main has everything, as the ledgers
+ *       of both say.
  *   <li>Where main still stands there, it moves to where the branch stands.
  *   <li>Otherwise the files that the branch's commits have written are added to main, commit by
  *       commit; their versions say what is newer.
+ *   <li>It holds only while both stand where they stood when it was planned.
  * </ol>
  *
- * @param base null where main has no commit
- * @param head where the branch stands
+ * @param main where main stands; null where it has no commit
+ * @param commits of the branch after the base, which may be none of its own
  */
-public record Publication(Table table, String branch, Long base, long head) {
+public record Publication(Table table, String branch, Long main, CommitRange commits) {
   /**
    * What came of it.
    *
@@ -44,35 +51,55 @@ public record Publication(Table table, String branch, Long base, long head) {
   public record Done(long snapshotId, int commits, boolean isFastForward, Overlap overlap) {}
 
   public static Publication of(Table table, String branch) {
-    Long head = new CommitLog(table, branch).headId();
-    Long main = new CommitLog(table, null).headId();
-    Set<Long> onMain = new HashSet<>();
-    if (main != null) {
-      for (Snapshot each : SnapshotUtil.ancestorsOf(main, table::snapshot)) {
-        onMain.add(each.snapshotId());
-        String published = each.summary().get(WriteSummary.PUBLISHED_OF);
-        if (published != null) {
-          onMain.add(Long.valueOf(published));
-        }
+    Snapshot head = new CommitLog(table, branch).head();
+    Snapshot main = new CommitLog(table, null).head();
+    Long mainId = main == null ? null : Long.valueOf(main.snapshotId());
+    Ledger onMain = Ledger.of(table, main);
+    List<Snapshot> newestFirst = new ArrayList<>();
+    Snapshot each = head;
+    while (each != null && !(main != null && onMain.hasAllOf(Ledger.of(table, each)))) {
+      newestFirst.add(each);
+      Long parentId = each.parentId();
+      Snapshot parent = parentId == null ? null : table.snapshot(parentId);
+      if (parentId != null && parent == null && !isBase(onMain, each)) {
+        throw expired(table, branch);
       }
+      each = parent;
     }
-    for (Snapshot each : SnapshotUtil.ancestorsOf(head, table::snapshot)) {
-      if (onMain.contains(each.snapshotId())) {
-        return new Publication(table, branch, each.snapshotId(), head);
-      }
+    if (each == null && !onMain.isWhole()) {
+      throw expired(table, branch);
     }
-    if (main == null) {
-      return new Publication(table, branch, null, head);
-    }
-    throw new KeylakeException(
-        NOT_FOUND,
+    Long base =
+        newestFirst.isEmpty()
+            ? Long.valueOf(head.snapshotId())
+            : newestFirst.get(newestFirst.size() - 1).parentId();
+    List<Snapshot> oldestFirst = new ArrayList<>(newestFirst);
+    Collections.reverse(oldestFirst);
+    return new Publication(table, branch, mainId, new CommitRange(base, oldestFirst));
+  }
+
+  /** Whether main has everything that was there before a commit, whose parent has expired. */
+  private static boolean isBase(Ledger onMain, Snapshot oldest) {
+    return Ledger.before(oldest).filter(onMain::hasAllOf).isPresent();
+  }
+
+  private static KeylakeException expired(Table table, String branch) {
+    return new KeylakeException(
+        SNAPSHOT_EXPIRED,
         "the commit that branch '%s' of %s came from has expired; write its rows to main instead"
             .formatted(branch, table.name()));
   }
 
-  /** The commits that main has not. */
-  public CommitRange commits() {
-    return CommitRange.of(table, base == null ? CommitRange.BEGINNING : base, head);
+  /** Null for the time before the first commit. */
+  public Long base() {
+    return commits.after();
+  }
+
+  /** Where the branch stands. */
+  public long head() {
+    return commits.commits().isEmpty()
+        ? base()
+        : commits.commits().get(commits.commits().size() - 1).snapshotId();
   }
 
   /**
@@ -81,71 +108,139 @@ public record Publication(Table table, String branch, Long base, long head) {
    * @param report of the checks, as JSON
    */
   public Done publish(String report) {
-    List<Snapshot> writes = commits().writes();
-    if (writes.isEmpty()) {
+    List<Snapshot> writes = commits.writes().stream().filter(Publication::isWrite).toList();
+    Snapshot at = main == null ? null : table.snapshot(main);
+    boolean isFastForward = Objects.equals(base(), main);
+    CopiedCommits copies = isFastForward ? null : CopiedCommits.of(table, commits, at);
+    if (writes.isEmpty() || (copies != null && copies.copies().isEmpty())) {
       throw new KeylakeException(
-          NOT_FOUND,
+          NOTHING_TO_DO,
           "branch '%s' of %s has no commit that main has not; there is nothing to publish"
               .formatted(branch, table.name()));
     }
-    Snapshot main = new CommitLog(table, null).head();
-    boolean isFastForward = base == null ? main == null : base.equals(mainId(main));
-    Overlap overlap =
-        isFastForward
-            ? Overlap.NONE
-            : Overlap.of(
-                table, writes, CommitRange.of(table, baseOnMain(), main.snapshotId()).writes());
-    Transaction all = table.newTransaction();
-    if (!isFastForward) {
-      CopiedCommits.of(table, commits(), main).addTo(all, SnapshotRef.MAIN_BRANCH, main);
+    Overlap overlap = isFastForward ? Overlap.NONE : Overlap.of(table, writes, sinceBase());
+    Commits.Result result =
+        new Commits(table)
+            .make(isFastForward ? new FastForward(report) : new Copying(copies, report));
+    if (!result.isCommitted()) {
+      throw lost("the branch or main has moved");
     }
-    AppendFiles mark = all.newFastAppend();
-    WriteSummary.published(head, report, highestVersion()).forEach(mark::set);
-    mark.validateWith(Lineage.validator(table, ancestors -> true));
-    if (isFastForward) {
-      mark.toBranch(branch);
-    }
-    mark.commit();
-    if (isFastForward) {
-      all.manageSnapshots().fastForwardBranch(SnapshotRef.MAIN_BRANCH, branch).commit();
-    }
-    try {
-      all.commitTransaction();
-    } catch (CommitFailedException | ValidationException | IllegalArgumentException e) {
-      throw new KeylakeException(
-          COMMIT_CONFLICT,
-          "publishing branch '%s' of %s lost against another commit (%s); publish again"
-              .formatted(branch, table.name(), e.getMessage()));
-    }
-    table.refresh();
-    return new Done(table.currentSnapshot().snapshotId(), writes.size(), isFastForward, overlap);
+    return new Done(result.snapshotId(), writes.size(), isFastForward, overlap);
   }
 
-  /** Of both lines: where versions are commit times, none may come that is lower. */
-  private Long highestVersion() {
-    return Stream.of(new CommitLog(table, null), new CommitLog(table, branch))
-        .flatMap(log -> log.highestVersion().stream())
-        .max(Comparator.naturalOrder())
-        .orElse(null);
+  /** The empty snapshot with which a branch of an empty table begins is none. */
+  private static boolean isWrite(Snapshot commit) {
+    Map<String, String> summary = commit.summary();
+    return summary.containsKey(WriteSummary.VERB)
+        || summary.containsKey(SnapshotSummary.ADDED_FILES_PROP);
   }
 
-  private static Long mainId(Snapshot main) {
-    return main == null ? null : main.snapshotId();
+  private List<Snapshot> sinceBase() {
+    return main == null ? List.of() : CommitRange.of(table, baseOnMain(), main).writes();
   }
 
-  /**
-   * The commit of main with which it had all of the base, which lies on the branch if published.
-   */
+  private KeylakeException lost(String why) {
+    return new KeylakeException(
+        COMMIT_CONFLICT,
+        "publishing branch '%s' of %s lost against another commit (%s); publish again"
+            .formatted(branch, table.name(), why));
+  }
+
+  /** Ends an attempt where one of the two does not stand any more where it stood. */
+  private void check(Parent parent) {
+    if (!Objects.equals(parent.headOf(branch), head())
+        || !Objects.equals(parent.headOf(SnapshotRef.MAIN_BRANCH), main)) {
+      throw Attempt.stale();
+    }
+  }
+
+  /** The last part: what was published, and what the checks have found. */
+  private void mark(Attempt attempt, String of, String report, boolean isFirst) {
+    AppendFiles mark = attempt.transaction().newFastAppend();
+    Ledger ledger = Ledger.of(table, table.snapshot(head()));
+    attempt.commit(
+        of,
+        mark,
+        parent -> {
+          if (isFirst) {
+            check(parent);
+          }
+          Long highest =
+              HighestVersion.larger(
+                  parent.highestVersion(),
+                  new CommitLog(table, branch).highestVersion().orElse(null));
+          return Said.of(WriteSummary.published(head(), report, highest))
+              .takingIn(ledger.commits());
+        });
+  }
+
+  /** Main moves to where the branch stands. */
+  private final class FastForward implements Change {
+    private final String report;
+
+    FastForward(String report) {
+      this.report = report;
+    }
+
+    @Override
+    public void addTo(Attempt attempt) {
+      mark(attempt, branch, report, true);
+      attempt.references().fastForwardBranch(SnapshotRef.MAIN_BRANCH, branch).commit();
+    }
+
+    @Override
+    public KeylakeException lost(String why) {
+      return Publication.this.lost(why);
+    }
+  }
+
+  /** The commits are made again on main. */
+  private final class Copying implements Change {
+    private final CopiedCommits copies;
+    private final String report;
+
+    Copying(CopiedCommits copies, String report) {
+      this.copies = copies;
+      this.report = report;
+    }
+
+    @Override
+    public void addTo(Attempt attempt) {
+      check(attempt.parent(null));
+      copies.addTo(attempt, SnapshotRef.MAIN_BRANCH, Publication.this::check);
+      mark(attempt, SnapshotRef.MAIN_BRANCH, report, false);
+    }
+
+    @Override
+    public KeylakeException lost(String why) {
+      return Publication.this.lost(why);
+    }
+  }
+
+  /** The commit of main with which it had all of the base. */
   public long baseOnMain() {
-    Snapshot main = new CommitLog(table, null).head();
-    if (base == null || main == null) {
+    if (base() == null || main == null) {
       return CommitRange.BEGINNING;
     }
-    for (Snapshot each : SnapshotUtil.ancestorsOf(main.snapshotId(), table::snapshot)) {
-      if (String.valueOf(base).equals(each.summary().get(WriteSummary.PUBLISHED_OF))) {
+    Ledger atBase = ledgerAtBase();
+    Long oldest = null;
+    for (Snapshot each : SnapshotUtil.ancestorsOf(main, table::snapshot)) {
+      String published = each.summary().get(WriteSummary.PUBLISHED_OF);
+      if (each.snapshotId() == base() || String.valueOf(base()).equals(published)) {
         return each.snapshotId();
       }
+      if (Ledger.of(table, each).hasAllOf(atBase)) {
+        oldest = each.snapshotId();
+      }
     }
-    return base;
+    return oldest == null ? CommitRange.BEGINNING : oldest;
+  }
+
+  /** Where the base itself has expired, the first commit after it says it. */
+  private Ledger ledgerAtBase() {
+    Snapshot at = table.snapshot(base());
+    return at == null
+        ? Ledger.before(commits.commits().get(0)).orElseThrow()
+        : Ledger.of(table, at);
   }
 }

@@ -1,292 +1,203 @@
 package io.keylake.tables.commits;
 
-import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
-import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.commits.NotCommitted.Why.AGAIN;
+import static io.keylake.tables.commits.NotCommitted.Why.REFUSED;
 
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.compaction.Compaction;
-import io.keylake.tables.compaction.SettledBuckets;
+import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.history.CommitLog;
-import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Lineage;
-import io.keylake.tables.history.Settled;
-import io.keylake.tables.history.Watermarks;
-import io.keylake.tables.history.WriteLabels;
-import io.keylake.tables.history.WriteSummary;
-import io.keylake.tables.repair.Adoption;
-import io.keylake.tables.repair.Undo;
 import java.util.List;
-import org.apache.iceberg.AppendFiles;
-import org.apache.iceberg.DataFile;
-import org.apache.iceberg.OverwriteFiles;
-import org.apache.iceberg.RewriteFiles;
-import org.apache.iceberg.RowDelta;
+import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
 import org.apache.iceberg.Snapshot;
-import org.apache.iceberg.SnapshotRef;
-import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ValidationException;
-import org.apache.iceberg.expressions.Binder;
-import org.apache.iceberg.expressions.Expression;
-import org.apache.iceberg.expressions.ExpressionParser;
-import org.apache.iceberg.util.SnapshotUtil;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Makes the commits of one branch. */
+/**
+ * Makes all commits of a table:
+ *
+ * <ol>
+ *   <li>A {@link Change} is attempted, again where others come first, upon the table as it is then.
+ *   <li>Files that were written for it are deleted only if it is certain that they are part of no
+ *       commit: the attempt was never sent, or the catalog says that it did not take it.
+ *   <li>Where the catalog does not say, the table is asked. A commit that stands is a success, and
+ *       nothing that is done after it can make it look failed.
+ * </ol>
+ */
 public final class Commits {
+  private static final Logger LOG = LoggerFactory.getLogger(Commits.class);
+  private static final int MOST_ATTEMPTS = 30;
+  private static final int LONGEST_WAIT_MILLIS = 1000;
+
   private final Table table;
-  private final String branch;
-  private final CommitLog log;
+  private final Runnable afterwards;
+
+  public Commits(Table table) {
+    this(table, () -> {});
+  }
 
   /**
-   * @param branch null for main
+   * @param afterwards is run after each commit; its failures are logged
    */
-  public Commits(Table table, String branch) {
+  public Commits(Table table, Runnable afterwards) {
     this.table = table;
-    this.branch = branch == null ? SnapshotRef.MAIN_BRANCH : branch;
-    this.log = new CommitLog(table, branch);
-  }
-
-  /** The commits that there are. */
-  public CommitLog log() {
-    return log;
+    this.afterwards = afterwards;
   }
 
   /**
-   * Adds files beside what is there.
+   * What came of a change.
    *
-   * @return false, and nothing is added, when the branch has a commit with the idempotency key
+   * @param isCommitted false where nothing was changed
+   * @param snapshotId of the last part of the change; null where there is none
+   * @param first the commit that had the idempotency key before; null for none
    */
-  public boolean append(List<DataFile> files, WriteSummary summary) {
-    Ancestry ancestry =
-        new Ancestry(summary.labels().idempotencyKey(), log.head(), log.head() == null);
-    AppendFiles append = table.newAppend();
-    files.forEach(append::appendFile);
-    if (commit(append, summary, ancestry.wantsNone(), ancestry)) {
-      return true;
+  public record Result(boolean isCommitted, Long snapshotId, CommitLog.Entry first) {
+    private static final Result STALE = new Result(false, null, null);
+
+    /** Whether a commit has the idempotency key already. */
+    public boolean isRepeated() {
+      return first != null;
     }
-    table.refresh();
-    return !ancestry.isRepeated() && append(files, summary);
   }
 
   /**
-   * Puts files in the place of everything the filter selects, which must be whole partitions.
+   * The commit with an idempotency key, though its snapshot may have expired.
    *
-   * @return false, and nothing is changed, when the branch has a commit with the idempotency key
+   * @param head where the branch stands; null for nowhere
    */
-  public boolean overwrite(Expression filter, List<DataFile> files, WriteSummary summary) {
-    Ancestry ancestry = new Ancestry(summary.labels().idempotencyKey(), log.head(), false);
-    OverwriteFiles overwrite = table.newOverwrite().overwriteByRowFilter(filter);
-    files.forEach(overwrite::addFile);
-    Expression typed = Binder.bind(table.schema().asStruct(), filter, true); // dates as such
-    overwrite.set(WriteSummary.REPLACES, ExpressionParser.toJson(typed));
-    boolean replacesAll = filter.op() == Expression.Operation.TRUE;
-    if (commit(overwrite, summary, replacesAll, ancestry)) {
-      return true;
-    }
-    table.refresh();
-    return !ancestry.isRepeated() && overwrite(filter, files, summary);
+  public static Optional<CommitLog.Entry> remembered(Table table, Snapshot head, String key) {
+    return IdempotencyKeys.first(table.properties(), Ledger.of(table, head), key);
   }
 
-  /**
-   * Puts the files of a compaction in the place of its inputs. Commits that came meanwhile are no
-   * hindrance: the new files keep their place before them.
-   *
-   * @return false, and nothing is changed, when an input is not there any more
-   */
-  public boolean replace(Compaction compaction, List<DataFile> files) {
-    Snapshot head = log.head();
-    RewriteFiles rewrite =
-        table
-            .newRewrite()
-            .validateFromSnapshot(compaction.plannedAt())
-            .dataSequenceNumber(compaction.age());
-    compaction.inputs().forEach(rewrite::deleteFile);
-    compaction.superseded().forEach(rewrite::deleteFile);
-    files.forEach(rewrite::addFile);
-    long rows = files.stream().mapToLong(DataFile::recordCount).sum();
-    WriteSummary.compaction(
-            compaction.rows(), compaction.reason(), rows, log.highestVersion().orElse(null))
-        .forEach(rewrite::set);
-    Settled.of(head).properties().forEach(rewrite::set);
-    Watermarks.of(table, log.headId()).carryOn(rewrite);
-    Ancestry ancestry = new Ancestry(null, head, false);
-    rewrite.toBranch(branch);
-    rewrite.validateWith(Lineage.validator(table, ancestry));
-    if (isCommitted(rewrite)) {
-      return true;
-    }
-    table.refresh();
-    return ancestry.isBroken() && replace(compaction, files);
-  }
-
-  /**
-   * Records which rows are superseded. Commits that came meanwhile are no hindrance, unless they
-   * took away what supersedes; what they added is settled next time.
-   *
-   * @return false, and nothing is changed, when a settled file is not there any more
-   */
-  public boolean settle(SettledBuckets settled) {
-    Snapshot head = log.head();
-    boolean isStill = head != null && head.snapshotId() == settled.plannedAt();
-    if (head == null
-        || !SnapshotUtil.isAncestorOf(head.snapshotId(), settled.plannedAt(), table::snapshot)) {
-      return false; // it was rolled back
-    }
-    RowDelta delta =
-        table
-            .newRowDelta()
-            .validateFromSnapshot(settled.plannedAt())
-            .validateDataFilesExist(settled.locations())
-            .validateDeletedFiles();
-    settled.added().forEach(delta::addDeletes);
-    settled.replaced().forEach(delta::removeDeletes);
-    WriteSummary.settled(
-            settled.rows(),
-            settled.state(),
-            log.highestVersion().orElse(null),
-            isStill && settled.isSafeForPlainReads())
-        .forEach(delta::set);
-    Watermarks.of(table, log.headId()).carryOn(delta);
-    delta.toBranch(branch);
-    delta.validateWith(
-        Lineage.validator(
-            table,
-            ancestors ->
-                (!isStill || ancestors.iterator().next().snapshotId() == settled.plannedAt())
-                    && hasAllSince(settled.plannedAt(), ancestors)));
-    if (isCommitted(delta)) {
-      return true;
-    }
-    table.refresh();
-    return isStill && log.headId() != settled.plannedAt() && settle(settled);
-  }
-
-  /** Whether no commit since then has taken files out. */
-  private static boolean hasAllSince(long snapshotId, Iterable<Snapshot> newestFirst) {
-    for (Snapshot each : newestFirst) {
-      if (each.snapshotId() == snapshotId) {
-        break;
-      }
-      if (WriteSummary.isUndo(each) || WriteSummary.isFileChange(each)) {
-        return false;
+  /** Makes a change, or finds that it does not fit what is there any more, or was made before. */
+  public Result make(Change change) {
+    Result result = null;
+    for (int attempt = 1; result == null; attempt++) {
+      result = attempted(change, attempt == MOST_ATTEMPTS);
+      if (result == null && !isPaused(attempt)) {
+        delete(change);
+        throw new KeylakeException(
+            Kind.COMMIT_CONFLICT,
+            "the commit to %s was interrupted before it was made; nothing was changed"
+                .formatted(table.name()));
       }
     }
-    return true;
+    if (result.isCommitted()) {
+      quietly("after the commit", this::look);
+    } else {
+      quietly("after a commit that was not made", table::refresh);
+      delete(change);
+    }
+    return result;
   }
 
-  /** Whether a commit that only tidies up was made: it gives way to all others. */
-  private static boolean isCommitted(SnapshotUpdate<?> update) {
+  private void look() {
+    table.refresh();
+    afterwards.run();
+  }
+
+  /** What is required of the branch at each commit. */
+  private List<ParentCheck> checks(Change change) {
+    return change.takesForeign()
+        ? List.of()
+        : List.of(parent -> Lineage.check(table, parent.commits()));
+  }
+
+  /** Null if another attempt may succeed. */
+  private Result attempted(Change change, boolean isLast) {
+    Attempt attempt = null;
     try {
-      update.commit();
-      return true;
-    } catch (ValidationException | CommitFailedException e) {
-      return false; // the next plan sees what the others left
-    }
-  }
-
-  /**
-   * Takes writes back, if nothing was committed since that was planned: what is merged anew is
-   * younger than all that is there.
-   *
-   * @param files what was merged anew
-   * @return false, and nothing is changed, when there was another commit
-   */
-  public boolean undo(Undo undo, List<DataFile> files) {
-    log.head();
-    RowDelta delta = table.newRowDelta();
-    for (Undo.Bucket bucket : undo.buckets()) {
-      bucket.removed().forEach(delta::removeRows);
-      bucket.superseded().forEach(delta::removeDeletes);
-    }
-    files.forEach(delta::addRows);
-    WriteSummary.undo(undo.undone().ids(), log.highestVersion().orElse(null)).forEach(delta::set);
-    Watermarks.of(table, log.headId()).carryOn(delta);
-    delta.toBranch(branch);
-    delta.validateWith(
-        Lineage.validator(
-            table, ancestors -> ancestors.iterator().next().snapshotId() == undo.plannedAt()));
-    return isCommitted(delta);
-  }
-
-  /**
-   * Puts files with the rows of a foreign commit in the place of its own, if nothing was committed
-   * since that was planned.
-   *
-   * @return false, and nothing is changed, when there was another commit
-   */
-  public boolean adopt(Adoption adoption, List<DataFile> files, WriteSummary summary) {
-    RewriteFiles rewrite = table.newRewrite().validateFromSnapshot(adoption.plannedAt());
-    adoption.files().forEach(task -> rewrite.deleteFile(task.file()));
-    files.forEach(rewrite::addFile);
-    summary.adoption(adoption.snapshotId(), adoption.isLast()).forEach(rewrite::set);
-    Watermarks.of(table, log.headId()).carryOn(rewrite);
-    rewrite.toBranch(branch);
-    rewrite.validateWith(
-        ancestors -> ancestors.iterator().next().snapshotId() == adoption.plannedAt());
-    return isCommitted(rewrite);
-  }
-
-  /** Refuses a branch that holds what keylake did not make. */
-  public void checkLineage() {
-    Lineage.check(table, log.headId());
-  }
-
-  /**
-   * Makes the branch stand at one of its commits again. Later ones can be read by their ids until
-   * they expire.
-   *
-   * @return the commit that it stands at
-   */
-  public CommitLog.Entry rollback(long to) {
-    Snapshot head = log.head();
-    if (head == null) {
-      throw new KeylakeException(
-          NOT_FOUND,
-          "table %s has no commit yet; there is nothing to roll back to".formatted(table.name()));
-    }
-    CommitRange.line(table, to, head.snapshotId()); // it has to be one of the branch
-    Lineage.check(table, to);
-    table.manageSnapshots().replaceBranch(branch, to).commit();
-    table.refresh();
-    return CommitLog.Entry.of(table.snapshot(to));
-  }
-
-  private boolean commit(
-      SnapshotUpdate<?> update, WriteSummary summary, boolean plainReads, Ancestry ancestry) {
-    prepare(update, summary, plainReads, ancestry);
-    try {
-      update.commit();
-      return true;
-    } catch (CommitFailedException e) {
-      throw lost(e);
-    } catch (ValidationException e) {
-      if (ancestry.isBroken()) {
-        return false;
+      attempt = new Attempt(table, change.idempotencyKey(), checks(change));
+      change.addTo(attempt);
+      attempt.send();
+      return new Result(true, attempt.snapshotId(), null);
+    } catch (NotCommitted e) {
+      return notCommitted(change, e, isLast);
+    } catch (RuntimeException e) {
+      if (attempt != null && attempt.isSent() && !(e instanceof CleanableFailure)) {
+        if (stands(attempt)) {
+          LOG.warn("A commit to {} stands, though its catalog failed", table.name(), e);
+          return new Result(true, attempt.snapshotId(), null);
+        }
+        throw e; // it may stand nevertheless
       }
-      throw e;
+      return failed(change, e);
     }
   }
 
-  /** Says in the update what the commit has to say, and on what it relies. */
-  public void prepare(
-      SnapshotUpdate<?> update, WriteSummary summary, boolean plainReads, Ancestry ancestry) {
-    boolean onlyVisible =
-        plainReads && !summary.verb().equals("delete") && !summary.verb().equals("apply_changes");
-    summary.properties(onlyVisible).forEach(update::set);
-    WriteLabels labels = summary.labels();
-    Watermarks known = Watermarks.of(table, log.headId());
-    (labels.watermark() == null ? known : known.with(labels.stream(), labels.watermark()))
-        .carryOn(update);
-    ancestry.settled().properties().forEach(update::set);
-    update.toBranch(branch);
-    update.validateWith(Lineage.validator(table, ancestry));
+  private Result notCommitted(Change change, NotCommitted e, boolean isLast) {
+    if (e.why() == AGAIN && !isLast) {
+      return null;
+    }
+    if (e.why() == REFUSED) {
+      delete(change);
+      throw (KeylakeException) e.getCause();
+    }
+    return e.why() == AGAIN
+        ? lost(change, "others always came first", e)
+        : new Result(false, null, e.first());
   }
 
-  public KeylakeException lost(CommitFailedException e) {
-    return new KeylakeException(
-        COMMIT_CONFLICT,
-        "the commit to branch '%s' of %s lost against other commits too often (%s); write again"
-            .formatted(branch, table.name(), e.getMessage()));
+  /** It is certain that nothing was committed. */
+  private Result failed(Change change, RuntimeException e) {
+    if (e instanceof CommitFailedException) {
+      return lost(change, e.getMessage(), e);
+    }
+    if (e instanceof ValidationException && change.lost(e.getMessage()) == null) {
+      return Result.STALE;
+    }
+    delete(change);
+    throw e;
+  }
+
+  private Result lost(Change change, String why, RuntimeException e) {
+    KeylakeException said = change.lost(why);
+    if (said == null) {
+      return Result.STALE;
+    }
+    delete(change);
+    said.initCause(e);
+    throw said;
+  }
+
+  /** Whether the commit is in the table, as far as that can be asked. */
+  private boolean stands(Attempt attempt) {
+    try {
+      table.refresh();
+      return attempt.snapshotId() != null && table.snapshot(attempt.snapshotId()) != null;
+    } catch (RuntimeException e) {
+      return false;
+    }
+  }
+
+  private void delete(Change change) {
+    for (String location : change.written()) {
+      quietly("deleting " + location, () -> table.io().deleteFile(location));
+    }
+  }
+
+  private void quietly(String what, Runnable run) {
+    try {
+      run.run();
+    } catch (RuntimeException e) {
+      LOG.warn("{}: {} failed", table.name(), what, e);
+    }
+  }
+
+  /** Waits a little, so that others come through; false if it is interrupted. */
+  private static boolean isPaused(int attempt) {
+    try {
+      int longest = Math.min(10 << Math.min(attempt, 10), LONGEST_WAIT_MILLIS);
+      Thread.sleep(ThreadLocalRandom.current().nextInt(longest));
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
   }
 }

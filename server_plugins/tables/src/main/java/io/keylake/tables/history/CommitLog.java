@@ -6,16 +6,18 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecJson;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Predicate;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
 
-/** The commits of one branch: reads them, newest first, and adds to them. */
+/** The commits of one branch: read from its snapshots, newest first. */
 public final class CommitLog {
   private final Table table;
   private final String branch;
@@ -28,7 +30,11 @@ public final class CommitLog {
     this.branch = branch == null ? SnapshotRef.MAIN_BRANCH : branch;
   }
 
-  /** A commit as history shows it; what a foreign engine committed has no verb. */
+  /**
+   * A commit as history shows it; what a foreign engine committed has no verb.
+   *
+   * @param isUndone whether a later commit has taken its writes back
+   */
   public record Entry(
       long snapshotId,
       Long parentId,
@@ -42,7 +48,8 @@ public final class CommitLog {
       String writer,
       String writeId,
       String idempotencyKey,
-      long files) {
+      Long files,
+      boolean isUndone) {
     public static Entry of(Snapshot snapshot) {
       Map<String, String> summary = snapshot.summary();
       List<String> columns = new ArrayList<>();
@@ -61,7 +68,26 @@ public final class CommitLog {
           summary.get(WriteSummary.WRITER),
           summary.get(WriteSummary.WRITE_ID),
           summary.get(WriteSummary.IDEMPOTENCY_KEY),
-          Optional.ofNullable(number(summary, "added-data-files")).orElse(0L));
+          Optional.ofNullable(number(summary, "added-data-files")).orElse(0L),
+          false);
+    }
+
+    private Entry undone() {
+      return new Entry(
+          snapshotId,
+          parentId,
+          committedAtMicros,
+          verb,
+          rows,
+          minVersion,
+          maxVersion,
+          columns,
+          stream,
+          writer,
+          writeId,
+          idempotencyKey,
+          files,
+          true);
     }
 
     private static Long number(Map<String, String> summary, String name) {
@@ -72,20 +98,36 @@ public final class CommitLog {
 
   /** Commits that fit, newest first, at most so many. */
   public List<Entry> entries(Predicate<Entry> fits, int atMost) {
-    List<Entry> entries = new ArrayList<>();
     Snapshot head = head();
-    if (head != null) {
-      for (Snapshot snapshot : SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)) {
-        Entry entry = Entry.of(snapshot);
-        if (entries.size() < atMost && fits.test(entry)) {
-          entries.add(entry);
-        }
-        if (entries.size() >= atMost) {
-          break;
-        }
+    return head == null
+        ? List.of()
+        : entries(SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot), fits, atMost);
+  }
+
+  private static List<Entry> entries(
+      Iterable<Snapshot> newestFirst, Predicate<Entry> fits, int atMost) {
+    List<Entry> entries = new ArrayList<>();
+    Set<Long> undone = new HashSet<>();
+    for (Snapshot snapshot : newestFirst) {
+      if (entries.size() >= atMost) {
+        break;
+      }
+      boolean isUndone = undone.contains(snapshot.snapshotId());
+      if (!isUndone) {
+        undone.addAll(WriteSummary.undone(snapshot));
+      }
+      Entry entry = isUndone ? Entry.of(snapshot).undone() : Entry.of(snapshot);
+      if (fits.test(entry)) {
+        entries.add(entry);
       }
     }
     return entries;
+  }
+
+  /** The commit with an idempotency key, if its snapshot is still there. */
+  public static Optional<Entry> withKey(Iterable<Snapshot> newestFirst, String key) {
+    return entries(newestFirst, entry -> key.equals(entry.idempotencyKey()), 1).stream()
+        .findFirst();
   }
 
   /**
@@ -97,13 +139,13 @@ public final class CommitLog {
     return highestVersion().map(highest -> Math.max(highest, micros)).orElse(micros);
   }
 
-  /**
-   * Of the newest commit that says one; where versions are commit times, none before it is higher.
-   */
+  /** The highest version of all commits. */
   public Optional<Long> highestVersion() {
-    return entries(entry -> entry.maxVersion() != null, 1).stream()
-        .map(Entry::maxVersion)
-        .findFirst();
+    Snapshot head = head();
+    return head == null
+        ? Optional.empty()
+        : Optional.ofNullable(
+            HighestVersion.of(SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)));
   }
 
   /** The snapshot that the branch stands at; null where nothing was ever written. */
@@ -117,13 +159,16 @@ public final class CommitLog {
     SnapshotRef ref = table.refs().get(branch);
     if (ref == null) {
       if (!branch.equals(SnapshotRef.MAIN_BRANCH)) {
-        throw new KeylakeException(
-            NOT_FOUND,
-            "table %s has no branch '%s'; its branches are %s"
-                .formatted(table.name(), branch, table.refs().keySet()));
+        throw noBranch(table.name(), branch, table.refs().keySet());
       }
       return null;
     }
     return table.snapshot(ref.snapshotId());
+  }
+
+  public static KeylakeException noBranch(String table, String branch, Set<String> branches) {
+    return new KeylakeException(
+        NOT_FOUND,
+        "table %s has no branch '%s'; its branches are %s".formatted(table, branch, branches));
   }
 }

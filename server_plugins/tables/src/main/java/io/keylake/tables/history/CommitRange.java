@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.stream.StreamSupport;
-import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -62,14 +61,6 @@ public record CommitRange(Long after, List<Snapshot> commits) {
     }
     Collections.reverse(commits);
     return commits;
-  }
-
-  /**
-   * Whether the table has a commit at the moment it is asked. A change that takes in files of it
-   * has to ask when it is made: the files of one that has expired since may be deleted.
-   */
-  public static boolean isStillThere(Table table, long snapshotId) {
-    return ((HasTableOperations) table).operations().current().snapshot(snapshotId) != null;
   }
 
   private static Snapshot there(Table table, long snapshotId) {

@@ -22,7 +22,6 @@ import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.ManifestContent;
 import org.apache.iceberg.Snapshot;
-import org.apache.iceberg.SnapshotAncestryValidator;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -110,12 +109,9 @@ public record Lineage(
     of(table, snapshotId).check();
   }
 
-  /** The same at the moment of a commit, for its parent. */
-  public static SnapshotAncestryValidator validator(Table table, SnapshotAncestryValidator also) {
-    return newestFirst -> {
-      ofCommits(table, newestFirst).check();
-      return also.validate(newestFirst);
-    };
+  /** The same at the moment of a commit, for those before it. */
+  public static void check(Table table, Iterable<Snapshot> newestFirst) {
+    ofCommits(table, newestFirst).check();
   }
 
   public boolean isKnown() {

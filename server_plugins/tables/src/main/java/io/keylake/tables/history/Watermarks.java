@@ -13,7 +13,6 @@ import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.iceberg.Snapshot;
-import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
 
@@ -25,7 +24,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param byStream microseconds; a write without a stream stands under the empty name
  */
 public record Watermarks(SortedMap<String, Long> byStream) {
-  static final String PROPERTY = "keylake.watermarks";
+  public static final String PROPERTY = "keylake.watermarks";
 
   private static final Watermarks NONE = new Watermarks(new TreeMap<>());
 
@@ -33,13 +32,23 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     byStream = Collections.unmodifiableSortedMap(new TreeMap<>(byStream));
   }
 
-  /** What is known where a branch stands. */
-  public static Watermarks of(Table table, Long head) {
+  /** What one write says. */
+  public static Watermarks of(String stream, long micros) {
+    return new Watermarks(new TreeMap<>(Map.of(stream == null ? "" : stream, micros)));
+  }
+
+  /** What is known after some commits. */
+  public static Watermarks of(Iterable<Snapshot> commits) {
     Watermarks known = NONE;
-    for (Snapshot commit : oldestFirst(table, head)) {
+    for (Snapshot commit : commits) {
       known = known.and(said(commit));
     }
     return known;
+  }
+
+  /** What is known where a branch stands. */
+  public static Watermarks of(Table table, Long head) {
+    return of(oldestFirst(table, head));
   }
 
   /** The first that each stream has said, as far as its commits are still there. */
@@ -61,14 +70,19 @@ public record Watermarks(SortedMap<String, Long> byStream) {
   }
 
   private static Watermarks said(Snapshot commit) {
+    return parse(commit.summary().get(PROPERTY));
+  }
+
+  /** What a commit says; null where it says nothing. */
+  public static Watermarks parse(String json) {
     SortedMap<String, Long> said = new TreeMap<>();
-    SpecJson.parse(commit.summary().getOrDefault(PROPERTY, "{}"))
+    SpecJson.parse(json == null ? "{}" : json)
         .properties()
         .forEach(each -> said.put(each.getKey(), each.getValue().asLong()));
     return new Watermarks(said);
   }
 
-  private Watermarks and(Watermarks other) {
+  public Watermarks and(Watermarks other) {
     if (other.byStream.isEmpty()) {
       return this;
     }
@@ -77,13 +91,9 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     return new Watermarks(both);
   }
 
-  /** What is known when a stream has come to a time. */
-  public Watermarks with(String stream, long micros) {
-    return and(new Watermarks(new TreeMap<>(Map.of(stream == null ? "" : stream, micros))));
-  }
-
-  String toJson() {
-    return SpecJson.write(byStream);
+  /** As a commit says them; nothing where nothing is known. */
+  public Map<String, String> properties() {
+    return byStream.isEmpty() ? Map.of() : Map.of(PROPERTY, SpecJson.write(byStream));
   }
 
   /**
@@ -132,12 +142,5 @@ public record Watermarks(SortedMap<String, Long> byStream) {
 
   private static String shown(long micros) {
     return Instant.EPOCH.plus(micros, ChronoUnit.MICROS).toString();
-  }
-
-  /** Says them in a commit again: the commits that said them first may expire. */
-  public void carryOn(SnapshotUpdate<?> update) {
-    if (!byStream.isEmpty()) {
-      update.set(PROPERTY, toJson());
-    }
   }
 }

@@ -24,9 +24,9 @@ public record WriteSummary(
     List<String> columns,
     WriteLabels labels) {
   public static final String VERB = "keylake.verb";
-  static final String ROWS = "keylake.rows";
-  static final String MIN_VERSION = "keylake.min_version";
-  static final String MAX_VERSION = "keylake.max_version";
+  public static final String ROWS = "keylake.rows";
+  public static final String MIN_VERSION = "keylake.min_version";
+  public static final String MAX_VERSION = "keylake.max_version";
   static final String COLUMNS = "keylake.columns";
   static final String STREAM = "keylake.stream";
   static final String WRITER = "keylake.writer";
@@ -67,6 +67,15 @@ public record WriteSummary(
   /** The snapshot of main that a snapshot of the merged branch is made of. */
   public static final String MERGED_OF = "keylake.merged_of";
 
+  /** The commits that a branch has taken in with the parent of this one, by their numbers. */
+  public static final String TAKEN_IN = "keylake.taken_in";
+
+  /** All commits that have made the writes of this one before, or beside it on other branches. */
+  public static final String SAME_AS = "keylake.same_as";
+
+  /** The highest version of this commit and all before it. */
+  public static final String HIGHEST_VERSION = "keylake.highest_version";
+
   static final String ROWS_MERGED = "keylake.rows_merged";
   static final String ROWS_SUPERSEDED = "keylake.rows_superseded";
   static final String REASON = "keylake.reason";
@@ -76,6 +85,11 @@ public record WriteSummary(
 
   public WriteSummary {
     columns = List.copyOf(columns);
+  }
+
+  /** Whether none of its rows can be only a tombstone. */
+  public boolean hasOnlyVisibleRows() {
+    return !verb.equals("delete") && !verb.equals("apply_changes");
   }
 
   public Map<String, String> properties(boolean plainReads) {
@@ -237,7 +251,9 @@ public record WriteSummary(
     properties.remove(Settled.EXCEPT);
     properties.remove(Settled.EXCEPT_OF);
     properties.remove(COPIED_WHERE);
-    properties.remove(ADOPTED);
+    properties.remove(TAKEN_IN);
+    properties.remove(SAME_AS);
+    properties.remove(HIGHEST_VERSION);
     properties.put(COPIED_FROM, String.valueOf(commit.snapshotId()));
     put(properties, COPIED_WHERE, where);
     properties.put(PLAIN_READS, "unmerged");

@@ -6,12 +6,16 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Attempt;
+import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.Ledger;
+import io.keylake.tables.commits.Parent;
+import io.keylake.tables.commits.Said;
 import io.keylake.tables.compaction.Compaction;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Lineage;
-import io.keylake.tables.history.Settled;
-import io.keylake.tables.history.Watermarks;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.Extent;
@@ -23,27 +27,23 @@ import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
-import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.RowDelta;
-import org.apache.iceberg.Snapshot;
-import org.apache.iceberg.SnapshotAncestryValidator;
 import org.apache.iceberg.SnapshotRef;
-import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.Transaction;
-import org.apache.iceberg.exceptions.CommitFailedException;
-import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.expressions.Expressions;
 
 /**
@@ -70,7 +70,8 @@ public record FileChange(
     String verb,
     List<FileScanTask> chosen,
     List<DeleteFile> superseded,
-    Addition addition) {
+    Addition addition)
+    implements Change {
 
   /**
    * Files that a branch gets.
@@ -248,70 +249,84 @@ public record FileChange(
    * @return false, and nothing is changed, when there was another commit since it was planned
    */
   public boolean commit() {
-    Transaction all = table.newTransaction();
-    try {
-      if (!verb.equals(WriteSummary.RESTORE_FILES)) {
-        takeOut(all);
-      }
-      if (addition != null && !addition.files().isEmpty()) {
-        add(all);
-      }
-      all.commitTransaction();
-      table.refresh();
-      return true;
-    } catch (ValidationException | CommitFailedException e) {
-      return false; // it is planned anew
+    return new Commits(table).make(this).isCommitted();
+  }
+
+  @Override
+  public void addTo(Attempt attempt) {
+    if (!verb.equals(WriteSummary.RESTORE_FILES)) {
+      takeOut(attempt);
+    }
+    if (addition != null && !addition.files().isEmpty()) {
+      add(attempt);
     }
   }
 
-  private void takeOut(Transaction all) {
-    RowDelta delta = all.newRowDelta();
+  private void takeOut(Attempt attempt) {
+    RowDelta delta = attempt.transaction().newRowDelta();
     chosen.forEach(task -> delta.removeRows(task.file()));
     superseded.forEach(delta::removeDeletes);
-    WriteSummary.takenOut(verb, highestVersion(branch)).forEach(delta::set);
-    commit(delta, branch, plannedAt, ancestors -> isAt(plannedAt, ancestors));
+    List<DataFile> gone = chosen.stream().map(FileScanTask::file).toList();
+    attempt.commit(
+        branch,
+        delta,
+        parent -> {
+          check(parent, plannedAt);
+          return Said.of(WriteSummary.takenOut(verb, parent.highestVersion()))
+              .copying(copied(gone, true));
+        });
   }
 
-  private void add(Transaction all) {
-    AppendFiles append = all.newAppend();
+  private void add(Attempt attempt) {
+    AppendFiles append = attempt.transaction().newAppend();
     addition.files().forEach(append::appendFile);
     Set<String> added = new HashSet<>();
     addition.files().forEach(file -> added.add(file.location()));
     List<FileScanTask> files =
         chosen.stream().filter(task -> added.contains(task.file().location())).toList();
     Extent extent = Extent.of(files, KeyedSchema.of(table));
-    new WriteSummary(
+    WriteSummary summary =
+        new WriteSummary(
             verb,
             extent.rows(),
             extent.minVersion(),
             newestVersion(extent),
             extent.columns(),
-            WriteLabels.NONE)
-        .properties(false)
-        .forEach(append::set);
-    if (addition.plannedAt() != null) {
-      Settled.of(table.snapshot(addition.plannedAt())).properties().forEach(append::set);
-    }
-    commit(
-        append,
+            WriteLabels.NONE);
+    attempt.commit(
         addition.branch(),
-        addition.plannedAt(),
-        ancestors ->
-            isAt(addition.plannedAt(), ancestors)
-                && CommitRange.isStillThere(table, addition.source()));
+        append,
+        parent -> {
+          check(parent, addition.plannedAt());
+          boolean isThere = parent.has(addition.source());
+          if (!isThere || !Collections.disjoint(parent.files(), added)) {
+            throw Attempt.stale();
+          }
+          Map<String, String> said = new LinkedHashMap<>(summary.properties(false));
+          said.putAll(parent.settled().properties());
+          return Said.of(said).copying(copied(addition.files(), false));
+        });
   }
 
-  private <T extends SnapshotUpdate<T>> void commit(
-      T update, String branch, Long plannedAt, SnapshotAncestryValidator unchanged) {
-    Watermarks.of(table, plannedAt).carryOn(update);
-    update.toBranch(name(branch));
-    update.validateWith(Lineage.validator(table, unchanged));
-    update.commit();
+  private static void check(Parent parent, Long plannedAt) {
+    if (!parent.is(plannedAt)) {
+      throw Attempt.stale();
+    }
   }
 
-  private static boolean isAt(Long plannedAt, Iterable<Snapshot> newestFirst) {
-    Iterator<Snapshot> commits = newestFirst.iterator();
-    return Objects.equals(plannedAt, commits.hasNext() ? commits.next().snapshotId() : null);
+  /** The files, by the commits that have written them. */
+  private List<Said.Copied> copied(List<DataFile> files, boolean isGone) {
+    Map<Long, Set<String>> byWriter = new TreeMap<>();
+    for (DataFile file : files) {
+      byWriter
+          .computeIfAbsent(file.fileSequenceNumber(), writer -> new HashSet<>())
+          .add(file.location());
+    }
+    List<Said.Copied> copied = new ArrayList<>();
+    byWriter.forEach(
+        (writer, locations) ->
+            copied.add(new Said.Copied(Ledger.sameAs(table, writer), locations, null, isGone)));
+    return copied;
   }
 
   /** Where versions are commit times, none may come that is lower. */

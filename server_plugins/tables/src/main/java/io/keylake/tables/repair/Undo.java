@@ -1,6 +1,6 @@
 package io.keylake.tables.repair;
 
-import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.NOTHING_TO_DO;
 
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.KeylakeException;
@@ -99,7 +99,7 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int
   public static Undo of(Table table, String branch, CommitRange undone) {
     if (undone.writes().isEmpty()) {
       throw new KeylakeException(
-          NOT_FOUND,
+          NOTHING_TO_DO,
           "none of the %d commits of the range has written anything; there is nothing to undo"
               .formatted(undone.commits().size()));
     }

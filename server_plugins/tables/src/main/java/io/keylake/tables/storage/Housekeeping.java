@@ -1,8 +1,8 @@
 package io.keylake.tables.storage;
 
 import io.keylake.tables.branches.HistoryBranches;
-import io.keylake.tables.branches.RetentionPolicy;
 import io.keylake.tables.history.Positions;
+import io.keylake.tables.history.RetentionPolicy;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.PointInTime;
+import io.keylake.tables.history.RetentionPolicy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,8 +41,8 @@ class RetentionPolicyTest {
           {"snapshots": 0}     | snapshots 0; it must be at least 1
           {"snapshots": null}  | snapshots null; it must be a number
           {"orphan_days": -2}  | orphan_days -2.0; it must be 0 or more
-          {"weeks": 1}         | a JSON object with the members days, snapshots, orphan_days, history_days, history_months
-          7                    | a JSON object with the members days, snapshots, orphan_days, history_days, history_months
+          {"weeks": 1}         | a JSON object with the members days, snapshots, orphan_days, history_days, history_months, idempotency_days
+          7                    | a JSON object with the members days, snapshots, orphan_days, history_days, history_months, idempotency_days
           {                    | the retention policy is not JSON
           """)
   void whatMakesNoSenseIsRefused(String json, String says) {
@@ -76,7 +77,7 @@ class RetentionPolicyTest {
             .map(RetentionPolicyTest::state)
             .toList();
     List<HistoryBranches.State> left = new ArrayList<>(states);
-    left.removeAll(policy.expired(states, PointInTime.of("now", "2026-03-02")));
+    left.removeAll(HistoryBranches.expired(policy, states, PointInTime.of("now", "2026-03-02")));
     assertEquals(
         kept,
         left.stream().map(each -> each.branch().substring(8)).collect(Collectors.joining(" ")));

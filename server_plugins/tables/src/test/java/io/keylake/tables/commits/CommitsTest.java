@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.keylake.tables.CaseFiles;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitLog.Entry;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.WriteLabels;
@@ -18,19 +19,14 @@ import io.keylake.tables.spec.TableDefinition;
 import java.util.List;
 import java.util.function.Predicate;
 import java.util.stream.StreamSupport;
-import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.TableMetadata;
-import org.apache.iceberg.TableOperations;
-import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.inmemory.InMemoryCatalog;
-import org.apache.iceberg.io.FileIO;
-import org.apache.iceberg.io.LocationProvider;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -46,8 +42,23 @@ class CommitsTest {
     table = catalog.loadTable(MemoryTables.NAME);
   }
 
-  private Commits main() {
-    return new Commits(table, null);
+  /** The commits of a branch, as short words of these tests. */
+  private record Branch(Table table, String name) {
+    boolean append(List<DataFile> files, WriteSummary summary) {
+      return new Commits(table).make(new Append(name, files, summary)).isCommitted();
+    }
+
+    boolean overwrite(Expression filter, List<DataFile> files, WriteSummary summary) {
+      return new Commits(table).make(new Overwrite(name, filter, files, summary)).isCommitted();
+    }
+
+    CommitLog log() {
+      return new CommitLog(table, name);
+    }
+  }
+
+  private Branch main() {
+    return new Branch(table, null);
   }
 
   private DataFile file(String name) {
@@ -112,7 +123,8 @@ class CommitsTest {
             "ann",
             "w1",
             "i1",
-            2),
+            2L,
+            false),
         first);
     Entry second = entries.get(0);
     assertEquals(first.snapshotId(), second.parentId());
@@ -155,7 +167,7 @@ class CommitsTest {
   void aBranchHasItsOwnCommitsBehindThoseItCameFrom() {
     main().append(List.of(file("1")), WriteSummaries.of("upsert"));
     table.manageSnapshots().createBranch("draft").commit();
-    Commits draft = new Commits(table, "draft");
+    Branch draft = new Branch(table, "draft");
     draft.append(List.of(file("2")), WriteSummaries.of("delete"));
     main().append(List.of(file("3")), WriteSummaries.of("update"));
     assertEquals(
@@ -167,7 +179,7 @@ class CommitsTest {
 
   @Test
   void aBranchThatIsNotThere() {
-    Commits draft = new Commits(table, "draft");
+    Branch draft = new Branch(table, "draft");
     for (KeylakeException refused :
         List.of(
             assertThrows(KeylakeException.class, () -> draft.log().entries(e -> true, 1)),
@@ -196,7 +208,7 @@ class CommitsTest {
   void anIdempotencyKeyCommitsOnceThoughSomebodyElseWasQuicker() {
     Table stale = catalog.loadTable(MemoryTables.NAME);
     assertTrue(main().append(List.of(file("1")), keyed("update", "i1")));
-    assertFalse(new Commits(stale, null).append(List.of(file("2")), keyed("update", "i1")));
+    assertFalse(new Branch(stale, null).append(List.of(file("2")), keyed("update", "i1")));
     assertEquals(List.of("1"), files(table));
   }
 
@@ -209,7 +221,7 @@ class CommitsTest {
     assertEquals(1, Settled.of(table.currentSnapshot()).through());
     for (boolean isOverwrite : List.of(false, true)) {
       table.newAppend().set(Settled.THROUGH, "3").commit();
-      Commits stale = new Commits(catalog.loadTable(MemoryTables.NAME), null);
+      Branch stale = new Branch(catalog.loadTable(MemoryTables.NAME), null);
       table.manageSnapshots().rollbackTo(first).commit();
       assertTrue(
           isOverwrite
@@ -224,7 +236,7 @@ class CommitsTest {
   void anIdempotencyKeyBelongsToABranch() {
     main().append(List.of(file("1")), WriteSummaries.of("upsert"));
     table.manageSnapshots().createBranch("draft").commit();
-    assertTrue(new Commits(table, "draft").append(List.of(file("2")), keyed("update", "i1")));
+    assertTrue(new Branch(table, "draft").append(List.of(file("2")), keyed("update", "i1")));
     assertTrue(main().append(List.of(file("3")), keyed("update", "i1")));
   }
 
@@ -273,58 +285,29 @@ class CommitsTest {
   void theSecondOfTwoFirstCommitsIsNotSafe() {
     Table stale = catalog.loadTable(MemoryTables.NAME);
     main().append(List.of(file("1")), WriteSummaries.of("update"));
-    assertTrue(new Commits(stale, null).append(List.of(file("2")), WriteSummaries.of("update")));
+    assertTrue(new Branch(stale, null).append(List.of(file("2")), WriteSummaries.of("update")));
     assertEquals(List.of("1", "2"), files(table));
     assertEquals("unmerged", plainReads());
   }
 
-  /** A table on which every commit loses. */
-  private record Contended(TableOperations operations) implements TableOperations {
-    @Override
-    public TableMetadata current() {
-      return operations.current();
-    }
-
-    @Override
-    public TableMetadata refresh() {
-      return operations.refresh();
-    }
-
-    @Override
-    public void commit(TableMetadata base, TableMetadata metadata) {
-      throw new CommitFailedException("somebody else was quicker");
-    }
-
-    @Override
-    public FileIO io() {
-      return operations.io();
-    }
-
-    @Override
-    public String metadataFileLocation(String fileName) {
-      return operations.metadataFileLocation(fileName);
-    }
-
-    @Override
-    public LocationProvider locationProvider() {
-      return operations.locationProvider();
-    }
-  }
-
   @Test
-  void aCommitThatLosesTooOften() {
-    table.updateProperties().set("commit.retry.num-retries", "1").commit();
-    table.updateProperties().set("commit.retry.min-wait-ms", "1").commit();
-    TableOperations operations = ((BaseTable) table).operations();
-    Table contended = new BaseTable(new Contended(operations), "shop.orders");
-    KeylakeException refused =
-        assertThrows(
-            KeylakeException.class,
-            () ->
-                new Commits(contended, null)
-                    .append(List.of(file("1")), WriteSummaries.of("update")));
-    assertEquals(KeylakeException.Kind.COMMIT_CONFLICT, refused.kind());
-    assertTrue(refused.getMessage().contains("somebody else was quicker"), refused.getMessage());
-    assertEquals(List.of(), files(table));
+  void aKeyIsKnownLongerThanItsSnapshot() {
+    assertTrue(main().append(List.of(file("1")), keyed("update", "i1")));
+    long first = table.currentSnapshot().snapshotId();
+    assertTrue(main().append(List.of(file("2")), keyed("update", "i2")));
+    table.manageSnapshots().createBranch("draft").commit();
+    table
+        .expireSnapshots()
+        .expireOlderThan(System.currentTimeMillis() + 1000)
+        .cleanupLevel(ExpireSnapshots.CleanupLevel.NONE)
+        .commit();
+    assertNull(table.snapshot(first));
+    Commits.Result again =
+        new Commits(table).make(new Append(null, List.of(file("3")), keyed("update", "i1")));
+    assertTrue(again.isRepeated());
+    assertEquals(first, again.first().snapshotId());
+    assertEquals(1L, again.first().rows());
+    assertFalse(new Branch(table, "draft").append(List.of(file("3")), keyed("update", "i1")));
+    assertEquals(List.of("1", "2"), files(table));
   }
 }

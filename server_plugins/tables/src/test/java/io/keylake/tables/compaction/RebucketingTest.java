@@ -9,6 +9,8 @@ import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.buckets.BucketChange;
 import io.keylake.tables.buckets.BucketCounts;
+import io.keylake.tables.commits.Append;
+import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.WriteSummaries;
@@ -124,14 +126,18 @@ class RebucketingTest {
     assertEquals(1, plan(table, false).buckets().size());
     Compaction move = compactionPlan(table).compactions().get(0);
     assertEquals(List.of("1.1"), List.copyOf(locations(move.inputs())));
-    assertTrue(log(table).replace(move, List.of(table.file("moved", table.stored("1 a @1")))));
+    assertTrue(
+        isMade(
+            table,
+            new CompactionChange(
+                null, move, List.of(table.file("moved", table.stored("1 a @1"))))));
     table.table.refresh();
     assertEquals(2, plan(table, true).bucketCount());
     assertEquals(List.of(), compactionPlan(table).compactions());
   }
 
-  private static Commits log(MemoryTable table) {
-    return new Commits(table.table, null);
+  private static boolean isMade(MemoryTable table, Change change) {
+    return new Commits(table.table).make(change).isCommitted();
   }
 
   @Test
@@ -158,7 +164,7 @@ class RebucketingTest {
     DataFile late = table.file("late", table.stored("1,2 a @9"));
     table.changeBuckets(2);
     commitKeys(table, 1, 2);
-    log(table).append(List.of(late), WriteSummaries.of("update"));
+    assertTrue(isMade(table, new Append(null, List.of(late), WriteSummaries.of("update"))));
     table.table.refresh();
     assertEquals(1, plan(table, true).bucketCount());
     List<Compaction> moves = compactionPlan(table).compactions();

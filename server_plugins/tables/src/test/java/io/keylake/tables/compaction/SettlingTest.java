@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.keylake.merge.MergeRules.Wanted;
+import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.WriteSummary;
@@ -89,8 +90,8 @@ class SettlingTest {
     return table.table.currentSnapshot().summary().get(name);
   }
 
-  private static Commits log(MemoryTable table) {
-    return new Commits(table.table, null);
+  private static boolean isMade(MemoryTable table, Change change) {
+    return new Commits(table.table).make(change).isCommitted();
   }
 
   @Test
@@ -100,7 +101,7 @@ class SettlingTest {
     CompactionPlan plan = plan(table);
     assertEquals(1, plan.settlements().size());
     assertEquals(List.of(), plan.compactions());
-    assertTrue(log(table).settle(found(table, plan, true)));
+    assertTrue(isMade(table, new SettlementChange(null, found(table, plan, true))));
     assertEquals(List.of(true, true), passedThrough(read(table, false)));
     assertEquals(Optional.of(4L), read(table, false).rowCount());
     assertEquals(List.of(false), passedThrough(read(table, true)), "an order takes a merge");
@@ -111,7 +112,7 @@ class SettlingTest {
   @Test
   void whatComesLaterIsNotSettled() {
     MemoryTable table = twoRuns();
-    assertTrue(log(table).settle(found(table, plan(table), true)));
+    assertTrue(isMade(table, new SettlementChange(null, found(table, plan(table), true))));
     table.commit("3 a @30");
     assertEquals(List.of(false), passedThrough(read(table, false)));
     assertEquals("unmerged", summary(table, WriteSummary.PLAIN_READS));
@@ -125,7 +126,7 @@ class SettlingTest {
   @Test
   void aCommitOfAnotherEngineSettlesNothing() {
     MemoryTable table = twoRuns();
-    assertTrue(log(table).settle(found(table, plan(table), true)));
+    assertTrue(isMade(table, new SettlementChange(null, found(table, plan(table), true))));
     table.table.rewriteManifests().clusterBy(file -> 0).commit();
     assertEquals(List.of(false), passedThrough(read(table, false)), "right, and merged as ever");
   }
@@ -133,7 +134,7 @@ class SettlingTest {
   @Test
   void aBucketWhoseKeysHaveSeveralRowsIsMergedAsEver() {
     MemoryTable table = twoRuns();
-    assertTrue(log(table).settle(found(table, plan(table), false)));
+    assertTrue(isMade(table, new SettlementChange(null, found(table, plan(table), false))));
     assertEquals(List.of(false), passedThrough(read(table, false)));
     assertEquals("unmerged", summary(table, WriteSummary.PLAIN_READS));
     assertEquals("[\"[0]\"]", summary(table, Settled.EXCEPT));
@@ -143,7 +144,7 @@ class SettlingTest {
   void aMergeOfAllRunsReadsAllRowsAndOneOfSomeDoesNot() {
     MemoryTable table = twoRuns();
     table.commit("2 a @15");
-    assertTrue(log(table).settle(found(table, plan(table), true)));
+    assertTrue(isMade(table, new SettlementChange(null, found(table, plan(table), true))));
     Compaction all = compaction(table, CompactionPolicy.FULL);
     assertEquals(List.of(4L, 1L, 2L), liveRows(all));
     assertEquals(1, all.superseded().size(), "it goes with its file");
@@ -179,10 +180,13 @@ class SettlingTest {
   void aMergeIsLostToASettlementThatCameMeanwhile() {
     MemoryTable table = twoRuns();
     Compaction planned = compaction(table, CompactionPolicy.FULL);
-    assertTrue(log(table).settle(found(table, plan(table), true)));
-    assertFalse(log(table).replace(planned, List.of(merged(table))));
+    assertTrue(isMade(table, new SettlementChange(null, found(table, plan(table), true))));
+    assertFalse(isMade(table, new CompactionChange(null, planned, List.of(merged(table)))));
     assertTrue(
-        log(table).replace(compaction(table, CompactionPolicy.FULL), List.of(merged(table))));
+        isMade(
+            table,
+            new CompactionChange(
+                null, compaction(table, CompactionPolicy.FULL), List.of(merged(table)))));
     assertEquals(List.of(true), passedThrough(read(table, false)));
   }
 
@@ -191,8 +195,11 @@ class SettlingTest {
     MemoryTable table = twoRuns();
     SettledBuckets found = found(table, plan(table), true);
     assertTrue(
-        log(table).replace(compaction(table, CompactionPolicy.FULL), List.of(merged(table))));
-    assertFalse(log(table).settle(found));
+        isMade(
+            table,
+            new CompactionChange(
+                null, compaction(table, CompactionPolicy.FULL), List.of(merged(table)))));
+    assertFalse(isMade(table, new SettlementChange(null, found)));
   }
 
   @Test
@@ -200,19 +207,20 @@ class SettlingTest {
     MemoryTable table = twoRuns();
     SettledBuckets found = found(table, plan(table), true);
     assertTrue(FileChange.drop(table.table, null, Set.of("2.1")).commit());
-    assertFalse(log(table).settle(found), "what superseded the rows may be gone");
+    assertFalse(
+        isMade(table, new SettlementChange(null, found)), "what superseded the rows may be gone");
   }
 
   @Test
   void aMergeWithoutSupersededRowsIsLostToADropThatCameMeanwhile() {
     MemoryTable table = twoRuns();
     table.commit("2 a @15");
-    assertTrue(log(table).settle(found(table, plan(table), true)));
+    assertTrue(isMade(table, new SettlementChange(null, found(table, plan(table), true))));
     CompactionPolicy oldest =
         new CompactionPolicy(2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, 600, 600, null);
     Compaction some = compaction(table, oldest);
     assertTrue(FileChange.drop(table.table, null, Set.of("3.1")).commit());
-    assertFalse(log(table).replace(some, List.of(merged(table))));
+    assertFalse(isMade(table, new CompactionChange(null, some, List.of(merged(table)))));
   }
 
   @Test
@@ -220,7 +228,7 @@ class SettlingTest {
     MemoryTable table = twoRuns();
     SettledBuckets found = found(table, plan(table), true);
     table.commit("3 a @30");
-    assertTrue(log(table).settle(found));
+    assertTrue(isMade(table, new SettlementChange(null, found)));
     assertEquals("unmerged", summary(table, WriteSummary.PLAIN_READS));
     assertEquals(List.of(false), passedThrough(read(table, false)));
   }
@@ -231,7 +239,7 @@ class SettlingTest {
     long first = table.table.currentSnapshot().parentId();
     SettledBuckets found = found(table, plan(table), true);
     table.table.manageSnapshots().rollbackTo(first).commit();
-    assertFalse(log(table).settle(found));
+    assertFalse(isMade(table, new SettlementChange(null, found)));
   }
 
   private static DataFile merged(MemoryTable table) {

@@ -6,6 +6,8 @@ import io.keylake.merge.MergeLaw;
 import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
 import io.keylake.tables.buckets.BucketChange;
+import io.keylake.tables.commits.Append;
+import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.hashing.BucketHash;
 import io.keylake.tables.history.WriteSummaries;
@@ -128,13 +130,19 @@ public final class MemoryTable {
     commitRows(Arrays.stream(files).map(this::stored).toList());
   }
 
+  public void make(Change change) {
+    if (!new Commits(table).make(change).isCommitted()) {
+      throw new AssertionError("nothing was committed: " + change);
+    }
+  }
+
   void commitRows(List<List<StoredRow>> files) {
     commits++;
     List<DataFile> added = new ArrayList<>();
     for (List<StoredRow> file : files) {
       added.add(file(commits + "." + (added.size() + 1), file));
     }
-    new Commits(table, null).append(added, WriteSummaries.of("update"));
+    make(new Append(null, added, WriteSummaries.of("update")));
   }
 
   /**

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.WriteSummaries;
@@ -66,7 +67,8 @@ class FileChangeTest {
     table.table.manageSnapshots().createBranch("other", first).commit();
     FileChange planned = FileChange.move(table.table, null, Set.of("1.1", "3.1"), "other");
     DataFile meanwhile = table.file("meanwhile", table.stored("5 a @40"));
-    new Commits(table.table, "other").append(List.of(meanwhile), WriteSummaries.of("update"));
+    new Commits(table.table)
+        .make(new Append("other", List.of(meanwhile), WriteSummaries.of("update")));
     assertFalse(planned.commit());
     assertEquals(List.of("1.1", "2.1", "2.2", "3.1"), files(table, null));
     assertTrue(FileChange.move(table.table, null, Set.of("1.1", "3.1"), "other").commit());

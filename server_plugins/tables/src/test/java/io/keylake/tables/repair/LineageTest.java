@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.Rollback;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteSummaries;
@@ -97,7 +99,7 @@ class LineageTest {
     Snapshot second = append("foreign2");
     assertRefused("commit " + second.snapshotId(), "roll back to commit " + good);
     assertThrows(KeylakeException.class, () -> memory.commit("2 a @30"), "nor is it written to");
-    new Commits(table, null).rollback(good);
+    new Commits(table).make(new Rollback(null, good));
     memory.commit("2 a @30");
     assertTrue(Lineage.of(table, memory.head()).isKnown());
   }
@@ -148,12 +150,14 @@ class LineageTest {
   void filesOfKeylakeAreKnownByTheirNamesWhereCommitsHaveExpired() {
     String name = "00000-6-c4c84282-2eb3-465b-a3ba-2efc403b8bb9-00001.parquet";
     String merged = "00000-29-compact-part-c9ee605c-a7ef-4746-bc5d-e4fbc9c86162-00001.parquet";
-    new Commits(table, null)
-        .append(
-            List.of(
-                memory.file("data/" + name, memory.stored("1 a @10")),
-                memory.file("data/" + merged, memory.stored("2 a @10"))),
-            WriteSummaries.of("update"));
+    new Commits(table)
+        .make(
+            new Append(
+                null,
+                List.of(
+                    memory.file("data/" + name, memory.stored("1 a @10")),
+                    memory.file("data/" + merged, memory.stored("2 a @10"))),
+                WriteSummaries.of("update")));
     rewriteManifests();
     expireAllButTheHead();
     assertFalse(Lineage.of(table, memory.head()).isProven());
@@ -195,25 +199,16 @@ class LineageTest {
     long before = memory.head();
     Snapshot one = append("foreign1");
     Snapshot two = append("foreign2");
-    Commits log = new Commits(table, null);
     assertThrows(KeylakeException.class, () -> Adoption.of(table, null, before));
     Adoption first = Adoption.of(table, null, one.snapshotId());
     assertEquals(1, first.files().size());
     assertFalse(first.isLast());
-    assertTrue(
-        log.adopt(
-            first,
-            List.of(memory.file("a1", memory.stored("2 a @20"))),
-            WriteSummaries.of("upsert")));
+    assertTrue(isAdopted(first, List.of(memory.file("a1", memory.stored("2 a @20")))));
     table.refresh();
     assertRefused("commit " + two.snapshotId());
     Adoption second = Adoption.of(table, null, two.snapshotId());
     assertTrue(second.isLast());
-    assertTrue(
-        log.adopt(
-            second,
-            List.of(memory.file("a2", memory.stored("3 a @20"))),
-            WriteSummaries.of("upsert")));
+    assertTrue(isAdopted(second, List.of(memory.file("a2", memory.stored("3 a @20")))));
     table.refresh();
     assertTrue(Lineage.of(table, memory.head()).isKnown());
     CommitRange range = CommitRange.of(table, before, memory.head());
@@ -223,6 +218,11 @@ class LineageTest {
         Set.copyOf(
             new FileListing(table, Expressions.alwaysTrue(), null)
                 .writtenIn(range).stream().map(task -> task.file().location()).toList()));
-    assertFalse(log.adopt(second, List.of(), WriteSummaries.of("upsert")), "once");
+    assertFalse(isAdopted(second, List.of()), "once");
+  }
+
+  private boolean isAdopted(Adoption adoption, List<DataFile> files) {
+    AdoptionChange change = new AdoptionChange(adoption, files, WriteSummaries.of("upsert"));
+    return new Commits(table).make(change).isCommitted();
   }
 }

@@ -10,8 +10,10 @@ import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.Append;
+import io.keylake.tables.commits.Overwrite;
 import io.keylake.tables.compaction.Compaction;
+import io.keylake.tables.compaction.CompactionChange;
 import io.keylake.tables.compaction.CompactionPlan;
 import io.keylake.tables.compaction.CompactionPlanner;
 import io.keylake.tables.compaction.CompactionPolicy;
@@ -119,7 +121,7 @@ class UndoRandomTest {
 
     void write() {
       Map<String, List<WrittenRow>> rows = files(rows(Set.of(0L, 1L)));
-      new Commits(table.table, null).append(stored(rows), WriteSummaries.of("update"));
+      table.make(new Append(null, stored(rows), WriteSummaries.of("update")));
       keep(rows, Set.of(), Set.of(), Set.of());
     }
 
@@ -130,8 +132,7 @@ class UndoRandomTest {
       Expression filter = isWhole ? Expressions.alwaysTrue() : Expressions.equal("l", partition);
       Map<String, List<WrittenRow>> rows =
           files(random.nextInt(4) == 0 ? List.of() : rows(replaces));
-      new Commits(table.table, null)
-          .overwrite(filter, stored(rows), WriteSummaries.of("overwrite"));
+      table.make(new Overwrite(null, filter, stored(rows), WriteSummaries.of("overwrite")));
       keep(rows, replaces, Set.of(), Set.of());
     }
 
@@ -153,7 +154,7 @@ class UndoRandomTest {
       for (Compaction compaction : plan.compactions()) {
         List<DataFile> merged =
             merged(compaction.plannedAt(), compaction.stretches(), "compact").stream().toList();
-        assertTrue(new Commits(table.table, null).replace(compaction, merged));
+        table.make(new CompactionChange(null, compaction, merged));
         table.table.refresh();
       }
     }
@@ -178,7 +179,7 @@ class UndoRandomTest {
           merged.addAll(merged(table.head(), List.of(bucket.merged()), "undo"));
         }
       }
-      assertTrue(new Commits(table.table, null).undo(undo, merged));
+      table.make(new UndoChange(null, undo, merged));
       keep(Map.of(), Set.of(), Set.of(), new HashSet<>(range.ids()));
       saw(undo.isMetadataOnly() ? "undo in metadata" : "undo with a merge");
       range.commits().stream().filter(WriteSummary::isUndo).forEach(each -> saw("undo of an undo"));

@@ -2,7 +2,7 @@ package io.keylake.tables.storage;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.keylake.tables.branches.RetentionPolicy;
+import io.keylake.tables.history.RetentionPolicy;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.EnumSet;
@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 class HousekeepingRandomTest {
   private static final int TABLES = 6;
   private static final int STEPS = 45;
-  private static final RetentionPolicy TIGHTEST = new RetentionPolicy(0.0, 1, 0, 0.0, 0);
+  private static final RetentionPolicy TIGHTEST = new RetentionPolicy(0.0, 1, 0, 0.0, 0, 30);
 
   @Test
   void allFilesThatAreNeededStay(@TempDir Path folder) {

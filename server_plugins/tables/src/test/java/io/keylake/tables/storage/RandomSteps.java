@@ -4,11 +4,15 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.CherryPick;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.branches.Publication;
-import io.keylake.tables.branches.RetentionPolicy;
+import io.keylake.tables.commits.Append;
+import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.Overwrite;
+import io.keylake.tables.commits.Rollback;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Positions;
+import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.history.WriteSummary;
@@ -106,10 +110,17 @@ final class RandomSteps {
     switch (step) {
       case WRITE -> write(table, anyBranch(table));
       case WRITE_LATE ->
-          new HistoryBranches(table).append(files(), WriteSummaries.of("update"), day(anyDay()));
+          make(
+              table,
+              HistoryBranches.lateWrite(files(), WriteSummaries.of("update"), day(anyDay())));
       case OVERWRITE ->
-          new Commits(table, anyBranch(table))
-              .overwrite(Expressions.alwaysTrue(), files(), WriteSummaries.of("overwrite"));
+          make(
+              table,
+              new Overwrite(
+                  anyBranch(table),
+                  Expressions.alwaysTrue(),
+                  files(),
+                  WriteSummaries.of("overwrite")));
       case REPLACE -> replace(table, anyBranch(table));
       case SUPERSEDE -> supersede(table, anyBranch(table));
       case BRANCH ->
@@ -119,7 +130,7 @@ final class RandomSteps {
       case PUBLISH -> publish(table);
       case PICK -> pick(table, any);
       case ARCHIVE -> new HistoryBranches(table).archive(day(++days), null);
-      case ROLL_BACK -> new Commits(table, anyBranch(table)).rollback(any.snapshotId());
+      case ROLL_BACK -> make(table, new Rollback(anyBranch(table), any.snapshotId()));
       case RESTORE -> restore(table, any);
       case READ -> read(table, any);
       case LEAVE_BEHIND -> TableOnDisk.age(disk.newFile("compact-"), LONG_AGO);
@@ -133,11 +144,16 @@ final class RandomSteps {
         1 + random.nextInt(3),
         random.nextInt(3) == 0 ? 3 : 0,
         random.nextInt(4) == 0 ? 0.0 : null,
-        0);
+        0,
+        30);
+  }
+
+  private static void make(Table table, Change change) {
+    new Commits(table).make(change);
   }
 
   private void write(Table table, String branch) {
-    new Commits(table, branch).append(files(), WriteSummaries.of("update"));
+    make(table, new Append(branch, files(), WriteSummaries.of("update")));
   }
 
   private List<DataFile> files() {
@@ -229,7 +245,7 @@ final class RandomSteps {
     if (random.nextBoolean()) {
       Table other = disk.opened().table;
       drop(other);
-      Housekeeping.run(other, new RetentionPolicy(0.0, 1, 0, null, 0), Instant.now());
+      Housekeeping.run(other, new RetentionPolicy(0.0, 1, 0, null, 0, 30), Instant.now());
     }
   }
 

@@ -3,8 +3,8 @@ package io.keylake.tables.storage;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.keylake.tables.branches.RetentionPolicy;
-import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.Overwrite;
+import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.planning.MemoryTable;
 import java.nio.file.Files;
@@ -99,10 +99,10 @@ class StoreClockTest {
     MemoryTable table = disk.opened();
     for (int version = 1; version <= 3; version++) {
       List<DataFile> files = List.of(disk.written("1 a @" + version));
-      new Commits(table.table, null)
-          .overwrite(Expressions.alwaysTrue(), files, WriteSummaries.of("overwrite"));
+      table.make(
+          new Overwrite(null, Expressions.alwaysTrue(), files, WriteSummaries.of("overwrite")));
     }
-    RetentionPolicy oneDay = new RetentionPolicy(1.0, 1, 0, null, 0);
+    RetentionPolicy oneDay = new RetentionPolicy(1.0, 1, 0, null, 0, 30);
     Instant here = Instant.now().plus(daysAheadHere, ChronoUnit.DAYS);
     assertEquals(0, Housekeeping.run(table.table, oneDay, here).snapshots());
     disk.assertNothingIsMissing("with a clock that is wrong by %d days".formatted(daysAheadHere));

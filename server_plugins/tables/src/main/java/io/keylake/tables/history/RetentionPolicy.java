@@ -1,13 +1,10 @@
-package io.keylake.tables.branches;
+package io.keylake.tables.history;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecJson;
 import java.time.Duration;
-import java.time.Instant;
-import java.time.YearMonth;
-import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,16 +22,24 @@ import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
  *     ones may belong to a write that is not committed yet
  * @param historyDays archived states of a younger business time are kept; null for all
  * @param historyMonths of the older ones, the last of each month is kept for so many months
+ * @param idempotencyDays the key of a commit is known for so long, also where its snapshot has
+ *     expired
  */
 public record RetentionPolicy(
-    Double days, int snapshots, double orphanDays, Double historyDays, int historyMonths) {
+    Double days,
+    int snapshots,
+    double orphanDays,
+    Double historyDays,
+    int historyMonths,
+    double idempotencyDays) {
   public static final String PROPERTY = "keylake.retention";
 
   /** Everything is kept, but files of writes that never came to a commit. */
-  public static final RetentionPolicy DEFAULT = new RetentionPolicy(null, 1, 3, null, 0);
+  public static final RetentionPolicy DEFAULT = new RetentionPolicy(null, 1, 3, null, 0, 30);
 
   private static final List<String> MEMBERS =
-      List.of("days", "snapshots", "orphan_days", "history_days", "history_months");
+      List.of(
+          "days", "snapshots", "orphan_days", "history_days", "history_months", "idempotency_days");
   private static final List<String> NULLABLE = List.of("days", "history_days");
   private static final double SECONDS_A_DAY = 86_400;
 
@@ -48,6 +53,7 @@ public record RetentionPolicy(
         historyDays,
         "0 or more, or null to keep all archived states");
     require(historyMonths >= 0, "history_months", historyMonths, "0 or more");
+    require(idempotencyDays >= 0, "idempotency_days", idempotencyDays, "0 or more");
   }
 
   private static void require(boolean holds, String name, Object value, String limit) {
@@ -60,7 +66,12 @@ public record RetentionPolicy(
 
   /** The policy of a table: its own, or the default. */
   public static RetentionPolicy of(Table table) {
-    String json = table.properties().get(PROPERTY);
+    return of(table.properties());
+  }
+
+  /** The policy in the properties of a table. */
+  public static RetentionPolicy of(Map<String, String> properties) {
+    String json = properties.get(PROPERTY);
     return json == null ? DEFAULT : fromJson(json);
   }
 
@@ -80,7 +91,8 @@ public record RetentionPolicy(
         number(node, "snapshots", (double) DEFAULT.snapshots).intValue(),
         number(node, "orphan_days", DEFAULT.orphanDays),
         number(node, "history_days", DEFAULT.historyDays),
-        number(node, "history_months", (double) DEFAULT.historyMonths).intValue());
+        number(node, "history_months", (double) DEFAULT.historyMonths).intValue(),
+        number(node, "idempotency_days", DEFAULT.idempotencyDays));
   }
 
   private static Double number(JsonNode node, String name, Double otherwise) {
@@ -99,6 +111,7 @@ public record RetentionPolicy(
     members.put("orphan_days", orphanDays);
     members.put("history_days", historyDays);
     members.put("history_months", historyMonths);
+    members.put("idempotency_days", idempotencyDays);
     return SpecJson.write(members);
   }
 
@@ -107,27 +120,13 @@ public record RetentionPolicy(
     return days == null ? null : Duration.ofSeconds((long) (days * SECONDS_A_DAY));
   }
 
-  /** The archived states that need not be kept; the newest always is. */
-  List<HistoryBranches.State> expired(List<HistoryBranches.State> oldestFirst, Instant now) {
-    if (historyDays == null) {
-      return List.of();
-    }
-    Instant young = now.minusSeconds((long) (historyDays * SECONDS_A_DAY));
-    YearMonth firstMonth = YearMonth.from(now.atOffset(ZoneOffset.UTC)).minusMonths(historyMonths);
-    List<HistoryBranches.State> expired = new ArrayList<>();
-    for (int i = 0; i < oldestFirst.size() - 1; i++) {
-      YearMonth month = month(oldestFirst.get(i));
-      boolean isLastOfMonth = !month.equals(month(oldestFirst.get(i + 1)));
-      boolean isKeptMonth = historyMonths > 0 && isLastOfMonth && !month.isBefore(firstMonth);
-      if (oldestFirst.get(i).time().isBefore(young) && !isKeptMonth) {
-        expired.add(oldestFirst.get(i));
-      }
-    }
-    return expired;
+  public Duration idempotencyKept() {
+    return Duration.ofSeconds((long) (idempotencyDays * SECONDS_A_DAY));
   }
 
-  private static YearMonth month(HistoryBranches.State state) {
-    return YearMonth.from(state.time().atOffset(ZoneOffset.UTC));
+  /** Null where all archived states are kept. */
+  public Duration historyKept() {
+    return historyDays == null ? null : Duration.ofSeconds((long) (historyDays * SECONDS_A_DAY));
   }
 
   public Duration orphansKept() {

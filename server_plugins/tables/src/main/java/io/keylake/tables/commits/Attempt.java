@@ -1,0 +1,236 @@
+package io.keylake.tables.commits;
+
+import static io.keylake.tables.commits.NotCommitted.Why.AGAIN;
+import static io.keylake.tables.commits.NotCommitted.Why.STALE;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.HighestVersion;
+import io.keylake.tables.history.Watermarks;
+import io.keylake.tables.history.WriteSummary;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.ManageSnapshots;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.SnapshotUpdate;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.Transaction;
+import org.apache.iceberg.UpdateProperties;
+import org.apache.iceberg.util.SnapshotUtil;
+
+/**
+ * One attempt to commit a change: a transaction of Iceberg, in one part or several. Iceberg applies
+ * the parts again where another commit came first; so each part decides upon its {@link Parent}
+ * whether it still holds, and what it says.
+ */
+public final class Attempt {
+  private final Table table;
+  private final String idempotencyKey;
+  private final List<ParentCheck> checks;
+  private final Transaction transaction;
+  private final List<Part> parts = new ArrayList<>();
+  private UpdateProperties properties;
+  private boolean isSent;
+
+  Attempt(Table table, String idempotencyKey, List<ParentCheck> checks) {
+    this.table = table;
+    this.idempotencyKey = idempotencyKey;
+    this.checks = checks;
+    this.transaction = table.newTransaction();
+  }
+
+  /** Decides what a part says, upon what is there at the moment of the commit. */
+  @FunctionalInterface
+  public interface Saying {
+    Said upon(Parent parent);
+  }
+
+  /** In which the updates of parts are made. */
+  public Transaction transaction() {
+    return transaction;
+  }
+
+  /** The table as the attempt sees it: with its parts so far. */
+  public Parent parent(String branch) {
+    String name = name(branch);
+    return new Parent(metadata(), table.io(), name, ancestors(name));
+  }
+
+  /** Changes branches together with the parts. */
+  public ManageSnapshots references() {
+    return transaction.manageSnapshots();
+  }
+
+  /**
+   * Adds a part: one commit of a branch.
+   *
+   * @param branch null for main
+   */
+  public void commit(String branch, SnapshotUpdate<?> update, Saying saying) {
+    Part part = new Part(name(branch), update, saying);
+    parts.add(part);
+    update.toBranch(part.branch);
+    update.validateWith(part::isValid);
+    update.commit();
+    part.snapshotId = metadata().ref(part.branch).snapshotId();
+  }
+
+  /** Ends the attempt: the plan of the change does not fit what is there any more. */
+  public static RuntimeException stale() {
+    return NotCommitted.because(STALE);
+  }
+
+  /** Ends the attempt: what it was prepared with has changed; another may succeed. */
+  public static RuntimeException again() {
+    return NotCommitted.because(AGAIN);
+  }
+
+  /** Commits all parts. */
+  void send() {
+    Map<String, String> remembered = remembered();
+    if (!remembered.isEmpty()) {
+      properties = transaction.updateProperties();
+      remembered.forEach(properties::set);
+      properties.commit();
+    }
+    isSent = true;
+    transaction.commitTransaction();
+  }
+
+  /** Whether a failure leaves open if there is a commit. */
+  boolean isSent() {
+    return isSent;
+  }
+
+  /** The snapshot of the last part; null for a change without parts. */
+  Long snapshotId() {
+    return parts.isEmpty() ? null : parts.get(parts.size() - 1).snapshotId;
+  }
+
+  private TableMetadata metadata() {
+    return ((HasTableOperations) transaction.table()).operations().current();
+  }
+
+  private Iterable<Snapshot> ancestors(String branch) {
+    SnapshotRef ref = metadata().ref(branch);
+    TableMetadata now = metadata();
+    return ref == null ? List.of() : SnapshotUtil.ancestorsOf(ref.snapshotId(), now::snapshot);
+  }
+
+  private static String name(String branch) {
+    return branch == null ? SnapshotRef.MAIN_BRANCH : branch;
+  }
+
+  /** What properties of the table have to say, as they are now, and after the parts. */
+  private Map<String, String> remembered() {
+    Map<String, String> remembered = new LinkedHashMap<>();
+    Map<String, String> known = new LinkedHashMap<>(metadata().properties());
+    for (Part part : parts) {
+      CopiedFiles.with(known, part.branch, part.sequenceNumber, part.said.copied())
+          .forEach(remembered::put);
+      known.putAll(remembered);
+      IdempotencyKeys.undone(known, part.sequenceNumber, part.said.undone(), numbers(part.said))
+          .forEach(remembered::put);
+      known.putAll(remembered);
+    }
+    if (idempotencyKey != null) {
+      Part last = parts.get(parts.size() - 1);
+      IdempotencyKeys.with(known, last.branch, last.commit()).forEach(remembered::put);
+    }
+    return remembered;
+  }
+
+  /** Of the commits that are taken back. */
+  private List<Long> numbers(Said said) {
+    return said.undone().stream()
+        .map(id -> metadata().snapshot(id))
+        .filter(Objects::nonNull)
+        .map(Snapshot::sequenceNumber)
+        .toList();
+  }
+
+  /** One snapshot of the transaction. */
+  private final class Part {
+    private final String branch;
+    private final SnapshotUpdate<?> update;
+    private final Saying saying;
+    private final Set<String> names = new HashSet<>();
+    private Said said;
+    private long sequenceNumber;
+    private Long snapshotId;
+
+    Part(String branch, SnapshotUpdate<?> update, Saying saying) {
+      this.branch = branch;
+      this.update = update;
+      this.saying = saying;
+    }
+
+    /** Iceberg asks before each application of the update, and takes the summary after that. */
+    private boolean isValid(Iterable<Snapshot> newestFirst) {
+      Parent parent = new Parent(metadata(), table.io(), branch, newestFirst);
+      try {
+        if (parent.headOf(branch) == null && !branch.equals(SnapshotRef.MAIN_BRANCH)) {
+          throw CommitLog.noBranch(table.name(), branch, parent.references());
+        }
+        checks.forEach(check -> check.check(parent));
+        checkKey(parent);
+        say(parent, saying.upon(parent));
+      } catch (KeylakeException e) {
+        throw NotCommitted.refused(e);
+      }
+      if (properties != null && this == parts.get(parts.size() - 1)) {
+        remembered().forEach(properties::set);
+      }
+      return true;
+    }
+
+    private void checkKey(Parent parent) {
+      if (idempotencyKey != null) {
+        IdempotencyKeys.first(parent, idempotencyKey)
+            .ifPresent(
+                first -> {
+                  throw NotCommitted.repeated(first);
+                });
+      }
+    }
+
+    private void say(Parent parent, Said now) {
+      said = now;
+      sequenceNumber = parent.sequenceNumber();
+      Map<String, String> all = new LinkedHashMap<>(now.summary());
+      Watermarks.parse(all.get(Watermarks.PROPERTY))
+          .and(parent.watermarks())
+          .properties()
+          .forEach(all::put);
+      Ledger ledger = parent.ledger().and(now.sameAs()).and(now.takesIn());
+      all.put(WriteSummary.TAKEN_IN, ledger.said());
+      if (!now.sameAs().equals(NumberSet.EMPTY)) {
+        all.put(WriteSummary.SAME_AS, now.sameAs().toString());
+      }
+      String own = all.get(WriteSummary.MAX_VERSION);
+      Long highest =
+          HighestVersion.larger(parent.highestVersion(), own == null ? null : Long.valueOf(own));
+      if (highest != null) {
+        all.put(WriteSummary.HIGHEST_VERSION, String.valueOf(highest));
+      }
+      if (!all.keySet().containsAll(names)) {
+        throw again(); // what was said of an earlier parent cannot be unsaid
+      }
+      names.addAll(all.keySet());
+      all.forEach(update::set);
+    }
+
+    /** What is remembered of it. */
+    private IdempotencyKeys.Remembered commit() {
+      return IdempotencyKeys.Remembered.of(sequenceNumber, snapshotId, said.summary());
+    }
+  }
+}

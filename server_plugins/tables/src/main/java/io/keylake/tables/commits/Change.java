@@ -1,0 +1,48 @@
+package io.keylake.tables.commits;
+
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
+
+import io.keylake.tables.KeylakeException;
+import java.util.List;
+import org.apache.iceberg.SnapshotRef;
+
+/** What one commit of a table does, on one branch or on several at once: all of it or nothing. */
+public interface Change {
+  /** Adds what it does to an attempt. Each attempt begins anew, with the table as it is then. */
+  void addTo(Attempt attempt);
+
+  /**
+   * The locations of files that were written for it. They are deleted if it is certain that they
+   * are part of no commit.
+   */
+  default List<String> written() {
+    return List.of();
+  }
+
+  /** At most one commit of a branch has it; null for none. */
+  default String idempotencyKey() {
+    return null;
+  }
+
+  /** Whether it may be made where the branch holds what keylake did not make. */
+  default boolean takesForeign() {
+    return false;
+  }
+
+  /**
+   * What to say where other commits always came first.
+   *
+   * @return null for a change that gives way to others: it is planned anew, or not made
+   */
+  default KeylakeException lost(String why) {
+    return null;
+  }
+
+  /** For writes, which the writer has to repeat. */
+  static KeylakeException lostWrite(String branch, String why) {
+    return new KeylakeException(
+        COMMIT_CONFLICT,
+        "the commit to branch '%s' lost against other commits too often (%s); write again"
+            .formatted(branch == null ? SnapshotRef.MAIN_BRANCH : branch, why));
+  }
+}

@@ -1,0 +1,220 @@
+package io.keylake.tables.commits;
+
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.spec.SpecJson;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
+
+/**
+ * The idempotency keys of commits whose snapshots may have expired:
+ *
+ * <ol>
+ *   <li>A property of the table for each branch lists them, with what is to be told of their
+ *       commits. It changes in the same transaction as the commit.
+ *   <li>A branch has a key if its {@link Ledger} has the commit: keys go with branches, rollbacks
+ *       and publications as the commits do.
+ *   <li>They are forgotten after the time that the {@link RetentionPolicy} says. A snapshot that is
+ *       still there has its key itself.
+ * </ol>
+ */
+final class IdempotencyKeys {
+  static final String PREFIX = "keylake.idempotency_keys.";
+
+  private IdempotencyKeys() {}
+
+  /**
+   * What is known of a commit with a key.
+   *
+   * @param hash of the key
+   * @param undone numbers of the commits that took it back, and with a minus of those that brought
+   *     it back, oldest first
+   */
+  record Remembered(
+      String hash,
+      long sequenceNumber,
+      long snapshotId,
+      long millis,
+      String verb,
+      Long rows,
+      Long minVersion,
+      Long maxVersion,
+      List<Long> undone) {
+
+    static Remembered of(long sequenceNumber, long snapshotId, Map<String, String> summary) {
+      return new Remembered(
+          IdempotencyKeys.hash(summary.get(WriteSummary.IDEMPOTENCY_KEY)),
+          sequenceNumber,
+          snapshotId,
+          System.currentTimeMillis(),
+          summary.get(WriteSummary.VERB),
+          number(summary.get(WriteSummary.ROWS)),
+          number(summary.get(WriteSummary.MIN_VERSION)),
+          number(summary.get(WriteSummary.MAX_VERSION)),
+          List.of());
+    }
+
+    private static Long number(String text) {
+      return text == null ? null : Long.valueOf(text);
+    }
+
+    private static Remembered of(JsonNode values) {
+      List<Long> undone = new ArrayList<>();
+      values.path(8).forEach(each -> undone.add(each.longValue()));
+      return new Remembered(
+          values.get(0).textValue(),
+          values.get(1).longValue(),
+          values.get(2).longValue(),
+          values.get(3).longValue(),
+          values.get(4).textValue(),
+          optional(values.get(5)),
+          optional(values.get(6)),
+          optional(values.get(7)),
+          undone);
+    }
+
+    private static Long optional(JsonNode value) {
+      return value.isNull() ? null : Long.valueOf(value.longValue());
+    }
+
+    private List<Object> values() {
+      List<Object> values = new ArrayList<>();
+      values.addAll(Arrays.asList(hash, sequenceNumber, snapshotId, millis, verb));
+      values.addAll(Arrays.asList(rows, minVersion, maxVersion));
+      if (!undone.isEmpty()) {
+        values.add(undone);
+      }
+      return values;
+    }
+
+    /** With a further commit that took it back or, with a minus, brought it back. */
+    private Remembered undoneBy(long number) {
+      List<Long> all = new ArrayList<>(undone);
+      all.add(number);
+      return new Remembered(
+          hash, sequenceNumber, snapshotId, millis, verb, rows, minVersion, maxVersion, all);
+    }
+
+    /** Whether it is taken back on a branch. */
+    private boolean isUndone(Ledger ledger) {
+      boolean isUndone = false;
+      for (long each : undone) {
+        if (ledger.has(Math.abs(each))) {
+          isUndone = each > 0;
+        }
+      }
+      return isUndone;
+    }
+
+    private CommitLog.Entry entry(String key, Ledger ledger) {
+      return new CommitLog.Entry(
+          snapshotId,
+          null,
+          millis * 1000,
+          verb,
+          rows,
+          minVersion,
+          maxVersion,
+          List.of(),
+          null,
+          null,
+          null,
+          key,
+          null,
+          isUndone(ledger));
+    }
+  }
+
+  /** The commit of a branch that has a key. */
+  static Optional<CommitLog.Entry> first(Parent parent, String key) {
+    Optional<CommitLog.Entry> there = CommitLog.withKey(parent.commits(), key);
+    return there.isPresent() ? there : first(parent.metadata().properties(), parent.ledger(), key);
+  }
+
+  /** Also where its snapshot has expired. */
+  static Optional<CommitLog.Entry> first(
+      Map<String, String> properties, Ledger ledger, String key) {
+    String hash = hash(key);
+    for (List<Remembered> each : all(properties).values()) {
+      for (Remembered commit : each) {
+        if (commit.hash().equals(hash) && ledger.has(commit.sequenceNumber())) {
+          return Optional.of(commit.entry(key, ledger));
+        }
+      }
+    }
+    return Optional.empty();
+  }
+
+  /** The properties that change when a commit is remembered. */
+  static Map<String, String> with(
+      Map<String, String> properties, String branch, Remembered commit) {
+    RetentionPolicy policy = RetentionPolicy.of(properties);
+    long oldest = System.currentTimeMillis() - policy.idempotencyKept().toMillis();
+    List<Remembered> kept = new ArrayList<>();
+    all(properties).getOrDefault(PREFIX + branch, List.of()).stream()
+        .filter(each -> each.millis() >= oldest)
+        .forEach(kept::add);
+    kept.add(commit);
+    return Map.of(PREFIX + branch, written(kept));
+  }
+
+  /** The properties that change when commits are taken back, or commits that took others back. */
+  static Map<String, String> undone(
+      Map<String, String> properties, long byNumber, List<Long> snapshotIds, List<Long> numbers) {
+    Map<String, String> changed = new TreeMap<>();
+    if (!snapshotIds.isEmpty()) {
+      all(properties)
+          .forEach(
+              (name, commits) -> {
+                List<Remembered> now =
+                    commits.stream()
+                        .map(each -> undone(each, byNumber, snapshotIds, numbers))
+                        .toList();
+                if (!now.equals(commits)) {
+                  changed.put(name, written(now));
+                }
+              });
+    }
+    return changed;
+  }
+
+  private static Remembered undone(
+      Remembered commit, long byNumber, List<Long> snapshotIds, List<Long> numbers) {
+    if (snapshotIds.contains(commit.snapshotId())) {
+      return commit.undoneBy(byNumber);
+    }
+    List<Long> undone = commit.undone();
+    boolean isBack = !undone.isEmpty() && numbers.contains(Math.abs(undone.get(undone.size() - 1)));
+    return isBack
+        ? commit.undoneBy(-Long.signum(undone.get(undone.size() - 1)) * byNumber)
+        : commit;
+  }
+
+  private static Map<String, List<Remembered>> all(Map<String, String> properties) {
+    Map<String, List<Remembered>> all = new TreeMap<>();
+    properties.forEach(
+        (name, json) -> {
+          if (name.startsWith(PREFIX)) {
+            List<Remembered> commits = new ArrayList<>();
+            SpecJson.parse(json).forEach(each -> commits.add(Remembered.of(each)));
+            all.put(name, commits);
+          }
+        });
+    return all;
+  }
+
+  private static String written(List<Remembered> commits) {
+    return SpecJson.write(commits.stream().map(Remembered::values).toList());
+  }
+
+  /** Keys may be long. */
+  private static String hash(String key) {
+    return Hash.of(key, 16);
+  }
+}

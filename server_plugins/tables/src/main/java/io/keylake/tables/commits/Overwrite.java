@@ -1,0 +1,54 @@
+package io.keylake.tables.commits;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.WriteSummary;
+import java.util.List;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.OverwriteFiles;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Binder;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.ExpressionParser;
+
+/**
+ * A write that puts files in the place of everything a filter selects.
+ *
+ * @param branch null for main
+ * @param filter selects whole partitions
+ */
+public record Overwrite(
+    String branch, Expression filter, List<DataFile> files, WriteSummary summary)
+    implements Change {
+  public Overwrite {
+    files = List.copyOf(files);
+  }
+
+  @Override
+  public void addTo(Attempt attempt) {
+    OverwriteFiles overwrite = attempt.transaction().newOverwrite().overwriteByRowFilter(filter);
+    files.forEach(overwrite::addFile);
+    overwrite.set(WriteSummary.REPLACES, json(attempt.transaction().table(), filter));
+    boolean replacesAll = filter.op() == Expression.Operation.TRUE;
+    attempt.commit(branch, overwrite, parent -> Said.ofWrite(summary, replacesAll, parent));
+  }
+
+  /** An expression on columns of a table in Iceberg's JSON, with dates as such. */
+  public static String json(Table table, Expression filter) {
+    return ExpressionParser.toJson(Binder.bind(table.schema().asStruct(), filter, true));
+  }
+
+  @Override
+  public List<String> written() {
+    return files.stream().map(DataFile::location).toList();
+  }
+
+  @Override
+  public String idempotencyKey() {
+    return summary.labels().idempotencyKey();
+  }
+
+  @Override
+  public KeylakeException lost(String why) {
+    return Change.lostWrite(branch, why);
+  }
+}

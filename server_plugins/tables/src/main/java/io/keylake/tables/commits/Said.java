@@ -1,0 +1,87 @@
+package io.keylake.tables.commits;
+
+import io.keylake.tables.history.Watermarks;
+import io.keylake.tables.history.WriteLabels;
+import io.keylake.tables.history.WriteSummary;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What a part of a change says of itself when it is committed.
+ *
+ * @param summary its own properties; those that every commit carries on are added to them
+ * @param sameAs the commits whose writes it makes again, all of them
+ * @param takesIn further commits of which nothing is missing on the branch from now on
+ * @param copied files that come to the branch without all of the commit that has written them
+ * @param undone the ids of the snapshots whose writes it takes back
+ */
+public record Said(
+    Map<String, String> summary,
+    NumberSet sameAs,
+    NumberSet takesIn,
+    List<Copied> copied,
+    List<Long> undone) {
+
+  /**
+   * Files, or a part of an overwrite, that came without the rest of their commit.
+   *
+   * @param of the commits that have made the same writes
+   * @param locations of the files
+   * @param replaces what part of an overwrite was made again, as Iceberg's expression in JSON; null
+   *     for none
+   * @param isGone whether they were taken out instead
+   */
+  public record Copied(NumberSet of, Set<String> locations, String replaces, boolean isGone) {
+    public Copied {
+      locations = Set.copyOf(locations);
+    }
+  }
+
+  public Said {
+    summary = Map.copyOf(summary);
+    copied = List.copyOf(copied);
+    undone = List.copyOf(undone);
+  }
+
+  /**
+   * @param isOnlyOne whether nothing is left of what was written before
+   */
+  static Said ofWrite(WriteSummary summary, boolean isOnlyOne, Parent parent) {
+    Map<String, String> said = new LinkedHashMap<>(parent.settled().properties());
+    said.putAll(summary.properties(isOnlyOne && summary.hasOnlyVisibleRows()));
+    WriteLabels labels = summary.labels();
+    if (labels.watermark() != null) {
+      said.putAll(Watermarks.of(labels.stream(), labels.watermark()).properties());
+    }
+    return of(said);
+  }
+
+  public static Said of(Map<String, String> summary) {
+    return new Said(summary, NumberSet.EMPTY, NumberSet.EMPTY, List.of(), List.of());
+  }
+
+  public Said with(String name, String value) {
+    Map<String, String> more = new LinkedHashMap<>(summary);
+    more.put(name, value);
+    return new Said(more, sameAs, takesIn, copied, undone);
+  }
+
+  /** The same of a commit that makes others again. */
+  public Said sameAs(NumberSet commits) {
+    return new Said(summary, commits, takesIn, copied, undone);
+  }
+
+  public Said takingIn(NumberSet commits) {
+    return new Said(summary, sameAs, commits, copied, undone);
+  }
+
+  public Said copying(List<Copied> parts) {
+    return new Said(summary, sameAs, takesIn, parts, undone);
+  }
+
+  public Said undoing(List<Long> snapshotIds) {
+    return new Said(summary, sameAs, takesIn, copied, snapshotIds);
+  }
+}

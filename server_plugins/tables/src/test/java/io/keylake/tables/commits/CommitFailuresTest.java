@@ -1,0 +1,162 @@
+package io.keylake.tables.commits;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.keylake.tables.CaseFiles;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.WriteSummaries;
+import io.keylake.tables.planning.MemoryTables;
+import io.keylake.tables.spec.TableDefinition;
+import java.util.List;
+import java.util.stream.StreamSupport;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.inmemory.InMemoryCatalog;
+import org.apache.iceberg.inmemory.InMemoryFileIO;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.LocationProvider;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What becomes of a commit, and of its files, when a catalog fails. */
+class CommitFailuresTest {
+  private InMemoryCatalog catalog;
+  private Table table;
+
+  @BeforeEach
+  void createTable() {
+    String spec = CaseFiles.json("spec/partitioned.json").get("spec").toString();
+    catalog = MemoryTables.catalogWith(TableDefinition.fromJson(spec));
+    table = catalog.loadTable(MemoryTables.NAME);
+  }
+
+  private DataFile file(String name) {
+    return DataFiles.builder(table.spec())
+        .withPath(name)
+        .withFormat("parquet")
+        .withFileSizeInBytes(10)
+        .withRecordCount(1)
+        .withPartitionPath("day=2026-01-0%s/tenant=t/user_id_bucket=0".formatted(name.charAt(0)))
+        .build();
+  }
+
+  private List<String> files(Table of) {
+    of.refresh();
+    return StreamSupport.stream(of.newScan().planFiles().spliterator(), false)
+        .map((FileScanTask task) -> task.file().location())
+        .sorted()
+        .toList();
+  }
+
+  private static boolean isAppended(Table table, DataFile file) {
+    Append append = new Append(null, List.of(file), WriteSummaries.of("update"));
+    return new Commits(table).make(append).isCommitted();
+  }
+
+  /** A table whose catalog fails at each commit, though it may have taken it. */
+  private record Failing(TableOperations operations, boolean isTaken, RuntimeException failure)
+      implements TableOperations {
+    @Override
+    public TableMetadata current() {
+      return operations.current();
+    }
+
+    @Override
+    public TableMetadata refresh() {
+      return operations.refresh();
+    }
+
+    @Override
+    public void commit(TableMetadata base, TableMetadata metadata) {
+      if (isTaken) {
+        operations.commit(base, metadata);
+      }
+      throw failure;
+    }
+
+    @Override
+    public FileIO io() {
+      return operations.io();
+    }
+
+    @Override
+    public String metadataFileLocation(String fileName) {
+      return operations.metadataFileLocation(fileName);
+    }
+
+    @Override
+    public LocationProvider locationProvider() {
+      return operations.locationProvider();
+    }
+  }
+
+  @Test
+  void aCommitThatLosesTooOften() {
+    table.updateProperties().set("commit.retry.num-retries", "1").commit();
+    table.updateProperties().set("commit.retry.min-wait-ms", "1").commit();
+    TableOperations operations = ((BaseTable) table).operations();
+    Table contended =
+        new BaseTable(
+            new Failing(operations, false, new CommitFailedException("somebody else was quicker")),
+            "shop.orders");
+    KeylakeException refused =
+        assertThrows(KeylakeException.class, () -> isAppended(contended, file("1")));
+    assertEquals(KeylakeException.Kind.COMMIT_CONFLICT, refused.kind());
+    assertTrue(refused.getMessage().contains("somebody else was quicker"), refused.getMessage());
+    assertEquals(List.of(), files(table));
+  }
+
+  private Table failing(boolean isTaken, RuntimeException failure) {
+    TableOperations operations = ((BaseTable) table).operations();
+    return new BaseTable(new Failing(operations, isTaken, failure), "shop.orders");
+  }
+
+  private InMemoryFileIO store() {
+    return (InMemoryFileIO) table.io();
+  }
+
+  @Test
+  void aCommitThatStandsIsNoFailureWhateverTheCatalogSays() {
+    store().addFile("1", new byte[] {1});
+    Table failing = failing(true, new IllegalStateException("the connection was reset"));
+    assertTrue(isAppended(failing, file("1")));
+    assertEquals(List.of("1"), files(table));
+    assertTrue(store().fileExists("1"));
+  }
+
+  @Test
+  void filesAreKeptWhereNobodyKnowsWhetherThereIsACommit() {
+    store().addFile("1", new byte[] {1});
+    Table failing = failing(false, new IllegalStateException("the connection was reset"));
+    assertThrows(IllegalStateException.class, () -> isAppended(failing, file("1")));
+    assertTrue(store().fileExists("1"), "the commit may still arrive");
+  }
+
+  @Test
+  void filesAreDeletedWhereThereIsCertainlyNoCommit() {
+    store().addFile("1", new byte[] {1});
+    table.updateProperties().set("commit.retry.num-retries", "0").commit();
+    Table failing = failing(false, new CommitFailedException("somebody else was quicker"));
+    assertThrows(KeylakeException.class, () -> isAppended(failing, file("1")));
+    assertFalse(store().fileExists("1"));
+  }
+
+  @Test
+  void whatFailsAfterTheCommitDoesNotMakeItLookFailed() {
+    Append append = new Append(null, List.of(file("1")), WriteSummaries.of("update"));
+    Runnable failing =
+        () -> {
+          throw new IllegalStateException("no maintenance today");
+        };
+    assertTrue(new Commits(table, failing).make(append).isCommitted());
+  }
+}
