@@ -216,9 +216,9 @@ def test_what_a_dropped_file_was_merged_of_cannot_be_told_apart(lake: kl.Lake) -
     twin.check()
     check_feed(twin, whole, before)
     assert by_key(twin, twin.table.changes(after=twin.commits[0])).keys() > set()
-    with refused_in_sql(lake, name, "UNSUPPORTED", "was merged of several writes"):
+    with refused_in_sql(lake, name, "UNSUPPORTED", "several writes had been merged"):
         twin.table.appended(after=twin.commits[0]).count()
-    with refused(lake, name, kl.Unsupported, "was merged of several writes"):
+    with refused(lake, name, kl.Unsupported, "several writes had been merged"):
         twin.table.undo(after=twin.commits[1], until=twin.commits[2])
     assert twin.table.appended(after=before).count() == 0
     twin.table.undo(after=before)

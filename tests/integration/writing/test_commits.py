@@ -1,5 +1,6 @@
 """What a commit tells and leaves behind: labels, idempotency keys, branches, empty writes, replaced partitions."""
 
+import threading
 from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
@@ -194,3 +195,29 @@ def test_statements_that_read_their_target_are_refused_alike(lake: kl.Lake, stat
         lake.spark.sql(statement.format(t=twin.sql_name)).collect()
     assert snapshots(lake, twin.table.name) == before
     twin.check()
+
+
+def test_of_overlapping_writes_the_later_commit_wins(lake: kl.Lake) -> None:
+    """A slow write begins, quick ones commit, and the slow one commits after them."""
+    for millions in (1, 4, 16):
+        table = create(lake, versions="commit").table
+        table.upsert([{"k": key, "day": MONDAY, "a": 0, "b": "base"} for key in (1, 2)])
+        text = "concat('slow', sha2(cast(id AS STRING), 256)) AS b"
+        rows = lake.spark.range(0, millions * 1_000_000, 1, 2).selectExpr(
+            "id AS k", f"DATE '{MONDAY}' AS day", "1L AS a", text
+        )
+        slow = threading.Thread(target=table.upsert, args=(rows,), kwargs={"stream": "slow"})
+        slow.start()
+        table.upsert([{"k": 1, "day": MONDAY, "a": 2, "b": "quick"}])
+        table.delete([{"k": 2, "day": MONDAY}])
+        slow.join()
+        newest = table.history()[0]
+        if newest.stream == "slow":
+            break
+    assert newest.stream == "slow", "the writes have not overlapped"
+    versions = [commit.versions for commit in table.history()]
+    assert [each for each in versions if each] == sorted((each for each in versions if each), reverse=True)
+    for _ in range(2):
+        found = [table.get(k=key, day=MONDAY) for key in (1, 2)]
+        assert [(row.a, row.b[:4]) for row in found if row] == [(1, "slow"), (1, "slow")]
+        table.compact("full")

@@ -196,8 +196,18 @@ final class ColumnarRunCursor extends RunCursor {
     }
   }
 
-  /** A row's version is the stored one, or else its ordering column's value. */
+  /**
+   * A row's version is what the manifest says of all rows, or else the stored one, or else its
+   * ordering column's value.
+   */
   private void fillVersions(int size) {
+    Long only = files.get(file).version();
+    if (only != null) {
+      for (int row = 0; row < size; row++) {
+        versions.set(row, only);
+      }
+      return;
+    }
     ColumnVector stored = leaf(schema.version().fieldId());
     NestedField ordering = schema.ordering();
     ColumnVector own = ordering == null ? null : column(ordering.fieldId());

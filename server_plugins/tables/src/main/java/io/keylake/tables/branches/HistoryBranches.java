@@ -297,22 +297,18 @@ public final class HistoryBranches {
     public void addTo(Attempt attempt) {
       List<String> branches = from(attempt.parent(null).references(), time);
       branches.add(SnapshotRef.MAIN_BRANCH);
-      for (int i = 0; i < branches.size(); i++) {
-        int before = i;
-        int after = branches.size() - 1 - i;
-        write.addTo(
-            attempt,
-            branches.get(i),
-            (said, parent) -> {
-              List<String> now = from(parent.references(), time);
-              if (!branches.subList(0, branches.size() - 1).equals(now)) {
-                throw Attempt.again(); // another state was archived, or one was dropped
-              }
-              long number = parent.sequenceNumber();
-              Said late = branches.size() == 1 ? said : said.with(WriteSummary.LATE, id);
-              return late.sameAs(NumberSet.between(number - before, number + after));
-            });
-      }
+      write.addTo(
+          attempt,
+          branches,
+          (said, parent, part) -> {
+            List<String> now = from(parent.references(), time);
+            if (!branches.subList(0, branches.size() - 1).equals(now)) {
+              throw Attempt.again(); // another state was archived, or one was dropped
+            }
+            long first = parent.sequenceNumber() - part;
+            Said late = branches.size() == 1 ? said : said.with(WriteSummary.LATE, id);
+            return late.sameAs(NumberSet.between(first, first + branches.size() - 1));
+          });
     }
 
     @Override

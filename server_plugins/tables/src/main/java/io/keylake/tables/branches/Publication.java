@@ -14,16 +14,15 @@ import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.HighestVersion;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.WriteSummary;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
-import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
 
@@ -40,9 +39,10 @@ import org.apache.iceberg.util.SnapshotUtil;
  * </ol>
  *
  * @param main where main stands; null where it has no commit
- * @param commits of the branch after the base, which may be none of its own
+ * @param head where the branch stands
+ * @param commits of the branch after the base
  */
-public record Publication(Table table, String branch, Long main, CommitRange commits) {
+public record Publication(Table table, String branch, Long main, long head, CommitRange commits) {
   /**
    * What came of it.
    *
@@ -61,25 +61,31 @@ public record Publication(Table table, String branch, Long main, CommitRange com
       newestFirst.add(each);
       Long parentId = each.parentId();
       Snapshot parent = parentId == null ? null : table.snapshot(parentId);
-      if (parentId != null && parent == null && !isBase(onMain, each)) {
+      if (parent == null && !isBase(onMain, each)) {
         throw expired(table, branch);
       }
       each = parent;
-    }
-    if (each == null && !onMain.isWhole()) {
-      throw expired(table, branch);
     }
     Long base =
         newestFirst.isEmpty()
             ? Long.valueOf(head.snapshotId())
             : newestFirst.get(newestFirst.size() - 1).parentId();
-    List<Snapshot> oldestFirst = new ArrayList<>(newestFirst);
-    Collections.reverse(oldestFirst);
-    return new Publication(table, branch, mainId, new CommitRange(base, oldestFirst));
+    Lineage.check(table, head.snapshotId());
+    List<Snapshot> commits =
+        new ArrayList<>(newestFirst.stream().filter(WriteSummary::isOwn).toList());
+    Collections.reverse(commits);
+    return new Publication(
+        table, branch, mainId, head.snapshotId(), new CommitRange(base, commits));
   }
 
-  /** Whether main has everything that was there before a commit, whose parent has expired. */
+  /**
+   * Whether main has everything that was there before a commit whose parent has expired, or which
+   * is the first of all.
+   */
   private static boolean isBase(Ledger onMain, Snapshot oldest) {
+    if (oldest.parentId() == null) {
+      return onMain.isWhole();
+    }
     return Ledger.before(oldest).filter(onMain::hasAllOf).isPresent();
   }
 
@@ -95,20 +101,13 @@ public record Publication(Table table, String branch, Long main, CommitRange com
     return commits.after();
   }
 
-  /** Where the branch stands. */
-  public long head() {
-    return commits.commits().isEmpty()
-        ? base()
-        : commits.commits().get(commits.commits().size() - 1).snapshotId();
-  }
-
   /**
    * Publishes.
    *
    * @param report of the checks, as JSON
    */
   public Done publish(String report) {
-    List<Snapshot> writes = commits.writes().stream().filter(Publication::isWrite).toList();
+    List<Snapshot> writes = commits.writes();
     Snapshot at = main == null ? null : table.snapshot(main);
     boolean isFastForward = Objects.equals(base(), main);
     CopiedCommits copies = isFastForward ? null : CopiedCommits.of(table, commits, at);
@@ -128,13 +127,6 @@ public record Publication(Table table, String branch, Long main, CommitRange com
     return new Done(result.snapshotId(), writes.size(), isFastForward, overlap);
   }
 
-  /** The empty snapshot with which a branch of an empty table begins is none. */
-  private static boolean isWrite(Snapshot commit) {
-    Map<String, String> summary = commit.summary();
-    return summary.containsKey(WriteSummary.VERB)
-        || summary.containsKey(SnapshotSummary.ADDED_FILES_PROP);
-  }
-
   private List<Snapshot> sinceBase() {
     return main == null ? List.of() : CommitRange.of(table, baseOnMain(), main).writes();
   }
@@ -148,7 +140,7 @@ public record Publication(Table table, String branch, Long main, CommitRange com
 
   /** Ends an attempt where one of the two does not stand any more where it stood. */
   private void check(Parent parent) {
-    if (!Objects.equals(parent.headOf(branch), head())
+    if (!Objects.equals(parent.headOf(branch), head)
         || !Objects.equals(parent.headOf(SnapshotRef.MAIN_BRANCH), main)) {
       throw Attempt.stale();
     }
@@ -157,7 +149,7 @@ public record Publication(Table table, String branch, Long main, CommitRange com
   /** The last part: what was published, and what the checks have found. */
   private void mark(Attempt attempt, String of, String report, boolean isFirst) {
     AppendFiles mark = attempt.transaction().newFastAppend();
-    Ledger ledger = Ledger.of(table, table.snapshot(head()));
+    Ledger ledger = Ledger.of(table, table.snapshot(head));
     attempt.commit(
         of,
         mark,
@@ -169,8 +161,7 @@ public record Publication(Table table, String branch, Long main, CommitRange com
               HighestVersion.larger(
                   parent.highestVersion(),
                   new CommitLog(table, branch).highestVersion().orElse(null));
-          return Said.of(WriteSummary.published(head(), report, highest))
-              .takingIn(ledger.commits());
+          return Said.of(WriteSummary.published(head, report, highest)).takingIn(ledger.commits());
         });
   }
 

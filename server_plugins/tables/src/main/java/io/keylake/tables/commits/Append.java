@@ -2,8 +2,8 @@ package io.keylake.tables.commits;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.WriteSummary;
+import java.util.Collections;
 import java.util.List;
-import java.util.function.BiFunction;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
 
@@ -19,17 +19,31 @@ public record Append(String branch, List<DataFile> files, WriteSummary summary) 
 
   @Override
   public void addTo(Attempt attempt) {
-    addTo(attempt, branch, (said, parent) -> said);
+    addTo(attempt, Collections.singletonList(branch), (said, parent, number) -> said);
   }
 
-  /** Adds the files to a branch, which may say more of it. */
-  public void addTo(Attempt attempt, String to, BiFunction<Said, Parent, Said> more) {
-    AppendFiles append = attempt.transaction().newAppend();
-    files.forEach(append::appendFile);
-    attempt.commit(
-        to,
-        append,
-        parent -> more.apply(Said.ofWrite(summary, parent.snapshot() == null, parent), parent));
+  /** Says more of a part: the one with that number among all. */
+  @FunctionalInterface
+  public interface More {
+    Said of(Said said, Parent parent, int number);
+  }
+
+  /** Adds the files to several branches, each of which may say more of it. */
+  public void addTo(Attempt attempt, List<String> branches, More more) {
+    VersionedWrite write = VersionedWrite.of(attempt, branches, files, summary);
+    for (int i = 0; i < branches.size(); i++) {
+      int number = i;
+      AppendFiles append = attempt.transaction().newAppend();
+      write.files().forEach(append::appendFile);
+      attempt.commit(
+          branches.get(i),
+          append,
+          parent -> {
+            write.check(parent);
+            boolean isFirst = parent.snapshot() == null;
+            return more.of(Said.ofWrite(write.summary(), isFirst, parent), parent, number);
+          });
+    }
   }
 
   @Override

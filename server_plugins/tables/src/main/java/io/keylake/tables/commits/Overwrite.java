@@ -2,6 +2,7 @@ package io.keylake.tables.commits;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.WriteSummary;
+import java.util.Collections;
 import java.util.List;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.OverwriteFiles;
@@ -26,10 +27,18 @@ public record Overwrite(
   @Override
   public void addTo(Attempt attempt) {
     OverwriteFiles overwrite = attempt.transaction().newOverwrite().overwriteByRowFilter(filter);
-    files.forEach(overwrite::addFile);
+    VersionedWrite write =
+        VersionedWrite.of(attempt, Collections.singletonList(branch), files, summary);
+    write.files().forEach(overwrite::addFile);
     overwrite.set(WriteSummary.REPLACES, json(attempt.transaction().table(), filter));
     boolean replacesAll = filter.op() == Expression.Operation.TRUE;
-    attempt.commit(branch, overwrite, parent -> Said.ofWrite(summary, replacesAll, parent));
+    attempt.commit(
+        branch,
+        overwrite,
+        parent -> {
+          write.check(parent);
+          return Said.ofWrite(write.summary(), replacesAll, parent);
+        });
   }
 
   /** An expression on columns of a table in Iceberg's JSON, with dates as such. */

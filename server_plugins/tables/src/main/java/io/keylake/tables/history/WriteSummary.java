@@ -87,6 +87,11 @@ public record WriteSummary(
     columns = List.copyOf(columns);
   }
 
+  /** The same with another version of all rows. */
+  public WriteSummary withVersion(long version) {
+    return new WriteSummary(verb, rows, version, version, columns, labels);
+  }
+
   /** Whether none of its rows can be only a tombstone. */
   public boolean hasOnlyVisibleRows() {
     return !verb.equals("delete") && !verb.equals("apply_changes");

@@ -128,6 +128,19 @@ public record FileFacts(
         : List.of(schema.version(), schema.ordering());
   }
 
+  /**
+   * The version that all rows of a file have, as its manifest says it; null where it says no single
+   * one. It may be higher than the stored ones: that of a commit is known for certain only when the
+   * commit is made.
+   */
+  static Long onlyVersion(DataFile file, KeyedSchema schema) {
+    Object min = bound(file.lowerBounds(), schema.version());
+    Object max = bound(file.upperBounds(), schema.version());
+    boolean isOnly =
+        min != null && min.equals(max) && count(file.nullValueCounts(), schema.version()) == 0;
+    return isOnly ? (Long) min : null;
+  }
+
   /** The largest lag of the file, or -1 when the manifest does not say. */
   private static long largestLag(
       DataFile file, KeyedSchema schema, Collection<NestedField> wanted) {

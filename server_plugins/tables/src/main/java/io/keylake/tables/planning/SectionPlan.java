@@ -38,11 +38,19 @@ public record SectionPlan(
    *
    * @param superseded which of its rows have to be left out; empty for none, also where rows that
    *     newer ones supersede do no harm
+   * @param version of all rows, as the manifest says it, whatever is stored; null where it says no
+   *     single one
    */
-  public record StoredFile(String location, long bytes, long rows, List<DeleteFile> superseded)
+  public record StoredFile(
+      String location, long bytes, long rows, List<DeleteFile> superseded, Long version)
       implements Serializable {
     public StoredFile {
       superseded = List.copyOf(superseded);
+    }
+
+    /** A file of which no versions are read, or whose rows say them all. */
+    public StoredFile(String location, long bytes, long rows, List<DeleteFile> superseded) {
+      this(location, bytes, rows, superseded, null);
     }
 
     /** The rows that are not to be left out. */
@@ -51,7 +59,7 @@ public record SectionPlan(
     }
 
     StoredFile withAllRows() {
-      return new StoredFile(location, bytes, rows, List.of());
+      return new StoredFile(location, bytes, rows, List.of(), version);
     }
   }
 

@@ -1,0 +1,91 @@
+package io.keylake.tables.commits;
+
+import io.keylake.tables.history.HighestVersion;
+import io.keylake.tables.history.PointInTime;
+import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec.Versions;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.Metrics;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Conversions;
+import org.apache.iceberg.types.Types;
+
+/**
+ * A write as it is committed. Where versions are commit times, its rows were stored with the time
+ * at which they were written, and others may have committed higher versions since. Then the
+ * manifest says a higher version of its files, which counts in place of the stored one: no file is
+ * written again.
+ *
+ * @param isOfCommit whether versions are commit times
+ */
+record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCommit) {
+  VersionedWrite {
+    files = List.copyOf(files);
+  }
+
+  /** The write for some branches, as they are now. */
+  static VersionedWrite of(
+      Attempt attempt, List<String> branches, List<DataFile> files, WriteSummary summary) {
+    Table table = attempt.transaction().table();
+    KeyedSchema schema = KeyedSchema.of(table);
+    boolean isOfCommit = schema.spec().versions() == Versions.COMMIT;
+    VersionedWrite written = new VersionedWrite(files, summary, isOfCommit);
+    Long highest = null;
+    for (String branch : branches) {
+      highest = HighestVersion.larger(highest, attempt.parent(branch).highestVersion());
+    }
+    return written.isBelow(highest)
+        ? written.raised(table, schema, Math.max(highest, PointInTime.micros(Instant.now())))
+        : written;
+  }
+
+  private boolean isBelow(Long highest) {
+    Long own = summary.maxVersion();
+    return isOfCommit && own != null && highest != null && own < highest;
+  }
+
+  /** Ends an attempt where somebody has committed a higher version meanwhile. */
+  void check(Parent parent) {
+    if (isBelow(parent.highestVersion())) {
+      throw Attempt.again();
+    }
+  }
+
+  private VersionedWrite raised(Table table, KeyedSchema schema, long version) {
+    return new VersionedWrite(
+        files.stream().map(file -> raised(table, schema, file, version)).toList(),
+        summary.withVersion(version),
+        isOfCommit);
+  }
+
+  private static DataFile raised(Table table, KeyedSchema schema, DataFile file, long version) {
+    int leaf = schema.version().fieldId();
+    Metrics metrics =
+        new Metrics(
+            file.recordCount(),
+            file.columnSizes(),
+            file.valueCounts(),
+            file.nullValueCounts(),
+            file.nanValueCounts(),
+            with(file.lowerBounds(), leaf, version),
+            with(file.upperBounds(), leaf, version));
+    return DataFiles.builder(table.specs().get(file.specId()))
+        .copy(file)
+        .withMetrics(metrics)
+        .build();
+  }
+
+  private static Map<Integer, ByteBuffer> with(
+      Map<Integer, ByteBuffer> bounds, int leaf, long version) {
+    Map<Integer, ByteBuffer> raised = bounds == null ? new HashMap<>() : new HashMap<>(bounds);
+    raised.put(leaf, Conversions.toByteBuffer(Types.LongType.get(), version));
+    return raised;
+  }
+}
