@@ -13,7 +13,7 @@ from keylake._server.statements import Select, quoted
 from keylake._table.changes import ChangeVerbs
 from keylake._table.gate import DELETED, Check, Finding, checks_of
 from keylake._table.handle import Verbs, ends_of
-from keylake.errors import DefinitionError, GateFailed
+from keylake.errors import DefinitionError, GateFailed, check_type
 from keylake.results import Commit, CommitInfo
 
 if TYPE_CHECKING:
@@ -82,6 +82,17 @@ class BranchVerbs(Verbs):
         main = found["main"] if require else None
         done = self._handle.call("publish", head=found["head"], main=main, report=report)[0]
         return Published(**done, findings=findings)
+
+    def drop_branch(self, name: str) -> int:
+        """Remove a branch of the table; gives the snapshot id of its newest commit.
+
+        Its commits can be read by their snapshot ids until they expire. Files that other branches need stay. `main` and
+        archived states are refused with `DefinitionError`, an unknown branch with `TableNotFound`.
+
+            profiles.drop_branch("tmp_nightly")
+        """
+        check_type("The name of a branch", name, str, f"text such as '{TEMPORARY}nightly'")
+        return int(self._handle.on_branch(name).value("drop_branch"))
 
     def touched_by_both(self) -> DataFrame:
         """The keys that this branch and main have both written since the branch was made, or last published.

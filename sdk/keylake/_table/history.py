@@ -30,7 +30,8 @@ class HistoryVerbs(Verbs):
     def rollback(self, *, to: Commit | CommitInfo | int) -> CommitInfo:
         """Make the table, or the branch, stand at one of its commits again; gives that commit.
 
-        No file is touched. What was committed later can be read by its snapshot id until it expires.
+        No file is touched. What was committed later can be read by its snapshot id until it expires, and
+        `rollback(to=)` such a commit goes forward again, if nothing was committed meanwhile.
 
             profiles.rollback(to=commit)
         """

@@ -147,3 +147,20 @@ def test_main_may_have_moved_meanwhile(lake: kl.Lake, name: str) -> None:
     draft.table.upsert(draft.frame([keys | dict.fromkeys(twin.model.columns)]), **given(version=VERSION[name]))
     assert draft.table.publish().commits == 1, "only what is new"
     assert twin.table.get(**keys) is not None
+
+
+def test_a_branch_is_dropped(lake: kl.Lake) -> None:
+    twin, draft = with_draft(lake)
+    name = twin.table.name
+    newest = draft.history()[0].snapshot_id
+    assert twin.table.drop_branch("tmp_nightly") == newest
+    assert twin.table.read(at=newest).count() == 120, "until it expires"
+    with pytest.raises(kl.TableNotFound, match="no branch 'tmp_nightly'"):
+        twin.table.drop_branch("tmp_nightly")
+    with refused(lake, name, kl.DefinitionError, "cannot be dropped"):
+        twin.table.drop_branch("main")
+    twin.table.archive("2026-11-01")
+    (state,) = [each for each in lake.history_branches() if each.table == name]
+    with refused(lake, name, kl.DefinitionError, "archived state"):
+        twin.table.drop_branch(state.branch)
+    twin.check()

@@ -50,6 +50,12 @@ def arrow(*given: tuple[int, int]) -> pa.Table:
     )
 
 
+def whole(table: Table, *given: tuple[int, int]) -> pa.Table:
+    """The same rows with all columns that are stored, which pyiceberg's upsert asks for."""
+    rows = [{"id": key, "a": value} for key, value in given]
+    return pa.Table.from_pylist(rows, schema=table.schema().as_arrow())
+
+
 def in_pyiceberg(change: Callable[[Table], object]) -> Change:
     def run(stock: SparkSession, table: Table, name: str) -> object:
         with warnings.catch_warnings():
@@ -75,7 +81,7 @@ APPENDS: dict[str, Change] = {
 OTHERS: dict[str, Change] = {
     "pyiceberg delete": in_pyiceberg(lambda table: table.delete("id == 2")),
     "pyiceberg overwrite": in_pyiceberg(lambda table: table.overwrite(arrow((1, 7)))),
-    "pyiceberg upsert": in_pyiceberg(lambda table: table.upsert(arrow((2, 7), (9, 9)))),
+    "pyiceberg upsert": in_pyiceberg(lambda table: table.upsert(whole(table, (2, 7), (9, 9)))),
     "stock DELETE": in_stock("DELETE FROM {t} WHERE id = 2"),
     "stock MERGE": in_stock(
         "MERGE INTO {t} USING (SELECT 2L AS id, 7L AS a) s ON {t}.id = s.id WHEN MATCHED THEN UPDATE SET a = s.a"
@@ -83,7 +89,7 @@ OTHERS: dict[str, Change] = {
     "stock rewrite": rewrite(min_input_files="2"),
     "stock rewrite of all": rewrite(rewrite_all="true"),
     "stock rewrite with new numbers": rewrite(rewrite_all="true", use_starting_sequence_number="false"),
-    "stock rewrite by parts": rewrite(rewrite_all="true", partial_progress_enabled="true"),
+    "stock rewrite by parts": rewrite(rewrite_all="true", **{"partial-progress.enabled": "true"}),
     "stock rewrite by sorting": in_stock(
         "CALL lake.system.rewrite_data_files(table => '{short}', strategy => 'sort', "
         "options => map('rewrite-all', 'true'))"

@@ -38,6 +38,23 @@ def test_a_table_goes_on_from_where_it_was_rolled_back_to(lake: kl.Lake, name: s
     assert twin.table.changes(after=twin.commits[3]).count() >= 0
 
 
+def test_forward_again(lake: kl.Lake) -> None:
+    twin = after_a_history(lake, SHAPES["explicit"])
+    newest = twin.table.history()[0]
+    twin.table.rollback(to=twin.commits[1])
+    assert twin.table.rollback(to=newest) == newest
+    twin.check()
+    draft = twin.table.branch("tmp_forward")
+    added = draft.update([{"id": 1, "a": 1}], version=99)
+    draft.rollback(to=newest.snapshot_id)
+    draft.rollback(to=added)
+    assert draft.history()[0].snapshot_id == added.snapshot_id
+    twin.table.rollback(to=twin.commits[1])
+    twin.table.update([{"id": 1, "a": 1}], version=99)
+    with refused(lake, twin.table.name, kl.DefinitionError, "another branch"):
+        twin.table.rollback(to=newest)
+
+
 def test_only_commits_of_the_branch(lake: kl.Lake) -> None:
     twin = after_a_history(lake, SHAPES["explicit"])
     name = twin.table.name

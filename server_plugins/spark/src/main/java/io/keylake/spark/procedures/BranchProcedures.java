@@ -5,12 +5,14 @@ import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import io.keylake.spark.maintenance.UndoRunner;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.CherryPick;
+import io.keylake.tables.branches.DroppedBranch;
 import io.keylake.tables.branches.Publication;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.repair.Undo;
 import java.util.List;
+import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.spark.sql.SparkSession;
@@ -80,6 +82,17 @@ final class BranchProcedures {
                     .make(attempt -> attempt.references().createBranch(branch).commit());
               }
               return List.of(LocalProcedure.row(isNew));
+            }),
+        new LocalProcedure(
+            "drop_branch",
+            List.of(LocalProcedure.required("table"), LocalProcedure.required("branch")),
+            new StructType().add("snapshot_id", DataTypes.LongType),
+            arguments -> {
+              Table table = tables.load(arguments);
+              String branch = arguments.text("branch");
+              SnapshotRef ref = table.refs().get(branch);
+              new Commits(table).make(new DroppedBranch(branch));
+              return List.of(LocalProcedure.row(ref.snapshotId()));
             }),
         new LocalProcedure(
             "publication",

@@ -9,10 +9,11 @@ import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Lineage;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.util.SnapshotUtil;
 
 /**
  * Makes a branch stand at one of its commits again. Later ones can be read by their ids until they
- * expire.
+ * expire, and a second rollback goes forward to one of them, if nothing was committed meanwhile.
  *
  * @param branch null for main
  */
@@ -26,12 +27,28 @@ public record Rollback(String branch, long to) implements Change {
           NOTHING_TO_DO,
           "table %s has no commit yet; there is nothing to roll back to".formatted(table.name()));
     }
-    CommitRange.line(table, to, head); // it has to be one of the branch
+    if (!isForward(table, head)) {
+      CommitRange.line(table, to, head); // it has to be one of the branch
+    }
     Lineage.check(table, to);
     attempt
         .references()
         .replaceBranch(branch == null ? SnapshotRef.MAIN_BRANCH : branch, to)
         .commit();
+  }
+
+  /** Whether the branch stood at the commit before, and has stood only at earlier ones since. */
+  private boolean isForward(Table table, long head) {
+    if (table.snapshot(to) == null || !SnapshotUtil.isAncestorOf(to, head, table::snapshot)) {
+      return false;
+    }
+    if (branch == null || branch.equals(SnapshotRef.MAIN_BRANCH)) {
+      return table.history().stream().anyMatch(entry -> entry.snapshotId() == to);
+    }
+    return table.refs().entrySet().stream() // Iceberg keeps a history of main only
+        .filter(ref -> !ref.getKey().equals(branch))
+        .noneMatch(
+            ref -> SnapshotUtil.isAncestorOf(ref.getValue().snapshotId(), to, table::snapshot));
   }
 
   @Override

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.UndoneCommits;
+import io.keylake.tables.history.WriteSummary;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -51,7 +52,7 @@ record Replay(CommitRange commits, Set<Long> undone, Set<Long> changed) {
       undoneSoFar.remove(commit);
     }
     Snapshot oldest = newestFirst.get(newestFirst.size() - 1);
-    if (oldest.parentId() != null) {
+    if (!isFromTheFirst(table, oldest)) {
       throw new KeylakeException(
           SNAPSHOT_EXPIRED,
           "commit %d of %s has expired, and its files are needed to tell what is there without the undone commits; only commits after %d of %s can be undone"
@@ -64,14 +65,28 @@ record Replay(CommitRange commits, Set<Long> undone, Set<Long> changed) {
     return new Replay(range(null, newestFirst), undone, changed);
   }
 
-  /** The commits of a branch that have not expired, newest first. */
+  /**
+   * The commits of a branch that have not expired, newest first. What a foreign one left is no part
+   * of any answer: it was adopted, or had no rows.
+   */
   private static List<Snapshot> kept(Table table, long head) {
     List<Snapshot> newestFirst = new ArrayList<>();
     for (Snapshot each = table.snapshot(head); each != null; ) {
-      newestFirst.add(each);
+      if (WriteSummary.isOwn(each)) {
+        newestFirst.add(each);
+      }
       each = each.parentId() == null ? null : table.snapshot(each.parentId());
     }
     return newestFirst;
+  }
+
+  /** Whether no commit before this one has expired. */
+  private static boolean isFromTheFirst(Table table, Snapshot commit) {
+    Snapshot each = commit;
+    while (each != null && each.parentId() != null) {
+      each = table.snapshot(each.parentId());
+    }
+    return each != null;
   }
 
   private static CommitRange range(Long after, List<Snapshot> newestFirst) {
