@@ -63,14 +63,14 @@ coverage: environment build .build/jacoco
 nightly: environment build
 	KEYLAKE_RUNS=20 $(PYTEST) -m slow $(RANDOM_TESTS)
 
-## make lint       formatting, style and types, Python and Java
+## make lint       formatting, style, types and nullness, Python and Java
 .PHONY: lint
 lint: environment
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/basedpyright
-	$(MAVEN) spotless:check
+	$(MAVEN) --activate-profiles nullness spotless:check compile
 
 ## make format     apply the formatters
 .PHONY: format
