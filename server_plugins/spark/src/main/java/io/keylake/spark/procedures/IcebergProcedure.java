@@ -1,14 +1,22 @@
 package io.keylake.spark.procedures;
 
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.metadata.LocalRows;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.ManifestRewrite;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotSummary;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -16,21 +24,32 @@ import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
  * A procedure of Iceberg that adds, rewrites or deletes files of a table, or reads its rows
- * unmerged. It works on plain tables; on a keyed table it is refused, and the procedure that serves
- * there is named.
+ * unmerged. It works on plain tables. On a keyed table it is refused, and the procedure that serves
+ * there is named; or the same is done by a commit of keylake, which carries on what those before it
+ * say.
  *
  * <p>All others of Iceberg work on both: they move branches (rollback_to_snapshot,
  * rollback_to_timestamp, set_current_snapshot, fast_forward), change metadata only
- * (rewrite_manifests, expire_snapshots, compute_table_stats, compute_partition_stats), read
- * (ancestors_of, rewrite_table_path), or make a table (migrate, snapshot, register_table).
+ * (compute_table_stats, compute_partition_stats), read (ancestors_of, rewrite_table_path), or make
+ * a table (migrate, snapshot, register_table).
+ *
+ * @param instead what serves on keyed tables; null for {@value #REWRITE_MANIFESTS}
  */
 record IcebergProcedure(
     KeyedCatalog catalog, UnboundProcedure unbound, BoundProcedure bound, String instead)
     implements UnboundProcedure, BoundProcedure {
+
+  private static final String REWRITE_MANIFESTS = "rewrite_manifests";
+
+  private static final StructType REWRITTEN =
+      new StructType()
+          .add("rewritten_manifests_count", DataTypes.IntegerType, false)
+          .add("added_manifests_count", DataTypes.IntegerType, false);
 
   private static final Map<String, String> INSTEAD =
       Map.of(
@@ -46,13 +65,16 @@ record IcebergProcedure(
           "publish(table => ..., branch => ...) with a branch of the table",
           "remove_orphan_files",
           "clean(table => ...)",
+          "expire_snapshots",
+          "clean(table => ..., policy => '{\"days\": 5}'), which keeps what consumers of the change feed have still to read",
           "create_changelog_view",
           "the table's change feed: SELECT * FROM the_table.changes");
 
-  /** The same procedure, refused on keyed tables where it would harm them. */
+  /** The same procedure, with what becomes of it on keyed tables where it would harm them. */
   static UnboundProcedure of(KeyedCatalog catalog, UnboundProcedure procedure, String name) {
-    String instead = INSTEAD.get(name.toLowerCase(Locale.ROOT));
-    return instead == null || procedure == null
+    String word = name.toLowerCase(Locale.ROOT);
+    String instead = INSTEAD.get(word);
+    return procedure == null || (instead == null && !word.equals(REWRITE_MANIFESTS))
         ? procedure
         : new IcebergProcedure(catalog, procedure, null, instead);
   }
@@ -86,21 +108,48 @@ record IcebergProcedure(
   public Iterator<Scan> call(InternalRow input) {
     LocalProcedure.Arguments arguments =
         new LocalProcedure.Arguments(List.of(bound.parameters()), input);
-    if (arguments.has("table") && arguments.text("table") != null && isKeyed(arguments)) {
+    Optional<Table> keyed = keyed(arguments);
+    if (keyed.isEmpty()) {
+      return bound.call(input);
+    }
+    if (instead != null) {
       throw new KeylakeException(
           UNSUPPORTED,
-          "Iceberg's procedure %s knows no versions of rows, and table %s is keyed; use %s"
+          "Iceberg's procedure %s knows nothing of keyed tables, and %s is one; use %s"
               .formatted(name(), arguments.text("table"), instead));
     }
-    return bound.call(input);
+    InternalRow done = rewriteManifests(keyed.get());
+    return List.<Scan>of(new LocalRows(name(), REWRITTEN, () -> List.of(done))).iterator();
   }
 
-  private boolean isKeyed(LocalProcedure.Arguments arguments) {
+  private static InternalRow rewriteManifests(Table table) {
+    Snapshot head = table.currentSnapshot();
+    if (head == null || head.dataManifests(table.io()).size() < 2) {
+      return LocalProcedure.row(0, 0);
+    }
+    Commits.Result result = new Commits(table).make(new ManifestRewrite());
+    if (!result.isCommitted()) {
+      throw new KeylakeException(
+          COMMIT_CONFLICT,
+          "rewriting the manifests of %s lost against other commits too often; nothing was changed; try again"
+              .formatted(table.name()));
+    }
+    Map<String, String> summary = table.snapshot(result.snapshotId()).summary();
+    return LocalProcedure.row(
+        Integer.valueOf(summary.get(SnapshotSummary.REPLACED_MANIFESTS_COUNT)),
+        Integer.valueOf(summary.get(SnapshotSummary.CREATED_MANIFESTS_COUNT)));
+  }
+
+  /** The table of a call, if it is a keyed one. */
+  private Optional<Table> keyed(LocalProcedure.Arguments arguments) {
+    if (!arguments.has("table") || arguments.text("table") == null) {
+      return Optional.empty();
+    }
     try {
       TableIdentifier ident = new TableArgument(catalog).identifier(arguments);
-      return KeyedSchema.isKeyed(catalog.icebergCatalog().loadTable(ident));
+      return Optional.of(catalog.icebergCatalog().loadTable(ident)).filter(KeyedSchema::isKeyed);
     } catch (NoSuchTableException | KeylakeException e) {
-      return false; // Iceberg says so itself
+      return Optional.empty(); // Iceberg says so itself
     }
   }
 }

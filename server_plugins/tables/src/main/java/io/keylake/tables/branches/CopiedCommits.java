@@ -1,5 +1,6 @@
 package io.keylake.tables.branches;
 
+import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
@@ -117,6 +118,9 @@ record CopiedCommits(Table table, List<Copy> copies) {
         Copy whole = whole(table, commit, sameAs);
         Copy left = without(whole, table, ledger, copied, there);
         boolean isOnlySaid = whole.isEmpty() && commit.summary().containsKey(WriteSummary.VERB);
+        if (!left.isEmpty() && ledger.isUnknown(sameAs)) {
+          throw unknown(table, commit);
+        }
         if (!left.isEmpty() || isOnlySaid) {
           copies.add(left);
           ledger = ledger.and(sameAs);
@@ -162,6 +166,13 @@ record CopiedCommits(Table table, List<Copy> copies) {
         UNSUPPORTED,
         "commit %d (%s) %s, and cannot be made again on another branch; write its rows there"
             .formatted(commit.snapshotId(), commit.summary().get(WriteSummary.VERB), why));
+  }
+
+  private static KeylakeException unknown(Table table, Snapshot commit) {
+    return new KeylakeException(
+        SNAPSHOT_EXPIRED,
+        "it cannot be told whether the branch of %s has the writes of commit %d: the commits that said so have expired; write its rows there instead"
+            .formatted(table.name(), commit.snapshotId()));
   }
 
   long files() {

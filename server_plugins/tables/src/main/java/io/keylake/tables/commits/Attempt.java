@@ -77,7 +77,9 @@ public final class Attempt {
   public void commit(String branch, SnapshotUpdate<?> update, Saying saying) {
     Part part = new Part(name(branch), update, saying);
     parts.add(part);
-    update.toBranch(part.branch);
+    if (!part.branch.equals(SnapshotRef.MAIN_BRANCH)) {
+      update.toBranch(part.branch); // some updates are of main only
+    }
     update.validateWith(part::isValid);
     update.commit();
     part.snapshotId = metadata().ref(part.branch).snapshotId();

@@ -1,5 +1,8 @@
 package io.keylake.tables.commits;
 
+import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
+
+import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.history.WriteSummary;
@@ -143,12 +146,24 @@ final class IdempotencyKeys {
     String hash = hash(key);
     for (List<Remembered> each : all(properties).values()) {
       for (Remembered commit : each) {
-        if (commit.hash().equals(hash) && ledger.has(commit.sequenceNumber())) {
-          return Optional.of(commit.entry(key, ledger));
+        if (commit.hash().equals(hash)) {
+          if (ledger.has(commit.sequenceNumber())) {
+            return Optional.of(commit.entry(key, ledger));
+          }
+          if (ledger.isUnknown(NumberSet.of(commit.sequenceNumber()))) {
+            throw unknown(key, commit);
+          }
         }
       }
     }
     return Optional.empty();
+  }
+
+  private static KeylakeException unknown(String key, Remembered commit) {
+    return new KeylakeException(
+        SNAPSHOT_EXPIRED,
+        "idempotency key '%s' was used by commit %d, and it cannot be told whether the branch has that: the commits that said so have expired after a commit of another engine; look for its rows, and write with another key if they are missing"
+            .formatted(key, commit.snapshotId()));
   }
 
   /** The properties that change when a commit is remembered. */

@@ -126,6 +126,16 @@ public record Ledger(NumberSet commits, boolean isWhole) {
     return commits.contains(sequenceNumber);
   }
 
+  /**
+   * Whether it cannot be told that the writes of a commit are there: one of the commits that made
+   * them is older than all that is known of the branch.
+   */
+  public boolean isUnknown(NumberSet sameWrites) {
+    return !isWhole
+        && !has(sameWrites)
+        && sameWrites.hasOneOf(NumberSet.between(0, commits.ranges().get(0).first()));
+  }
+
   /** Whether everything is there that another branch has taken in. */
   public boolean hasAllOf(Ledger other) {
     return commits.containsAll(other.commits);

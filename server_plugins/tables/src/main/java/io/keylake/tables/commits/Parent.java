@@ -3,6 +3,7 @@ package io.keylake.tables.commits;
 import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Watermarks;
+import io.keylake.tables.history.WriteSummary;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.HashSet;
@@ -95,13 +96,19 @@ public final class Parent {
     return Settled.of(snapshot());
   }
 
+  /** Whether the snapshot says that every key stands once in it. */
+  boolean isSafeForPlainReads() {
+    Snapshot snapshot = snapshot();
+    return snapshot != null && "safe".equals(snapshot.summary().get(WriteSummary.PLAIN_READS));
+  }
+
   Watermarks watermarks() {
     return Watermarks.of(newestFirst);
   }
 
-  /** The highest version that the branch has; null where no commit says one. */
+  /** The highest version that the branch has; null where nothing says one. */
   public Long highestVersion() {
-    return HighestVersion.of(newestFirst);
+    return new HighestVersion(metadata.schema(), metadata.specsById(), io).of(newestFirst);
   }
 
   /** The locations of the data files that are there, from manifests. */

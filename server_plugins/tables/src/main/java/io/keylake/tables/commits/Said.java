@@ -58,6 +58,18 @@ public record Said(
     return of(said);
   }
 
+  /**
+   * Of a commit after which all rows and files are as before.
+   *
+   * @param reason why it was made
+   */
+  static Said ofSameRows(Parent parent, String reason) {
+    Map<String, String> said = new LinkedHashMap<>(parent.settled().properties());
+    said.putAll(WriteSummary.compaction(0, reason, 0, parent.highestVersion()));
+    said.put(WriteSummary.PLAIN_READS, parent.isSafeForPlainReads() ? "safe" : "unmerged");
+    return of(said);
+  }
+
   public static Said of(Map<String, String> summary) {
     return new Said(summary, NumberSet.EMPTY, NumberSet.EMPTY, List.of(), List.of());
   }

@@ -145,7 +145,8 @@ public final class CommitLog {
     return head == null
         ? Optional.empty()
         : Optional.ofNullable(
-            HighestVersion.of(SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)));
+            HighestVersion.in(table)
+                .of(SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)));
   }
 
   /** The snapshot that the branch stands at; null where nothing was ever written. */

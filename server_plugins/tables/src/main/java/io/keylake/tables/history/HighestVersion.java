@@ -1,19 +1,65 @@
 package io.keylake.tables.history;
 
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.Map;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.ManifestFiles;
+import org.apache.iceberg.ManifestReader;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.types.Conversions;
+import org.apache.iceberg.types.Types.NestedField;
 
-/** The highest version on a branch: each commit says it again, as those before it may expire. */
-public final class HighestVersion {
-  private HighestVersion() {}
+/**
+ * The highest version on a branch: each commit says it again, as those before it may expire. Where
+ * only commits of another engine are left, the files tell it.
+ */
+public record HighestVersion(Schema schema, Map<Integer, PartitionSpec> specs, FileIO io) {
 
-  /** Null where no commit says a version. */
-  public static Long of(Iterable<Snapshot> newestFirst) {
+  public static HighestVersion in(Table table) {
+    return new HighestVersion(table.schema(), table.specs(), table.io());
+  }
+
+  /** Null where neither a commit nor a file says a version. */
+  public Long of(Iterable<Snapshot> newestFirst) {
     Long highest = null;
+    Snapshot head = null;
+    Snapshot oldest = null;
+    boolean hasOwn = false;
     for (Snapshot each : newestFirst) {
       highest = larger(highest, number(each, WriteSummary.MAX_VERSION));
       Long said = number(each, WriteSummary.HIGHEST_VERSION);
       if (said != null) {
         return larger(highest, said);
+      }
+      head = head == null ? each : head;
+      oldest = each;
+      hasOwn |= WriteSummary.isOwn(each);
+    }
+    boolean isUnsaid = !hasOwn && oldest != null && oldest.parentId() != null;
+    return isUnsaid ? ofFiles(head) : highest;
+  }
+
+  private Long ofFiles(Snapshot snapshot) {
+    NestedField version = schema.findField(KeyedSchema.MERGE_INFO + "." + KeyedSchema.VERSION);
+    Long highest = null;
+    for (ManifestFile manifest : snapshot.dataManifests(io)) {
+      try (ManifestReader<DataFile> files = ManifestFiles.read(manifest, io, specs)) {
+        for (DataFile file : files) {
+          Map<Integer, ByteBuffer> bounds = file.upperBounds();
+          ByteBuffer bound = bounds == null ? null : bounds.get(version.fieldId());
+          Long own = bound == null ? null : Conversions.fromByteBuffer(version.type(), bound);
+          highest = larger(highest, own);
+        }
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
       }
     }
     return highest;

@@ -84,7 +84,7 @@ public record Lineage(
       } else if (base == null) {
         base = each;
       }
-      hasOwn |= isOwn;
+      hasOwn |= isOwn && !WriteSummary.isAdoption(each); // one that is not the last leaves others
       if (saysNone(each) || WriteSummary.replacesAll(each)) {
         return new Lineage(table, foreign, base, true, oldest);
       }

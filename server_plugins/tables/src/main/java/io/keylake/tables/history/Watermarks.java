@@ -1,6 +1,7 @@
 package io.keylake.tables.history;
 
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecJson;
@@ -48,7 +49,18 @@ public record Watermarks(SortedMap<String, Long> byStream) {
 
   /** What is known where a branch stands. */
   public static Watermarks of(Table table, Long head) {
-    return of(oldestFirst(table, head));
+    List<Snapshot> commits = oldestFirst(table, head);
+    boolean isLost =
+        !commits.isEmpty()
+            && commits.get(0).parentId() != null
+            && commits.stream().noneMatch(WriteSummary::isOwn);
+    if (isLost) {
+      throw new KeylakeException(
+          SNAPSHOT_EXPIRED,
+          "how far the streams of %s are complete cannot be told: the commits that said so have expired, and commit %d of another engine has not carried it on; write with a watermark to say it again"
+              .formatted(table.name(), commits.get(0).snapshotId()));
+    }
+    return of(commits);
   }
 
   /** The first that each stream has said, as far as its commits are still there. */

@@ -1,6 +1,10 @@
 package io.keylake.tables.storage;
 
 import io.keylake.tables.branches.HistoryBranches;
+import io.keylake.tables.commits.CarriedFacts;
+import io.keylake.tables.commits.Commits;
+import io.keylake.tables.commits.ManifestRewrite;
+import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.Positions;
 import io.keylake.tables.history.RetentionPolicy;
 import java.time.Instant;
@@ -49,6 +53,9 @@ public final class Housekeeping {
     long snapshots = count(table);
     int states = new HistoryBranches(table).dropExpired(policy, now);
     boolean expires = policy.kept() != null && Orphans.mayDeleteFilesOf(table);
+    if (expires) {
+      CarriedFacts.keep(table);
+    }
     long files = expires ? expire(table, policy, now) : 0;
     boolean hasNewManifests = rewriteManifests(table);
     long expired = snapshots - count(table);
@@ -90,14 +97,9 @@ public final class Housekeeping {
 
   private static boolean rewriteManifests(Table table) {
     Snapshot head = table.currentSnapshot();
-    if (head == null || head.allManifests(table.io()).size() <= MOST_MANIFESTS) {
-      return false;
-    }
-    int bucket = table.spec().fields().size() - 1;
-    table
-        .rewriteManifests()
-        .clusterBy(file -> file.partition().get(bucket, Integer.class))
-        .commit();
-    return true;
+    return head != null
+        && head.allManifests(table.io()).size() > MOST_MANIFESTS
+        && Lineage.of(table, head.snapshotId()).isKnown()
+        && new Commits(table).make(new ManifestRewrite()).isCommitted();
   }
 }

@@ -221,6 +221,17 @@ class LineageTest {
     assertFalse(isAdopted(second, List.of()), "once");
   }
 
+  @Test
+  void aForeignFileIsNoticedBehindAnAdoptionWhenItsCommitHasExpired() {
+    memory.commit("1 a @10");
+    append("foreign1");
+    Snapshot two = append("foreign2");
+    Adoption adoption = Adoption.of(table, null, two.snapshotId());
+    assertTrue(isAdopted(adoption, List.of(memory.file("a2", memory.stored("3 a @20")))));
+    expireAllButTheHead();
+    assertRefused("was not written by keylake", "has expired");
+  }
+
   private boolean isAdopted(Adoption adoption, List<DataFile> files) {
     AdoptionChange change = new AdoptionChange(adoption, files, WriteSummaries.of("upsert"));
     return new Commits(table).make(change).isCommitted();
