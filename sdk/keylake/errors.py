@@ -192,3 +192,19 @@ def check_type(what: str, value: object, types: type | UnionType, may_be: str) -
     """
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in (get_args(types) or (types,))):
         raise DefinitionError(f"{what} is {value!r}. Use {may_be}.")
+
+
+def check_count(what: str, value: object, least: int = 0) -> None:
+    """Refuses what is no whole number from `least` to the largest that the server counts to.
+
+    >>> check_count("at_most", -1)
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: at_most is -1. Use a whole number from 0 to 2147483647.
+    """
+    may_be = f"a whole number from {least} to {_MOST}"
+    check_type(what, value, int, may_be)
+    if isinstance(value, int) and not least <= value <= _MOST:
+        raise DefinitionError(f"{what} is {value}. Use {may_be}.")
+
+
+_MOST = 2**31 - 1

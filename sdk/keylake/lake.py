@@ -54,6 +54,9 @@ def connect(
             profiles = lake.create(UserProfile)
     """
     check_catalog_name(catalog)
+    check_type("url", url, str | None, "text such as 'sc://host:15002'")
+    check_type("settings", settings, Mapping | None, "a mapping such as {'spark.sql.shuffle.partitions': '8'}")
+    check_type("writer", writer, str | None, "text that says who writes")
     writer = writer or _user()
     if url is not None and (warehouse, memory, settings) != (None, None, None):
         raise DefinitionError(

@@ -14,12 +14,13 @@ import keyword
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, ForwardRef
+from typing import Annotated, Any, ClassVar, ForwardRef
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -31,11 +32,13 @@ from pyiceberg.types import StructType
 from typing_extensions import Self, Unpack, dataclass_transform
 
 from keylake._definition.columns import Column, ColumnGroup, check_reducer
+from keylake._definition.definition import hint
+from keylake._definition.invalid import check_defaults, misfit_of
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
 from keylake._definition.words import TableWords, check_words
 from keylake._values.read import python_value
-from keylake.errors import DefinitionError, check_type
+from keylake.errors import BadRows, DefinitionError, SchemaMismatch, check_type
 from keylake.reducers import LATEST, Reducer
 from keylake.types import annotation_of, checked, named, type_of, without_none
 
@@ -143,6 +146,12 @@ class _ClassWords(TableWords, ConfigDict, total=False):
     """What may stand beside the name of a class: the options of the table, and pydantic's own, which pydantic takes."""
 
 
+class _NamedTable(TableWords, total=False):
+    """What keylake takes beside the name of a class."""
+
+    name: Annotated[str, "text such as 'namespace.table'"]
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(key, ordering, Field))
 class Table(BaseModel):
     """A keyed table as a class; its instances are validated rows.
@@ -169,16 +178,27 @@ class Table(BaseModel):
     _keylake_spec: ClassVar[TableSpec | None] = None
     _keylake_words: ClassVar[Mapping[str, Any]] = {}  # what stands beside the name of the class
 
-    def __init_subclass__(
-        cls,
-        *,
-        name: str | None = None,
-        **words: Unpack[_ClassWords],
-    ) -> None:
+    def __init__(self, **values: Any) -> None:
+        """A row with these values; `BadRows` tells what does not fit. pydantic's own methods raise its own errors."""
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise BadRows(misfit_of(type(self), error)) from None
+
+    # pydantic calls an __init__ that is not its own wherever it makes a row, and forgets the context of validation.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            super().__setattr__(name, value)
+        except ValidationError as error:
+            raise BadRows(misfit_of(type(self), error)) from None
+
+    def __init_subclass__(cls, *, name: str | None = None, **words: Unpack[_ClassWords]) -> None:
         super().__init_subclass__()
         cls._keylake_spec = None
         given: dict[str, Any] = {**words} if name is None else {"name": name, **words}
-        check_words(given)
+        check_words(given, _NamedTable, "A class of a table")
         if given and name is None:
             raise DefinitionError(
                 f"Class {cls.__name__} has {', '.join(given)}, which belongs to a table, and names none. "
@@ -195,6 +215,7 @@ class Table(BaseModel):
             cls.model_rebuild(force=True)
         except PydanticUserError as error:
             raise DefinitionError(f"Class {cls.__name__} cannot be checked by pydantic: {error.message}") from None
+        check_defaults(cls)
 
     @classmethod
     def table_spec(cls) -> TableSpec:
@@ -217,7 +238,10 @@ class Table(BaseModel):
         """
         spec = cls.table_spec()
         plain = {name: python_value(spec.column(name).type, value) for name, value in values.items()}
-        return cls.model_validate(plain, context=_READ)
+        try:
+            return cls.model_validate(plain, context=_READ)
+        except ValidationError as error:
+            raise SchemaMismatch(f"{misfit_of(cls, error)} The table has such a row; open it by its name.") from None
 
     @classmethod
     def attributes(cls) -> dict[str, str]:
@@ -232,7 +256,12 @@ class Table(BaseModel):
         >>> Seen(user_id=7)["user id"]
         7
         """
-        return getattr(self, type(self).attributes()[column])
+        attribute = type(self).attributes().get(column)
+        if attribute is None:
+            raise SchemaMismatch(
+                f"{type(self).__name__} has no column {column!r}. {hint(column, list(type(self).attributes()))}"
+            )
+        return getattr(self, attribute)
 
 
 _READ = "read"
@@ -255,7 +284,8 @@ def _make_strict(model: type[Table]) -> None:
         role = _role(field)
         field.metadata = [WrapValidator(_null_when_read)] if role.kind == "ordering" else []
         field.annotation = annotation
-        if role.kind == "column" and field.is_required():
+        # To pydantic, a method of the name of a column is its default.
+        if role.kind == "column" and (field.is_required() or (name in dir(Table) and callable(field.default))):
             field.default = None
 
 

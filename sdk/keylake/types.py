@@ -47,7 +47,7 @@ from pyiceberg.types import (
 )
 from typing_extensions import NotRequired, Required, get_type_hints, is_typeddict
 
-from keylake.errors import DefinitionError
+from keylake.errors import DefinitionError, check_type
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,8 @@ def Decimal(precision: int, scale: int = 0) -> Any:  # noqa: N802 - a type name,
     >>> type_of(Decimal(10, 2), "Column 'price'")
     DecimalType(precision=10, scale=2)
     """
+    check_type("precision", precision, int, "a whole number from 1 to 38")
+    check_type("scale", scale, int, "a whole number from 0 to precision")
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
         raise DefinitionError(
             f"Decimal({precision}, {scale}) cannot be stored: precision is 1 to 38, scale 0 to precision. "
@@ -134,6 +136,7 @@ def Fixed(length: int) -> Any:  # noqa: N802 - a type name, like its neighbours
     >>> type_of(Fixed(16), "Column 'digest'")
     FixedType(length=16)
     """
+    check_type("length", length, int, "a whole number of bytes, at least 1")
     if length < 1:
         raise DefinitionError(f"Fixed({length}) holds no bytes: the length is at least 1. Use Binary for any length.")
     return Annotated[bytes, Stored(FixedType(length)), Field(min_length=length, max_length=length)]

@@ -22,7 +22,7 @@ from pyiceberg.types import (
 )
 
 from keylake import Column, ColumnGroup, DefinitionError, Latest, LatestNotNull, TableSpec
-from keylake.errors import KeylakeError
+from keylake.errors import KeylakeError, SchemaMismatch
 
 CASES = Path(__file__).parents[1] / "cases" / "spec"
 GOLDEN = {path.stem: json.loads(path.read_text()) for path in CASES.glob("*.json") if path.stem != "refused"}
@@ -299,7 +299,7 @@ def test_a_hint_for_a_name() -> None:
     spec = TableSpec.from_arrow(SCHEMA, name="a.b", key="user_id")
     assert spec.hint("Clicks") == "Did you mean 'clicks'?"
     assert spec.hint("zork") == "There are: user_id, day, at, clicks, page."
-    with pytest.raises(KeyError):
+    with pytest.raises(SchemaMismatch, match="has no column 'zork'"):
         spec.column("zork")
 
 

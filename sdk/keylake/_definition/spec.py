@@ -29,7 +29,7 @@ from keylake._definition.words import DEFAULT_BUCKETS, Definition, Names, check_
 from keylake._display.html_table import html_table
 from keylake._values import arrow_types
 from keylake._values.objects import fitted_value
-from keylake.errors import DefinitionError, check_type
+from keylake.errors import DefinitionError, SchemaMismatch, check_type
 from keylake.reducers import LATEST, Reducer
 from keylake.reducers import from_json as reducer_from_json
 from keylake.types import numbered
@@ -105,10 +105,11 @@ class TableSpec:
 
     def column(self, name: str) -> Column:
         """The column of that name."""
+        check_type("The name of a column", name, str, "text")
         for column in self.columns:
             if column.name == name:
                 return column
-        raise KeyError(name)
+        raise SchemaMismatch(f"{self.name} has no column {name!r}. {self.hint(name)}")
 
     def hint(self, name: str) -> str:
         """What may have been meant by a column that is not there.
@@ -167,6 +168,7 @@ class TableSpec:
         >>> one.differences(TableSpec.from_arrow(pa.schema([("id", pa.int32())]), name="a.b", key="id", buckets=8))
         ('column id: long here, int there', 'buckets: 4 here, 8 there')
         """
+        check_type("other", other, TableSpec, "another TableSpec")
         mine, theirs = ({column.name: _stored_as(column) for column in spec.columns} for spec in (self, other))
         names = dict.fromkeys((*mine, *theirs))
         pairs = [(f"column {name}", mine.get(name, "missing"), theirs.get(name, "missing")) for name in names]
@@ -197,6 +199,7 @@ class TableSpec:
     @classmethod
     def from_json(cls, text: str | bytes) -> TableSpec:
         """The spec whose full form a text is."""
+        check_type("The text of a spec", text, str | bytes, "JSON, as to_json() gives it")
         form = parse(text, FullForm)
         return cls._from_form(form, form.schema_, form.name, form.comment)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 from pyiceberg.types import UUIDType
@@ -22,7 +22,7 @@ from keylake._joins.point_in_time import State, states_of
 from keylake._server.session import Session
 from keylake._server.statements import quoted
 from keylake._table.selection import TableColumns
-from keylake.errors import BadRows, DefinitionError
+from keylake.errors import BadRows, DefinitionError, check_type
 from keylake.table import KeyedTable
 
 if TYPE_CHECKING:
@@ -60,6 +60,12 @@ def join(
 
         kl.join(samples, [profiles["clicks"], orders["spend"].prefixed("order_")], on=["user_id", "day"]).show()
     """
+    check_type("tables", tables, Sequence, "a list of tables, or of columns of them: [profiles['clicks']]")
+    for one in tables:
+        check_type("A table to join", one, KeyedTable | TableColumns, "a table, or columns of it: profiles['clicks']")
+    check_type("as_of", as_of, str | None, "the name of a column of the samples")
+    if validate not in get_args(Matches):
+        raise DefinitionError(f"validate is {validate!r}. Use 'many_to_one' or 'many_to_many'.")
     picked = [one if isinstance(one, TableColumns) else TableColumns(one, one.spec.value_columns) for one in tables]
     if not picked:
         raise DefinitionError("There is no table to join. Give tables, or columns of them: [profiles['clicks']].")
@@ -82,7 +88,10 @@ def _frame(session: Session, samples: object) -> DataFrame:
     if session.is_frame(rows):
         return rows  # type: ignore[no-any-return]
     if isinstance(rows, Sequence) and rows and all(isinstance(row, Mapping) for row in rows):
-        rows = pa.Table.from_pylist([dict(row) for row in rows])
+        try:
+            rows = pa.Table.from_pylist([dict(row) for row in rows])
+        except pa.ArrowException as error:
+            raise BadRows(f"The samples have values of different types in one column: {error}. Convert them.") from None
     elif type(rows).__module__.partition(".")[0] == "pandas":
         rows = pa.Table.from_pandas(rows, preserve_index=False)
     if isinstance(rows, pa.Table):

@@ -18,6 +18,7 @@ from keylake._definition.names import SPEC_PROPERTY
 from keylake._display.html_table import ShownFields
 from keylake._server.server import JOINED_WHERE_THEY_LIE
 from keylake._server.statements import literal, quoted
+from keylake.errors import check_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,6 +52,9 @@ def explain_join(frame: DataFrame) -> JoinExplanation:
 
         print(kl.explain_join(profiles.read().join(orders.read(), ["user_id", "day"])))
     """
+    from pyspark.sql import DataFrame as AnyFrame
+
+    check_type("frame", frame, AnyFrame, "a Spark frame, such as kl.join(...)")
     root = _parsed(_plan_of(frame))
     nodes = list(root.all())
     moved = [node for node in nodes if node.is_shuffle]

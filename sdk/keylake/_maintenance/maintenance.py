@@ -12,7 +12,7 @@ from keylake._display.html_table import ShownFields, html_table
 from keylake._maintenance.compaction import shown_bytes
 from keylake._server.session import Session
 from keylake._server.statements import Call
-from keylake.errors import KeylakeError
+from keylake.errors import KeylakeError, check_count, check_type
 
 _POLL_SECONDS = 0.2
 
@@ -60,6 +60,7 @@ class Maintenance:
 
         lake.maintenance.log()[0].because
         """
+        check_count("at_most", at_most)
         rows = self._session.call(Call.of("maintenance_log", at_most=at_most)).to_pylist()
         return tuple(MaintenanceEntry(**row) for row in rows)
 
@@ -89,6 +90,7 @@ class Maintenance:
 
         lake.maintenance.wait()
         """
+        check_type("seconds", seconds, int | float, "a number of seconds")
         until = time.monotonic() + seconds
         while not self._state("is_idle"):
             if time.monotonic() > until:

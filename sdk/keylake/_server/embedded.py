@@ -34,7 +34,7 @@ from pathlib import Path
 from keylake._display.progress import waiting
 from keylake._server.address import Address
 from keylake._server.server import Setup, embedded_settings, find_jars, properties_text
-from keylake.errors import DefinitionError, KeylakeError, ServerUnreachable, StoreFailed
+from keylake.errors import DefinitionError, KeylakeError, ServerUnreachable, StoreFailed, check_type
 
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 LOG_DIRECTORY = ".keylake"
@@ -49,7 +49,7 @@ _INSTALL_JAVA = (
     "macOS: brew install openjdk@17), or set JAVA_HOME to it."
 )
 # They end or escape something in the catalog's URL or in Hadoop's paths.
-_REFUSED_SIGNS = "?#%\n\r"
+_REFUSED_SIGNS = "?#%\n\r\0"
 
 
 _SHARED: dict[Setup, EmbeddedServer] = {}
@@ -194,14 +194,16 @@ def checked_warehouse(warehouse: str | os.PathLike[str]) -> Path:
     Traceback (most recent call last):
     keylake.errors.DefinitionError: The embedded server keeps its lake in a local directory, and 's3://bucket/lake' ...
     """
+    check_type("warehouse", warehouse, str | os.PathLike, "the path of a directory")
     text = os.fspath(warehouse)
     if re.match(r"[a-z][a-z0-9+.-]*:", text, re.IGNORECASE):
         raise DefinitionError(
             f"The embedded server keeps its lake in a local directory, and {text!r} is none. "
             "For an object store run a Spark Connect server and connect to it: kl.connect('sc://host:15002')."
         )
-    path = Path(text).expanduser().resolve()
-    refused = [sign for sign in _REFUSED_SIGNS if sign in str(path)]
+    refused = [sign for sign in _REFUSED_SIGNS if sign in text]
+    path = Path(text.replace("\0", "")).expanduser().resolve()
+    refused += [sign for sign in _REFUSED_SIGNS if sign in str(path)]
     if refused:
         raise DefinitionError(
             f"The path of the warehouse, {str(path)!r}, has the sign {refused[0]!r}. Use a path without it."

@@ -75,3 +75,15 @@ def syntax_error(said: str) -> DefinitionError | None:
         return None
     said = found[1].rstrip(".")
     return DefinitionError(f"This SQL cannot be read: {said}. Write it as Spark's SQL has it.")
+
+
+def finished(sentence: str) -> str:
+    """A sentence with a capital and a full stop, as the SDK's own have them.
+
+    >>> finished("column 'a' is null")
+    "Column 'a' is null."
+    """
+    first = sentence.partition(" ")[0]
+    if first.isalpha() and len(first) > 2:  # a word, and not the name of an option
+        sentence = sentence[0].upper() + sentence[1:]
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keylake._definition.names import Setting
-from keylake.errors import DefinitionError, ServerMissingPlugin
+from keylake.errors import DefinitionError, ServerMissingPlugin, check_type
 
 VERSION = importlib.metadata.version("keylake")
 JARS = Path(__file__).parents[1] / "jars"
@@ -47,6 +47,10 @@ class Setup:
     settings: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
+        check_type("memory", self.memory, str | None, "a number and a unit: '900m' or '4g'")
+        for name, value in self.settings:
+            check_type("The name of a setting", name, str, "text such as 'spark.sql.shuffle.partitions'")
+            check_type(f"The setting {name}", value, str, "text, as Spark has it")
         if self.memory is not None and not re.fullmatch(r"[1-9]\d*[kmgt]", self.memory, re.IGNORECASE):
             raise DefinitionError(f"memory={self.memory!r} is no size. Write a number and a unit: '900m' or '4g'.")
 
@@ -58,6 +62,7 @@ def check_catalog_name(catalog: str) -> str:
     Traceback (most recent call last):
     keylake.errors.DefinitionError: The catalog name 'my lake' cannot be part of a setting. Use letters, digits and _.
     """
+    check_type("catalog", catalog, str, "a name of letters, digits and _")
     if not re.fullmatch(r"[A-Za-z_]\w*", catalog, re.ASCII):
         raise DefinitionError(f"The catalog name {catalog!r} cannot be part of a setting. Use letters, digits and _.")
     return catalog

@@ -26,17 +26,19 @@ from keylake._definition.names import Setting
 from keylake._display.progress import StageBar
 from keylake._server.address import Address
 from keylake._server.embedded import EmbeddedServer
-from keylake._server.failures import meant, syntax_error
+from keylake._server.failures import finished, meant, syntax_error
 from keylake._server.server import CATALOG_CLASS, JARS, VERSION, lines_to_add
 from keylake._server.statements import Call, Select, TablePath, Write, quoted
 from keylake.errors import (
     BadRows,
+    DefinitionError,
     KeylakeError,
     SchemaMismatch,
     ServerMissingPlugin,
     ServerUnreachable,
     SnapshotExpired,
     TableNotFound,
+    check_type,
     from_server,
 )
 
@@ -57,6 +59,9 @@ _MEANINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
     ("[UNRESOLVED_COLUMN", SchemaMismatch),
     ("[FIELD_NOT_FOUND", SchemaMismatch),
     ("[INCOMPATIBLE_DATA_FOR_TABLE", SchemaMismatch),
+    ("[DATATYPE_MISMATCH", DefinitionError),
+    ("[UNRESOLVED_ROUTINE", DefinitionError),
+    ("[INVALID_WHERE_CONDITION", DefinitionError),
 )
 _SESSION_IS_OVER = ("NO_ACTIVE_SESSION", "INVALID_HANDLE.SESSION", "SESSION_CLOSED", "SESSION_CHANGED")
 _AT_FIRST = "Check that it runs and that the address is right, or let kl.connect() start a server of its own."
@@ -105,6 +110,7 @@ class Session:
 
     def frame_of(self, select: Select, where: str | Column | None) -> DataFrame:
         """A read as a plain frame, analysed, so that a wrong name is told now and not when the frame is used."""
+        _check_condition(where)
         with self.asking():
             frame = self.spark.sql(replace(select, columns=None).in_sql(self.catalog))
             frame = frame if where is None else frame.where(where)
@@ -125,6 +131,7 @@ class Session:
         """Write a frame; `replaced` is the condition on the rows that an overwrite replaces."""
         from pyspark.sql.connect.functions import expr, lit
 
+        _check_condition(replaced)
         with self.asking():
             writer = frame.writeTo(write.path.in_sql(self.catalog)).options(**dict(write.options))
             if write.mode == "append":
@@ -235,7 +242,7 @@ class Session:
     def _meant(self, error: Exception) -> KeylakeError:
         ours = from_server(error)
         if ours is not None:
-            return type(ours)(_finished(str(ours)))
+            return type(ours)(finished(str(ours)))
         said = _sentence(error)
         status = getattr(getattr(error, "getGrpcStatusCode", lambda: None)(), "name", "")
         if status == "UNAUTHENTICATED":
@@ -354,22 +361,16 @@ def _few_tries() -> Any:
     return FewTries(max_retries=4, initial_backoff=100, backoff_multiplier=3.0, max_backoff=1500, jitter=0)
 
 
+def _check_condition(where: object) -> None:
+    from pyspark.sql import Column
+
+    check_type("where", where, str | Column | None, "a condition in Spark's SQL, such as 'clicks > 0', or a column")
+
+
 def _sentence(error: Exception) -> str:
     """What an error says, without the trace of the server and on one line."""
     said = str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0]
     return " ".join(said.split())
-
-
-def _finished(sentence: str) -> str:
-    """A sentence with a capital and a full stop, as the SDK's own have them.
-
-    >>> _finished("column 'a' is null")
-    "Column 'a' is null."
-    """
-    first = sentence.partition(" ")[0]
-    if first.isalpha() and len(first) > 2:  # a word, and not the name of an option
-        sentence = sentence[0].upper() + sentence[1:]
-    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
 
 
 def _details(said: str) -> str:

@@ -42,6 +42,8 @@ def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermar
     check_type(
         "The time of a watermark", time, datetime.datetime, "a datetime with a zone: tzinfo=datetime.timezone.utc"
     )
+    if time.tzinfo is None:
+        raise DefinitionError(f"watermark {time} has no time zone, so it is no point in time. Give it one: tzinfo=UTC.")
     check_type("stream", stream, str | None, "the name of a stream")
     return Watermark(time, stream)
 

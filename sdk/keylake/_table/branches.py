@@ -141,6 +141,8 @@ class BranchVerbs(Verbs):
         return self._pick("cherry_pick_plan", source, after, until, where)
 
     def _pick(self, procedure: str, source: Verbs | str, after: object, until: object, where: str | None) -> Picked:
+        check_type("source", source, Verbs | str, "the name of a branch, or table.branch(...)")
+        check_type("where", where, str | None, "a condition in Spark's SQL, such as 'clicks > 0'")
         path = self._handle.on_branch(source).path if isinstance(source, str) else source._handle.path
         if path.name != self._handle.path.name:
             raise DefinitionError(

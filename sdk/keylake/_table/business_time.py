@@ -39,6 +39,7 @@ def step_of(business_time: BusinessTime, every: datetime.timedelta | None) -> in
     >>> step_of("2026-11-01", None), step_of("2026-11-01T12:00Z", None), step_of("2026-11-01", datetime.timedelta(0))
     (86400, None, None)
     """
+    check_type("every", every, datetime.timedelta | None, "a timedelta, such as timedelta(days=1)")
     if every is None:
         said = _parsed(business_time) if isinstance(business_time, str) else business_time
         every = datetime.timedelta(0) if isinstance(said, datetime.datetime) else _DAY

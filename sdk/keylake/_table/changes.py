@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import UnionType
 from typing import TYPE_CHECKING, Literal
 
 from keylake._definition.names import RelationOption
@@ -10,7 +11,7 @@ from keylake._server.statements import Commits, Select, quoted
 from keylake._table.business_time import BusinessTime
 from keylake._table.handle import Handle, Verbs, snapshot_id_of
 from keylake._table.positions import Consumer, Positions
-from keylake.errors import DefinitionError
+from keylake.errors import DefinitionError, check_count, check_type
 from keylake.results import Commit, CommitInfo
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class ChangeVerbs(Verbs):
 
             profiles.changes(after=commit).where("_change = 'update'").select("user_id", "_before.clicks").show()
         """
+        check_type("every_commit", every_commit, bool, "True or False")
+        _check_consumer(consumer, str | None)
         read: Literal["changes", "changes of every commit"] = "changes of every commit" if every_commit else "changes"
         if consumer is not None:
             after = self._position(consumer, after)
@@ -82,6 +85,7 @@ class ChangeVerbs(Verbs):
         profiles.changes(consumer="store").write.parquet("changes")
         profiles.acknowledge("store")
         """
+        _check_consumer(consumer)
         before, end = self._read_to.get(consumer, (None, None))
         end = end if until is None else snapshot_id_of("until", until)
         if end is None:
@@ -105,6 +109,7 @@ class ChangeVerbs(Verbs):
 
         profiles.drop_consumer("store")
         """
+        _check_consumer(consumer)
         self._positions.move(consumer, before=self._positions.all().get(consumer), to=None)
 
     @property
@@ -156,6 +161,10 @@ class ChangeVerbs(Verbs):
             feed = profiles.stream_changes(after=commit).writeStream.format("parquet")
             feed.option("checkpointLocation", "checkpoint").option("path", "changes").trigger(availableNow=True).start()
         """
+        check_type("every_commit", every_commit, bool, "True or False")
+        _check_consumer(consumer, str | None)
+        if max_commits_per_batch is not None:
+            check_count("max_commits_per_batch", max_commits_per_batch, least=1)
         begin, _ = self._handle.range_of(after)
         options = {
             RelationOption.AFTER: begin,
@@ -177,3 +186,7 @@ class ChangeVerbs(Verbs):
         handle = self._handle.at_state(as_of)
         begin, end = handle.range_of(after, until)
         return Select(handle.path, columns, commits=Commits(read, begin, end))
+
+
+def _check_consumer(consumer: object, types: type | UnionType = str) -> None:
+    check_type("consumer", consumer, types, "text such as 'store'")

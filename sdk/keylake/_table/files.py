@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keylake._display.html_table import ShownFields
-from keylake._table.handle import Verbs, snapshot_id_of
-from keylake.errors import DefinitionError
+from keylake._table.handle import Verbs, required_snapshot_id_of, snapshot_id_of
+from keylake.errors import check_type
 from keylake.results import Commit, CommitInfo
 
 if TYPE_CHECKING:
@@ -107,22 +107,18 @@ class FileVerbs(Verbs):
 
             profiles.restore_files("bucket = 7", at=commit)
         """
-        return self._change("restore_files", where, at=_required(at))
+        return self._change("restore_files", where, at=required_snapshot_id_of("at", at))
 
     def restore_files_plan(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
         """What `restore_files` would do now. Nothing is done.
 
         profiles.restore_files_plan("bucket = 7", at=commit).files
         """
-        return self._change("restore_files_plan", where, at=_required(at))
+        return self._change("restore_files_plan", where, at=required_snapshot_id_of("at", at))
 
     def _change(self, procedure: str, where: str, **more: str | int) -> FilesChanged:
+        check_type("where", where, str, "a condition in SQL over the columns of files(), such as 'bucket = 7'")
+        if "to" in more:
+            check_type("to", more["to"], str, "the name of a branch, such as 'tmp_suspicious'")
         row = self._handle.call(procedure, where=where, **more)[0]
         return FilesChanged(**row)
-
-
-def _required(at: object) -> int:
-    snapshot_id = snapshot_id_of("at", at)
-    if snapshot_id is None:
-        raise DefinitionError("restore_files needs the commit that has the files, and at=None is none.")
-    return snapshot_id

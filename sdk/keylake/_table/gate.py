@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from keylake._display.html_table import ShownFields
 from keylake._server.statements import literal, quoted
-from keylake.errors import DefinitionError
+from keylake.errors import DefinitionError, check_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,6 +57,8 @@ def null_rate(column: str, *, below: float) -> Check:
     >>> null_rate("spend", below=0.01).limit
     'below 0.01'
     """
+    _check_column("null_rate", column)
+    check_type("below", below, float | int, "a share, above 0 and at most 1")
     if not 0 < below <= 1:
         raise DefinitionError(f"null_rate({column!r}, below={below}): the limit is a share, above 0 and at most 1.")
     measure = f"avg(CAST({quoted(column)} IS NULL AS DOUBLE))"
@@ -69,6 +71,8 @@ def row_count_change(*, at_least: int | None = None, at_most: int | None = None)
     >>> row_count_change(at_least=0).limit
     'at least 0'
     """
+    for word, limit in (("at_least", at_least), ("at_most", at_most)):
+        check_type(word, limit, int | None, "a whole number of rows")
     limits = {"at least": at_least, "at most": at_most}
     shown = " and ".join(f"{word} {limit}" for word, limit in limits.items() if limit is not None)
     if not shown:
@@ -87,10 +91,13 @@ def value_range(column: str, *, at_least: Bound | None = None, at_most: Bound | 
     >>> value_range("clicks", at_least=0).text
     "value_range('clicks', at_least=0)"
     """
+    _check_column("value_range", column)
     bounds = {"at_least": at_least, "at_most": at_most}
     given = {word: bound for word, bound in bounds.items() if bound is not None}
     if not given:
         raise DefinitionError(f"value_range({column!r}) needs at_least= or at_most=.")
+    for word, bound in given.items():
+        check_type(word, bound, Bound, "a number, text, a date or a datetime")
     signs = {"at_least": "<", "at_most": ">"}
     outside = " OR ".join(f"{quoted(column)} {signs[word]} {_in_sql(bound)}" for word, bound in given.items())
     said = ", ".join(f"{word}={bound!r}" for word, bound in given.items())
@@ -103,6 +110,7 @@ def condition(sql: str) -> Check:
     >>> condition("clicks >= 0").limit
     '0'
     """
+    check_type("The condition", sql, str, "SQL, such as 'clicks >= 0'")
     return _none(f"condition({sql!r})", f"NOT coalesce(({sql}), false)")
 
 
@@ -114,6 +122,8 @@ def unique(*columns: str) -> Check:
     """
     if not columns:
         raise DefinitionError("unique() needs the name of a column.")
+    for column in columns:
+        _check_column("unique", column)
 
     def repeated(_changes: DataFrame, _changed: DataFrame, rows: DataFrame) -> int:
         names = [quoted(column) for column in columns]
@@ -128,6 +138,11 @@ def references(column: str, frame: DataFrame, to: str | None = None) -> Check:
 
     references("user_id", users.read(), to="id")
     """
+    from pyspark.sql import DataFrame as AnyFrame
+
+    _check_column("references", column)
+    check_type("frame", frame, AnyFrame, "a Spark frame, such as users.read()")
+    check_type("to", to, str | None, "the name of a column of the other frame")
     target = column if to is None else to
 
     def missing(_changes: DataFrame, changed: DataFrame, _rows: DataFrame) -> int:
@@ -156,6 +171,10 @@ def checks_of(require: object) -> tuple[Check, ...]:
             f"require= takes checks such as kl.condition('clicks >= 0'), and {', '.join(wrong)}. Write these as checks."
         )
     return given
+
+
+def _check_column(check: str, column: object) -> None:
+    check_type(f"The column of {check}()", column, str, "the name of a column")
 
 
 def _none(text: str, is_wrong: str) -> Check:

@@ -86,6 +86,9 @@ class Verbs:
         return self._handle.spec
 
 
+_SNAPSHOT_IDS = range(2**63)
+
+
 def snapshot_id_of(name: str, commit: object) -> int | None:
     """The snapshot that an argument of this name says: what a write returned, or a snapshot id.
 
@@ -94,9 +97,17 @@ def snapshot_id_of(name: str, commit: object) -> int | None:
     """
     if commit is None or isinstance(commit, Commit | CommitInfo):
         return None if commit is None else commit.snapshot_id
-    if isinstance(commit, bool) or not isinstance(commit, int):
+    if isinstance(commit, bool) or not isinstance(commit, int) or commit not in _SNAPSHOT_IDS:
         raise DefinitionError(f"{name}={commit!r} is no commit. Give what a write returned, or a snapshot id.")
     return commit
+
+
+def required_snapshot_id_of(name: str, commit: object) -> int:
+    """The same for an argument that has to name one."""
+    snapshot_id = snapshot_id_of(name, commit)
+    if snapshot_id is None:
+        raise DefinitionError(f"{name}=None is no commit. Give what a write returned, or a snapshot id.")
+    return snapshot_id
 
 
 def ends_of(after: object, until: object) -> dict[str, int | None]:

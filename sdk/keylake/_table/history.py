@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Literal
 
-from keylake._table.handle import Verbs, ends_of, snapshot_id_of
+from keylake._table.handle import Verbs, ends_of, required_snapshot_id_of
+from keylake.errors import check_count, check_type
 from keylake.results import Commit, CommitInfo, History, Undone
 
 
@@ -17,6 +18,8 @@ class HistoryVerbs(Verbs):
 
         profiles.history()[0].stream
         """
+        if at_most is not None:
+            check_count("at_most", at_most)
         return History(str(self._handle.path), self._handle.commits(at_most=at_most))
 
     def watermarks(self) -> dict[str, datetime.datetime]:
@@ -35,7 +38,7 @@ class HistoryVerbs(Verbs):
 
             profiles.rollback(to=commit)
         """
-        rows = self._handle.call("rollback", to=snapshot_id_of("to", to))
+        rows = self._handle.call("rollback", to=required_snapshot_id_of("to", to))
         return CommitInfo.from_row(rows[0])
 
     def adopt_commit(
@@ -54,9 +57,11 @@ class HistoryVerbs(Verbs):
 
             profiles.adopt_commit(profiles.history()[0], rule="upsert", version=17)
         """
+        check_type("rule", rule, str, "the name of a rule: 'upsert'")
+        check_type("version", version, str | int | None, "the name of a column, or a whole number")
         rows = self._handle.call(
             "adopt_commit",
-            snapshot_id=snapshot_id_of("commit", commit),
+            snapshot_id=required_snapshot_id_of("commit", commit),
             rule=rule,
             version=version if isinstance(version, str) else None,
             version_value=None if isinstance(version, str) else version,

@@ -20,7 +20,7 @@ from keylake._definition.spec import TableSpec
 from keylake._definition.words import check_words
 from keylake._server.statements import WHOLE_ROWS, TablePath, Verb, Write
 from keylake._table.business_time import BusinessTime, utc_of, zoned
-from keylake.errors import BadRows, DefinitionError, SchemaMismatch, VersionMissing
+from keylake.errors import BadRows, DefinitionError, SchemaMismatch, VersionMissing, check_type
 
 Version = str | int | Mapping[str, str]
 
@@ -181,6 +181,7 @@ class _Carried:
 
     def _extra(self, word: str, name: str | None) -> str | None:
         """A column of the rows that is none of the table, as the rows write it."""
+        check_type(word, name, str | None, "the name of a column of the rows")
         if name is None:
             return None
         if name.lower() in (known.lower() for known in self.spec.column_names):
@@ -198,10 +199,9 @@ class _Carried:
         )
 
     def _named_by_words(self) -> set[str]:
-        intention = self.intention
-        version = intention.version
-        names = {self.columns_from, self.op, intention.row_order}
-        if isinstance(version, str) and version.lower() != (self.spec.ordering or "").lower():
+        version = self._said_version()
+        names = {self.columns_from, self.op, self.intention.row_order}
+        if isinstance(version, str):
             names.add(self._of_rows("version=", version))
         if isinstance(version, Mapping):
             names.update(self._of_rows("version=", name) for name in version.values())
@@ -291,7 +291,9 @@ class _Carried:
 
 
 def _is_version(version: object) -> bool:
-    return isinstance(version, str | int | Mapping | None) and not isinstance(version, bool)
+    if isinstance(version, Mapping):
+        return all(isinstance(name, str) for pair in version.items() for name in pair)
+    return isinstance(version, str | int | None) and not isinstance(version, bool)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -65,11 +65,16 @@ class ReadVerbs(Verbs, Generic[Row]):
                 ) from None
             raise
 
-    def get(self, *, as_of: BusinessTime | None = None, **key: object) -> Row | None:
+    def get(self, *unnamed: object, as_of: BusinessTime | None = None, **key: object) -> Row | None:
         """The row of a key, or None; opens one bucket. `as_of` is the business time of an archived state.
 
         profiles.get(user_id=7, day=today)
         """
+        if unnamed:
+            named = ", ".join(f"{name}=..." for name in self.spec.key)
+            raise SchemaMismatch(
+                f"get() takes the key of {self._handle.path} by the names of its columns: get({named})."
+            )
         columns = {attribute: column for column, attribute in self._model.attributes().items()}
         given = {columns.get(name, name): value for name, value in key.items()}
         if set(given) != set(self.spec.key):

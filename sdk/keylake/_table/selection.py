@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from keylake.errors import DefinitionError
+from keylake._table.handle import Verbs
+from keylake.errors import DefinitionError, check_type
 
 if TYPE_CHECKING:
     from keylake.table import KeyedTable
@@ -20,6 +21,8 @@ class TableColumns:
     prefix: str = ""
 
     def __post_init__(self) -> None:
+        check_type("table", self.table, Verbs, "a keyed table, such as lake.table('namespace.table')")
+        check_type("prefix", self.prefix, str, "text such as 'profile_'")
         unknown = [name for name in self.columns if name not in self.table.spec.column_names]
         if unknown:
             raise DefinitionError(f"{self.table.name} has no column {unknown[0]!r}. {self.table.spec.hint(unknown[0])}")

@@ -18,6 +18,7 @@ from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._display.html_table import ShownFields
 from keylake._server.statements import quoted
 from keylake._table.handle import Verbs, snapshot_id_of
+from keylake.errors import check_type
 from keylake.results import Commit, CommitInfo
 
 KvFormat = Literal["parquet", "rocksdb"]
@@ -78,6 +79,8 @@ class ServingVerbs(Verbs):
 
             profiles.publish_kv("s3://online/profiles/2026-11-01", format="rocksdb", columns=["clicks"])
         """
+        check_type("target", target, str | os.PathLike, "the path or URL of a folder")
+        check_type("format", format, str, "'parquet' or 'rocksdb'")
         place = os.fspath(target)
         names = None if columns is None else ", ".join(map(quoted, names_of(columns)))
         published = self._handle.call(
@@ -106,6 +109,7 @@ def kv_key(spec: TableSpec, *key: object) -> bytes:
     >>> kv_key(TableSpec.from_arrow(schema, name="a.b", key="page"), "home")
     b'home'
     """
+    check_type("spec", spec, TableSpec, "the TableSpec of a table: table.spec")
     key = spec.fitted_key(*key)
     types = [spec.column(name).type for name in spec.key]
     if len(types) == 1 and isinstance(types[0], StringType | BinaryType):

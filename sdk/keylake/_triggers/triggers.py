@@ -7,18 +7,16 @@ import datetime
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from keylake._display.html_table import ShownTable
 from keylake._server.session import Session
+from keylake._server.statements import TablePath
+from keylake._table.handle import Verbs, snapshot_id_of
 from keylake._triggers.commit_events import CommitEvent
 from keylake._triggers.intervals import Interval
 from keylake._triggers.trigger import EveryCommit, EveryInterval, Fired, Trigger
-from keylake.errors import DefinitionError, KeylakeError, TriggerFailed
+from keylake.errors import DefinitionError, KeylakeError, TriggerFailed, check_count, check_type
 from keylake.results import Commit, CommitInfo
-
-if TYPE_CHECKING:
-    from keylake._table.handle import Verbs
 
 _KEPT_ENTRIES = 1000
 
@@ -77,8 +75,8 @@ class Triggers(ShownTable):
 
             lake.triggers.every(60, clicks, count, name="hourly")
         """
-        self._check_name(name)
-        path = table._handle.path  # pyright: ignore[reportPrivateUsage]
+        path = self._checked(table, name)
+        check_type("stream", stream, str | None, "the name of a stream")
         if isinstance(run, str) and not run.strip():
             raise DefinitionError("The statement of SQL that is to be run is empty.")
         trigger = EveryInterval(self._session, path, name, run, minutes=minutes, stream=stream)
@@ -110,10 +108,8 @@ class Triggers(ShownTable):
 
             lake.triggers.on_commit(clicks, send, name="kafka")
         """
-        self._check_name(name)
-        path = table._handle.path  # pyright: ignore[reportPrivateUsage]
-        trigger = EveryCommit(self._session, path, name, send)
-        trigger.begin_after(after.snapshot_id if isinstance(after, Commit | CommitInfo) else after)
+        trigger = EveryCommit(self._session, self._checked(table, name), name, send)
+        trigger.begin_after(snapshot_id_of("after", after))
         self._registered[name] = trigger
         return trigger
 
@@ -122,6 +118,7 @@ class Triggers(ShownTable):
 
         lake.triggers.remove("hourly")
         """
+        check_type("The name of a trigger", name, str, "text such as 'hourly'")
         if name not in self._registered:
             known = ", ".join(map(repr, self._registered)) or "none"
             raise DefinitionError(f"There is no trigger {name!r} here. Registered: {known}.")
@@ -129,11 +126,15 @@ class Triggers(ShownTable):
         with self._one_at_a_time:
             trigger.forget()
 
-    def _check_name(self, name: str) -> None:
+    def _checked(self, table: Verbs, name: str) -> TablePath:
+        """The table or branch of a new trigger."""
+        check_type("table", table, Verbs, "a keyed table, such as lake.table('namespace.table')")
+        check_type("The name of a trigger", name, str, "text such as 'hourly'")
         if name in self._registered:
             raise DefinitionError(
                 f"There is a trigger {name!r} already: {self._registered[name]!r}. Take another name, or remove it."
             )
+        return table._handle.path  # pyright: ignore[reportPrivateUsage]
 
     # ---------------------------------------------------------------------------------------------------------- run
 
@@ -152,6 +153,7 @@ class Triggers(ShownTable):
 
         lake.triggers.start(seconds=1)
         """
+        check_type("seconds", seconds, int | float, "a number of seconds, more than 0")
         if not seconds > 0:
             raise DefinitionError(f"seconds={seconds!r} is no time between two looks. Take more than 0.")
         self.stop()
@@ -185,6 +187,7 @@ class Triggers(ShownTable):
 
         lake.triggers.log()[0].error
         """
+        check_count("at_most", at_most)
         return tuple(self._entries)[:at_most]
 
     def _run(self, ending: threading.Event) -> tuple[tuple[Fired, ...], list[KeylakeError]]:

@@ -87,15 +87,16 @@ public record BucketChange(int before, int after) {
               .formatted(table.name(), before, wanted, 2L * before));
     }
     if (wanted % before != 0) {
+      long below = wanted - wanted % before;
+      long above = below + before;
       throw new KeylakeException(
           DEFINITION,
-          "table %s has %d buckets, and %d is no multiple of that; take %d or %d, so that each new bucket is a part of an old one"
+          "table %s has %d buckets, and %d is no multiple of that; take %s, so that each new bucket is a part of an old one"
               .formatted(
                   table.name(),
                   before,
                   wanted,
-                  Math.max(wanted / before, 2) * before,
-                  (wanted / before + 1) * before));
+                  below == before ? above : "%d or %d".formatted(below, above)));
     }
     if (wanted > TableSpec.MOST_BUCKETS) {
       throw new KeylakeException(
