@@ -191,8 +191,7 @@ public final class CompactionRunner {
     } finally {
       copy.destroy();
     }
-    boolean isCommitted =
-        isCommitted(new SettlementChange(branch, SettledBuckets.of(table, plan, found)));
+    boolean isCommitted = isCommitted(new SettlementChange(branch, SettledBuckets.of(plan, found)));
     return found.stream().map(each -> Outcome.of(each, isCommitted, start)).toList();
   }
 

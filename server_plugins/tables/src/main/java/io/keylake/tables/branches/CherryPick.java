@@ -14,6 +14,7 @@ import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.expressions.Expression;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes the writes of some commits of a branch again on another, or of each the files that a
@@ -35,7 +36,11 @@ public record CherryPick(
    * @param where as an expression, and as it was said; null for all
    */
   public static CherryPick of(
-      Table table, String target, CommitRange range, Expression condition, String where) {
+      Table table,
+      @Nullable String target,
+      CommitRange range,
+      Expression condition,
+      @Nullable String where) {
     CopiedCommits missing = CopiedCommits.of(table, range, new CommitLog(table, target).head());
     CopiedCommits.Selection selected = missing.where(condition, where);
     return new CherryPick(
@@ -77,15 +82,16 @@ public record CherryPick(
       if (!result.isCommitted()) {
         throw lost("some of the files came to it meanwhile");
       }
-      return result.snapshotId();
+      return result.lastSnapshotId();
     } catch (ValidationException e) {
-      if (e.getMessage().contains("not all, rows match filter")) {
+      String why = String.valueOf(e.getMessage());
+      if (why.contains("not all, rows match filter")) {
         throw new KeylakeException(
             UNSUPPORTED,
             "an overwrite among the commits replaces only a part of some files of branch '%s'; pick it whole, or overwrite there"
                 .formatted(target));
       }
-      throw lost(e.getMessage());
+      throw lost(why);
     }
   }
 

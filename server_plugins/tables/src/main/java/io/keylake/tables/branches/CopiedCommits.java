@@ -35,6 +35,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.ExpressionParser;
 import org.apache.iceberg.expressions.Expressions;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes of one branch that are made again on another, commit by commit, with the files that they
@@ -56,7 +57,11 @@ record CopiedCommits(Table table, List<Copy> copies) {
    * @param where the part of it, in SQL; null for all
    */
   record Copy(
-      Snapshot commit, NumberSet sameAs, Expression replaces, List<DataFile> files, String where) {
+      Snapshot commit,
+      NumberSet sameAs,
+      @Nullable Expression replaces,
+      List<DataFile> files,
+      @Nullable String where) {
     Copy {
       files = List.copyOf(files);
     }
@@ -84,7 +89,7 @@ record CopiedCommits(Table table, List<Copy> copies) {
    *
    * @param target where the branch they come to stands; null for nowhere
    */
-  static CopiedCommits of(Table table, CommitRange range, Snapshot target) {
+  static CopiedCommits of(Table table, CommitRange range, @Nullable Snapshot target) {
     Set<Long> undone = new HashSet<>();
     range.commits().forEach(commit -> undone.addAll(WriteSummary.undone(commit)));
     Set<Long> inside = new HashSet<>();
@@ -107,7 +112,7 @@ record CopiedCommits(Table table, List<Copy> copies) {
    *
    * @param target where it stands; null for nowhere
    */
-  static CopiedCommits missing(Table table, List<Snapshot> commits, Snapshot target) {
+  static CopiedCommits missing(Table table, List<Snapshot> commits, @Nullable Snapshot target) {
     Ledger ledger = Ledger.of(table, target);
     CopiedFiles copied = CopiedFiles.on(table, ledger);
     Set<String> there = Parent.files(table, target);
@@ -249,7 +254,7 @@ record CopiedCommits(Table table, List<Copy> copies) {
   }
 
   /** All, but of each commit only files that a condition selects whole. */
-  Selection where(Expression condition, String sql) {
+  Selection where(Expression condition, @Nullable String sql) {
     if (condition.op() == Expression.Operation.TRUE) {
       return new Selection(this, 0, 0);
     }

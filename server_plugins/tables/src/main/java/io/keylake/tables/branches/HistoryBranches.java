@@ -37,6 +37,7 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The archived states of a table: a branch for each business time, made from main. No file is
@@ -126,7 +127,7 @@ public final class HistoryBranches {
     return count;
   }
 
-  private Set<Long> ids(Long head) {
+  private Set<Long> ids(@Nullable Long head) {
     return head == null
         ? Set.of()
         : new HashSet<>(SnapshotUtil.ancestorIds(table.snapshot(head), table::snapshot));
@@ -140,7 +141,7 @@ public final class HistoryBranches {
    * @param every the time from one state to the next; null if none is to be filled in
    * @return the states that were made, the oldest first; none where it was archived already
    */
-  public List<State> archive(Instant time, Duration every) {
+  public List<State> archive(Instant time, @Nullable Duration every) {
     if (time.getNano() != 0) {
       throw new KeylakeException(
           DEFINITION,
@@ -166,7 +167,7 @@ public final class HistoryBranches {
   }
 
   /** The times to be archived, the oldest first. */
-  private List<Instant> missing(Instant time, Duration every) {
+  private List<Instant> missing(Instant time, @Nullable Duration every) {
     List<Instant> missing = new ArrayList<>();
     Optional<State> last = before(time);
     if (last.isPresent() && every != null) {
@@ -266,7 +267,7 @@ public final class HistoryBranches {
     for (int i = 1; i < states.size(); i++) {
       State from = states.get(i - 1);
       State to = states.get(i);
-      List<Snapshot> late = late(table.refs().get(from.branch()).snapshotId());
+      List<Snapshot> late = late(new CommitLog(table, from.branch()).headId());
       Snapshot head = new CommitLog(table, to.branch()).head();
       CopiedCommits missing = CopiedCommits.missing(table, late, head);
       if (!missing.copies().isEmpty()) {
@@ -277,8 +278,11 @@ public final class HistoryBranches {
   }
 
   /** The late writes of a branch, oldest first, as far as they have not expired. */
-  private List<Snapshot> late(long head) {
+  private List<Snapshot> late(@Nullable Long head) {
     List<Snapshot> late = new ArrayList<>();
+    if (head == null) {
+      return late;
+    }
     for (Snapshot each : SnapshotUtil.ancestorsOf(head, table::snapshot)) {
       if (each.summary().containsKey(WriteSummary.LATE)) {
         late.add(0, each);
@@ -322,7 +326,7 @@ public final class HistoryBranches {
     }
 
     @Override
-    public String idempotencyKey() {
+    public @Nullable String idempotencyKey() {
       return write.idempotencyKey();
     }
 

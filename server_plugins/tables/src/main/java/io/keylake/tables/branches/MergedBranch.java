@@ -70,12 +70,11 @@ public record MergedBranch(String working, long source) {
           "the branch '%s' of %s lost against other commits; merge again"
               .formatted(NAME, table.name()));
     }
-    return result.snapshotId();
+    return result.lastSnapshotId();
   }
 
   private void addTo(Attempt attempt, Said said) {
-    attempt.commit(working, attempt.transaction().newFastAppend(), parent -> said);
-    long snapshot = attempt.parent(working).headOf(working);
+    long snapshot = attempt.commit(working, attempt.transaction().newFastAppend(), parent -> said);
     ManageSnapshots references = attempt.references();
     if (attempt.parent(working).headOf(NAME) != null) {
       references.replaceBranch(NAME, snapshot);

@@ -20,11 +20,13 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Brings what a branch has and main has not to main, all of it or nothing, and no file is opened:
@@ -42,7 +44,8 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param head where the branch stands
  * @param commits of the branch after the base
  */
-public record Publication(Table table, String branch, Long main, long head, CommitRange commits) {
+public record Publication(
+    Table table, String branch, @Nullable Long main, long head, CommitRange commits) {
   /**
    * What came of it.
    *
@@ -52,6 +55,9 @@ public record Publication(Table table, String branch, Long main, long head, Comm
 
   public static Publication of(Table table, String branch) {
     Snapshot head = new CommitLog(table, branch).head();
+    if (head == null) { // main, before its first commit
+      throw nothing(table, branch);
+    }
     Snapshot main = new CommitLog(table, null).head();
     Long mainId = main == null ? null : Long.valueOf(main.snapshotId());
     Ledger onMain = Ledger.of(table, main);
@@ -96,8 +102,15 @@ public record Publication(Table table, String branch, Long main, long head, Comm
             .formatted(branch, table.name()));
   }
 
+  private static KeylakeException nothing(Table table, String branch) {
+    return new KeylakeException(
+        NOTHING_TO_DO,
+        "branch '%s' of %s has no commit that main has not; there is nothing to publish"
+            .formatted(branch, table.name()));
+  }
+
   /** Null for the time before the first commit. */
-  public Long base() {
+  public @Nullable Long base() {
     return commits.after();
   }
 
@@ -110,21 +123,21 @@ public record Publication(Table table, String branch, Long main, long head, Comm
     List<Snapshot> writes = commits.writes();
     Snapshot at = main == null ? null : table.snapshot(main);
     boolean isFastForward = Objects.equals(base(), main);
-    CopiedCommits copies = isFastForward ? null : CopiedCommits.of(table, commits, at);
-    if (writes.isEmpty() || (copies != null && copies.copies().isEmpty())) {
-      throw new KeylakeException(
-          NOTHING_TO_DO,
-          "branch '%s' of %s has no commit that main has not; there is nothing to publish"
-              .formatted(branch, table.name()));
+    Optional<CopiedCommits> copies =
+        isFastForward ? Optional.empty() : Optional.of(CopiedCommits.of(table, commits, at));
+    if (writes.isEmpty() || copies.filter(each -> each.copies().isEmpty()).isPresent()) {
+      throw nothing(table, branch);
     }
     Overlap overlap = isFastForward ? Overlap.NONE : Overlap.of(table, writes, sinceBase());
-    Commits.Result result =
-        new Commits(table)
-            .make(isFastForward ? new FastForward(report) : new Copying(copies, report));
+    Change change =
+        copies
+            .<Change>map(each -> new Copying(each, report))
+            .orElseGet(() -> new FastForward(report));
+    Commits.Result result = new Commits(table).make(change);
     if (!result.isCommitted()) {
       throw lost("the branch or main has moved");
     }
-    return new Done(result.snapshotId(), writes.size(), isFastForward, overlap);
+    return new Done(result.lastSnapshotId(), writes.size(), isFastForward, overlap);
   }
 
   private List<Snapshot> sinceBase() {
@@ -210,14 +223,15 @@ public record Publication(Table table, String branch, Long main, long head, Comm
 
   /** The commit of main with which it had all of the base. */
   public long baseOnMain() {
-    if (base() == null || main == null) {
+    Long base = base();
+    if (base == null || main == null) {
       return CommitRange.BEGINNING;
     }
-    Ledger atBase = ledgerAtBase();
+    Ledger atBase = ledgerAt(base);
     Long oldest = null;
     for (Snapshot each : SnapshotUtil.ancestorsOf(main, table::snapshot)) {
       String published = each.summary().get(WriteSummary.PUBLISHED_OF);
-      if (each.snapshotId() == base() || String.valueOf(base()).equals(published)) {
+      if (each.snapshotId() == base || String.valueOf(base).equals(published)) {
         return each.snapshotId();
       }
       if (Ledger.of(table, each).hasAllOf(atBase)) {
@@ -228,8 +242,8 @@ public record Publication(Table table, String branch, Long main, long head, Comm
   }
 
   /** Where the base itself has expired, the first commit after it says it. */
-  private Ledger ledgerAtBase() {
-    Snapshot at = table.snapshot(base());
+  private Ledger ledgerAt(long base) {
+    Snapshot at = table.snapshot(base);
     return at == null
         ? Ledger.before(commits.commits().get(0)).orElseThrow()
         : Ledger.of(table, at);

@@ -28,19 +28,19 @@ public record BucketChange(int before, int after) {
   private static final int MOST_TRIES = 20;
 
   public static BucketChange make(Table table, long wanted) {
-    CommitFailedException last = null;
-    for (int i = 0; i < MOST_TRIES; i++) {
+    for (int tries = 1; ; tries++) {
       table.refresh();
       try {
         return tried(table, wanted);
       } catch (CommitFailedException e) {
-        last = e;
+        if (tries == MOST_TRIES) {
+          throw new KeylakeException(
+              COMMIT_CONFLICT,
+              "the new bucket count of table %s lost against other commits %d times (%s); change it again"
+                  .formatted(table.name(), MOST_TRIES, e.getMessage()));
+        }
       }
     }
-    throw new KeylakeException(
-        COMMIT_CONFLICT,
-        "the new bucket count of table %s lost against other commits %d times (%s); change it again"
-            .formatted(table.name(), MOST_TRIES, last.getMessage()));
   }
 
   private static BucketChange tried(Table table, long wanted) {
@@ -49,7 +49,7 @@ public record BucketChange(int before, int after) {
     check(table, before, wanted);
     int after = (int) wanted;
     TableSpec spec = schema.spec().withBuckets(after);
-    String old = BucketCounts.last(BucketCounts.of(table).spec(before)).name();
+    String old = BucketCounts.last(BucketCounts.of(table).spec(before)).orElseThrow().name();
     String name = BucketCounts.fieldName(schema) + "_" + after;
     checkName(schema, name);
     Map<String, Integer> counts = BucketCounts.byField(table);

@@ -13,6 +13,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -28,6 +29,7 @@ import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.iceberg.util.ByteBuffers;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How many buckets the files of a table are spread over. A changed count is a partition spec of its
@@ -52,18 +54,21 @@ public final class BucketCounts {
     Map<String, Integer> byField = byField(table);
     boolean isStored = table.schema().findField(KeyedSchema.BUCKET) != null;
     for (PartitionSpec spec : table.specs().values()) {
-      PartitionField last = last(spec);
-      Integer count = last == null ? null : byField.get(last.name());
-      String transform = isStored ? "identity" : "bucket[" + count + "]";
-      if (count != null && last.transform().toString().equals(transform)) {
-        bySpec.put(spec.specId(), count);
-      }
+      last(spec)
+          .ifPresent(
+              last -> {
+                Integer count = byField.get(last.name());
+                String transform = isStored ? "identity" : "bucket[" + count + "]";
+                if (count != null && last.transform().toString().equals(transform)) {
+                  bySpec.put(spec.specId(), count);
+                }
+              });
     }
   }
 
-  /** The field of the bucket; null where there is none. */
-  static PartitionField last(PartitionSpec spec) {
-    return spec.isUnpartitioned() ? null : spec.fields().get(spec.fields().size() - 1);
+  /** The field of the bucket, if there is one. */
+  static Optional<PartitionField> last(PartitionSpec spec) {
+    return spec.fields().stream().reduce((one, next) -> next);
   }
 
   public static BucketCounts of(Table table) {
@@ -133,7 +138,7 @@ public final class BucketCounts {
    * @param snapshotId null for a table without a snapshot
    * @param after if not null, only what commits after this one have written is read
    */
-  public SortedSet<Integer> read(Long snapshotId, Long after) {
+  public SortedSet<Integer> read(@Nullable Long snapshotId, @Nullable Long after) {
     if (snapshotId == null || all().size() == 1) {
       return all();
     }

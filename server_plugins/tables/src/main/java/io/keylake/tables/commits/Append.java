@@ -6,13 +6,15 @@ import java.util.Collections;
 import java.util.List;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A write that adds files beside what is there.
  *
  * @param branch null for main
  */
-public record Append(String branch, List<DataFile> files, WriteSummary summary) implements Change {
+public record Append(@Nullable String branch, List<DataFile> files, WriteSummary summary)
+    implements Change {
   public Append {
     files = List.copyOf(files);
   }
@@ -52,7 +54,7 @@ public record Append(String branch, List<DataFile> files, WriteSummary summary) 
   }
 
   @Override
-  public String idempotencyKey() {
+  public @Nullable String idempotencyKey() {
     return summary.labels().idempotencyKey();
   }
 

@@ -25,6 +25,7 @@ import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.Transaction;
 import org.apache.iceberg.UpdateProperties;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One attempt to commit a change: a transaction of Iceberg, in one part or several. Iceberg applies
@@ -33,14 +34,14 @@ import org.apache.iceberg.util.SnapshotUtil;
  */
 public final class Attempt {
   private final Table table;
-  private final String idempotencyKey;
+  private final @Nullable String idempotencyKey;
   private final List<ParentCheck> checks;
   private final Transaction transaction;
   private final List<Part> parts = new ArrayList<>();
-  private UpdateProperties properties;
+  private @Nullable UpdateProperties properties;
   private boolean isSent;
 
-  Attempt(Table table, String idempotencyKey, List<ParentCheck> checks) {
+  Attempt(Table table, @Nullable String idempotencyKey, List<ParentCheck> checks) {
     this.table = table;
     this.idempotencyKey = idempotencyKey;
     this.checks = checks;
@@ -59,7 +60,7 @@ public final class Attempt {
   }
 
   /** The table as the attempt sees it: with its parts so far. */
-  public Parent parent(String branch) {
+  public Parent parent(@Nullable String branch) {
     String name = name(branch);
     return new Parent(metadata(), table.io(), name, ancestors(name));
   }
@@ -70,11 +71,11 @@ public final class Attempt {
   }
 
   /**
-   * Adds a part: one commit of a branch.
+   * Adds a part: one commit of a branch, and gives its snapshot.
    *
    * @param branch null for main
    */
-  public void commit(String branch, SnapshotUpdate<?> update, Saying saying) {
+  public long commit(@Nullable String branch, SnapshotUpdate<?> update, Saying saying) {
     Part part = new Part(name(branch), update, saying);
     parts.add(part);
     if (!part.branch.equals(SnapshotRef.MAIN_BRANCH)) {
@@ -83,6 +84,7 @@ public final class Attempt {
     update.validateWith(part::isValid);
     update.commit();
     part.snapshotId = metadata().ref(part.branch).snapshotId();
+    return part.snapshotId;
   }
 
   /** Ends the attempt: the plan of the change does not fit what is there any more. */
@@ -113,7 +115,7 @@ public final class Attempt {
   }
 
   /** The snapshot of the last part; null for a change without parts. */
-  Long snapshotId() {
+  @Nullable Long snapshotId() {
     return parts.isEmpty() ? null : parts.get(parts.size() - 1).snapshotId;
   }
 
@@ -121,13 +123,13 @@ public final class Attempt {
     return ((HasTableOperations) transaction.table()).operations().current();
   }
 
-  private Iterable<Snapshot> ancestors(String branch) {
+  private Iterable<Snapshot> ancestors(@Nullable String branch) {
     SnapshotRef ref = metadata().ref(branch);
     TableMetadata now = metadata();
     return ref == null ? List.of() : SnapshotUtil.ancestorsOf(ref.snapshotId(), now::snapshot);
   }
 
-  private static String name(String branch) {
+  private static String name(@Nullable String branch) {
     return branch == null ? SnapshotRef.MAIN_BRANCH : branch;
   }
 
@@ -145,7 +147,8 @@ public final class Attempt {
     }
     if (idempotencyKey != null) {
       Part last = parts.get(parts.size() - 1);
-      IdempotencyKeys.with(known, last.branch, last.commit()).forEach(remembered::put);
+      IdempotencyKeys.with(known, last.branch, last.commit(idempotencyKey))
+          .forEach(remembered::put);
     }
     return remembered;
   }
@@ -165,9 +168,9 @@ public final class Attempt {
     private final SnapshotUpdate<?> update;
     private final Saying saying;
     private final Set<String> names = new HashSet<>();
-    private Said said;
+    private Said said = Said.of(Map.of()); // nothing, until there is a parent to speak of
     private long sequenceNumber;
-    private Long snapshotId;
+    private long snapshotId;
 
     Part(String branch, SnapshotUpdate<?> update, Saying saying) {
       this.branch = branch;
@@ -231,8 +234,8 @@ public final class Attempt {
     }
 
     /** What is remembered of it. */
-    private IdempotencyKeys.Remembered commit() {
-      return IdempotencyKeys.Remembered.of(sequenceNumber, snapshotId, said.summary());
+    private IdempotencyKeys.Remembered commit(String key) {
+      return IdempotencyKeys.Remembered.of(key, sequenceNumber, snapshotId, said.summary());
     }
   }
 }

@@ -6,6 +6,7 @@ import java.util.Map;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A commit that only says again what those before it have said. It is made where the newest commit
@@ -13,7 +14,7 @@ import org.apache.iceberg.Table;
  *
  * @param branch null for main
  */
-public record CarriedFacts(String branch) implements Change {
+public record CarriedFacts(@Nullable String branch) implements Change {
   /** Makes such commits on all branches that need them. Others have to be looked at by a user. */
   public static void keep(Table table) {
     for (Map.Entry<String, SnapshotRef> each : table.refs().entrySet()) {

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import io.keylake.tables.KeylakeException;
 import java.util.List;
 import org.apache.iceberg.SnapshotRef;
+import org.jspecify.annotations.Nullable;
 
 /** What one commit of a table does, on one branch or on several at once: all of it or nothing. */
 public interface Change {
@@ -20,7 +21,7 @@ public interface Change {
   }
 
   /** At most one commit of a branch has it; null for none. */
-  default String idempotencyKey() {
+  default @Nullable String idempotencyKey() {
     return null;
   }
 
@@ -34,12 +35,12 @@ public interface Change {
    *
    * @return null for a change that gives way to others: it is planned anew, or not made
    */
-  default KeylakeException lost(String why) {
+  default @Nullable KeylakeException lost(String why) {
     return null;
   }
 
   /** For writes, which the writer has to repeat. */
-  static KeylakeException lostWrite(String branch, String why) {
+  static KeylakeException lostWrite(@Nullable String branch, String why) {
     return new KeylakeException(
         COMMIT_CONFLICT,
         "the commit to branch '%s' lost against other commits too often (%s); write again"

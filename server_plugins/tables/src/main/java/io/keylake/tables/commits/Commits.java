@@ -8,6 +8,7 @@ import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 import org.apache.iceberg.Snapshot;
@@ -15,6 +16,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ValidationException;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -56,8 +58,14 @@ public final class Commits {
    * @param snapshotId of the last part of the change; null where there is none
    * @param first the commit that had the idempotency key before; null for none
    */
-  public record Result(boolean isCommitted, Long snapshotId, CommitLog.Entry first) {
+  public record Result(
+      boolean isCommitted, @Nullable Long snapshotId, CommitLog.@Nullable Entry first) {
     private static final Result STALE = new Result(false, null, null);
+
+    /** The snapshot of the last part of a change that was committed, and has parts. */
+    public long lastSnapshotId() {
+      return Objects.requireNonNull(snapshotId, "each committed part has a snapshot");
+    }
 
     /** Whether a commit has the idempotency key already. */
     public boolean isRepeated() {
@@ -70,7 +78,8 @@ public final class Commits {
    *
    * @param head where the branch stands; null for nowhere
    */
-  public static Optional<CommitLog.Entry> remembered(Table table, Snapshot head, String key) {
+  public static Optional<CommitLog.Entry> remembered(
+      Table table, @Nullable Snapshot head, String key) {
     return IdempotencyKeys.first(table.properties(), Ledger.of(table, head), key);
   }
 
@@ -109,7 +118,7 @@ public final class Commits {
   }
 
   /** Null if another attempt may succeed. */
-  private Result attempted(Change change, boolean isLast) {
+  private @Nullable Result attempted(Change change, boolean isLast) {
     Attempt attempt = null;
     try {
       attempt = new Attempt(table, change.idempotencyKey(), checks(change));
@@ -130,7 +139,7 @@ public final class Commits {
     }
   }
 
-  private Result notCommitted(Change change, NotCommitted e, boolean isLast) {
+  private @Nullable Result notCommitted(Change change, NotCommitted e, boolean isLast) {
     if (e.why() == AGAIN && !isLast) {
       return null;
     }
@@ -146,13 +155,17 @@ public final class Commits {
   /** It is certain that nothing was committed. */
   private Result failed(Change change, RuntimeException e) {
     if (e instanceof CommitFailedException) {
-      return lost(change, e.getMessage(), e);
+      return lost(change, said(e), e);
     }
-    if (e instanceof ValidationException && change.lost(e.getMessage()) == null) {
+    if (e instanceof ValidationException && change.lost(said(e)) == null) {
       return Result.STALE;
     }
     delete(change);
     throw e;
+  }
+
+  private static String said(RuntimeException e) {
+    return String.valueOf(e.getMessage());
   }
 
   private Result lost(Change change, String why, RuntimeException e) {

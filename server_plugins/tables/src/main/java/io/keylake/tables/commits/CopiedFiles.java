@@ -12,6 +12,7 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Files that came to a branch without the rest of the commit that has written them, as when a part
@@ -34,7 +35,7 @@ public final class CopiedFiles {
    * @param files hashes of locations
    */
   private record Entry(
-      long cameWith, NumberSet of, Set<String> files, String replaces, boolean isGone) {
+      long cameWith, NumberSet of, Set<String> files, @Nullable String replaces, boolean isGone) {
     static Entry of(JsonNode values) {
       Set<String> files = new HashSet<>();
       values.get(2).forEach(each -> files.add(each.textValue()));
@@ -67,7 +68,7 @@ public final class CopiedFiles {
   }
 
   /** Whether a file came by itself, and was not taken out since; null if it did neither. */
-  private Boolean isThere(String location) {
+  private @Nullable Boolean isThere(String location) {
     String hash = Hash.of(location, BYTES);
     return entries.stream()
         .filter(entry -> entry.files().contains(hash))

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The idempotency keys of commits whose snapshots may have expired:
@@ -44,15 +45,16 @@ final class IdempotencyKeys {
       long sequenceNumber,
       long snapshotId,
       long millis,
-      String verb,
-      Long rows,
-      Long minVersion,
-      Long maxVersion,
+      @Nullable String verb,
+      @Nullable Long rows,
+      @Nullable Long minVersion,
+      @Nullable Long maxVersion,
       List<Long> undone) {
 
-    static Remembered of(long sequenceNumber, long snapshotId, Map<String, String> summary) {
+    static Remembered of(
+        String key, long sequenceNumber, long snapshotId, Map<String, String> summary) {
       return new Remembered(
-          IdempotencyKeys.hash(summary.get(WriteSummary.IDEMPOTENCY_KEY)),
+          IdempotencyKeys.hash(key),
           sequenceNumber,
           snapshotId,
           System.currentTimeMillis(),
@@ -63,7 +65,7 @@ final class IdempotencyKeys {
           List.of());
     }
 
-    private static Long number(String text) {
+    private static @Nullable Long number(@Nullable String text) {
       return text == null ? null : Long.valueOf(text);
     }
 
@@ -82,7 +84,7 @@ final class IdempotencyKeys {
           undone);
     }
 
-    private static Long optional(JsonNode value) {
+    private static @Nullable Long optional(JsonNode value) {
       return value.isNull() ? null : Long.valueOf(value.longValue());
     }
 

@@ -7,6 +7,7 @@ import java.util.function.LongFunction;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which commits of the table a branch has taken in, by their sequence numbers, which are unique in
@@ -28,11 +29,11 @@ public record Ledger(NumberSet commits, boolean isWhole) {
   private static final String NOT_WHOLE = "?";
 
   /** Of a branch that stands at a snapshot; null for a branch without one. */
-  public static Ledger of(Table table, Snapshot head) {
+  public static Ledger of(Table table, @Nullable Snapshot head) {
     return of(table.snapshots(), table::snapshot, head);
   }
 
-  static Ledger of(Iterable<Snapshot> all, LongFunction<Snapshot> byId, Snapshot head) {
+  static Ledger of(Iterable<Snapshot> all, LongFunction<Snapshot> byId, @Nullable Snapshot head) {
     if (head == null) {
       return NOTHING;
     }

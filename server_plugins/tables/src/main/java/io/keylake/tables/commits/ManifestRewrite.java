@@ -1,6 +1,7 @@
 package io.keylake.tables.commits;
 
 import java.util.Map;
+import java.util.Objects;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.RewriteManifests;
@@ -19,7 +20,9 @@ public record ManifestRewrite() implements Change {
   }
 
   private static Integer bucket(Map<Integer, PartitionSpec> specs, DataFile file) {
-    int last = specs.get(file.specId()).fields().size() - 1;
+    PartitionSpec spec =
+        Objects.requireNonNull(specs.get(file.specId()), "a table keeps the specs of its files");
+    int last = spec.fields().size() - 1;
     return file.partition().get(last, Integer.class);
   }
 }

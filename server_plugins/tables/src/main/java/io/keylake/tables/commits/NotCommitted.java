@@ -2,6 +2,7 @@ package io.keylake.tables.commits;
 
 import io.keylake.tables.history.CommitLog;
 import org.apache.iceberg.exceptions.CleanableFailure;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Ends an attempt before it is sent: nothing was committed, and Iceberg may delete its manifests.
@@ -21,9 +22,9 @@ final class NotCommitted extends RuntimeException implements CleanableFailure {
   }
 
   private final Why why;
-  private final transient CommitLog.Entry first;
+  private final transient CommitLog.@Nullable Entry first;
 
-  private NotCommitted(Why why, CommitLog.Entry first, RuntimeException cause) {
+  private NotCommitted(Why why, CommitLog.@Nullable Entry first, @Nullable RuntimeException cause) {
     super(why.name(), cause);
     this.why = why;
     this.first = first;
@@ -45,7 +46,7 @@ final class NotCommitted extends RuntimeException implements CleanableFailure {
     return why;
   }
 
-  CommitLog.Entry first() {
+  CommitLog.@Nullable Entry first() {
     return first;
   }
 }

@@ -10,6 +10,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Binder;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.ExpressionParser;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A write that puts files in the place of everything a filter selects.
@@ -18,7 +19,7 @@ import org.apache.iceberg.expressions.ExpressionParser;
  * @param filter selects whole partitions
  */
 public record Overwrite(
-    String branch, Expression filter, List<DataFile> files, WriteSummary summary)
+    @Nullable String branch, Expression filter, List<DataFile> files, WriteSummary summary)
     implements Change {
   public Overwrite {
     files = List.copyOf(files);
@@ -52,7 +53,7 @@ public record Overwrite(
   }
 
   @Override
-  public String idempotencyKey() {
+  public @Nullable String idempotencyKey() {
     return summary.labels().idempotencyKey();
   }
 

@@ -19,6 +19,7 @@ import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.io.FileIO;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a commit is made upon: its branch and the table at the very moment of the commit. Others may
@@ -46,7 +47,7 @@ public final class Parent {
   }
 
   /** Null for the first commit. */
-  public Snapshot snapshot() {
+  public @Nullable Snapshot snapshot() {
     return newestFirst.iterator().hasNext() ? newestFirst.iterator().next() : null;
   }
 
@@ -60,7 +61,7 @@ public final class Parent {
    *
    * @param snapshotId null for a branch without a commit
    */
-  public boolean is(Long snapshotId) {
+  public boolean is(@Nullable Long snapshotId) {
     Snapshot snapshot = snapshot();
     return snapshot == null
         ? snapshotId == null
@@ -68,7 +69,7 @@ public final class Parent {
   }
 
   /** Where another branch stands; null where that is not there or has no commit. */
-  public Long headOf(String other) {
+  public @Nullable Long headOf(String other) {
     SnapshotRef ref = metadata.ref(other);
     return ref == null ? null : Long.valueOf(ref.snapshotId());
   }
@@ -107,7 +108,7 @@ public final class Parent {
   }
 
   /** The highest version that the branch has; null where nothing says one. */
-  public Long highestVersion() {
+  public @Nullable Long highestVersion() {
     return new HighestVersion(metadata.schema(), metadata.specsById(), io).of(newestFirst);
   }
 
@@ -121,12 +122,12 @@ public final class Parent {
    *
    * @param snapshot null for none
    */
-  public static Set<String> files(Table table, Snapshot snapshot) {
+  public static Set<String> files(Table table, @Nullable Snapshot snapshot) {
     return files(table.specs(), table.io(), snapshot);
   }
 
   private static Set<String> files(
-      Map<Integer, PartitionSpec> specs, FileIO io, Snapshot snapshot) {
+      Map<Integer, PartitionSpec> specs, FileIO io, @Nullable Snapshot snapshot) {
     Set<String> locations = new HashSet<>();
     if (snapshot != null) {
       for (ManifestFile manifest : snapshot.dataManifests(io)) {

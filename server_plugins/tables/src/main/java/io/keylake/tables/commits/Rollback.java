@@ -10,6 +10,7 @@ import io.keylake.tables.history.Lineage;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes a branch stand at one of its commits again. Later ones can be read by their ids until they
@@ -17,7 +18,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  *
  * @param branch null for main
  */
-public record Rollback(String branch, long to) implements Change {
+public record Rollback(@Nullable String branch, long to) implements Change {
   @Override
   public void addTo(Attempt attempt) {
     Table table = attempt.transaction().table();

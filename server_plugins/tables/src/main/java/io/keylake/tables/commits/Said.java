@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a part of a change says of itself when it is committed.
@@ -33,7 +34,8 @@ public record Said(
    *     for none
    * @param isGone whether they were taken out instead
    */
-  public record Copied(NumberSet of, Set<String> locations, String replaces, boolean isGone) {
+  public record Copied(
+      NumberSet of, Set<String> locations, @Nullable String replaces, boolean isGone) {
     public Copied {
       locations = Set.copyOf(locations);
     }

@@ -16,6 +16,7 @@ import org.apache.iceberg.Metrics;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Types;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A write as it is committed. Where versions are commit times, its rows were stored with the time
@@ -41,19 +42,20 @@ record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCo
     for (String branch : branches) {
       highest = HighestVersion.larger(highest, attempt.parent(branch).highestVersion());
     }
-    return written.isBelow(highest)
+    return highest != null && written.isBelow(highest)
         ? written.raised(table, schema, Math.max(highest, PointInTime.micros(Instant.now())))
         : written;
   }
 
-  private boolean isBelow(Long highest) {
+  private boolean isBelow(long highest) {
     Long own = summary.maxVersion();
-    return isOfCommit && own != null && highest != null && own < highest;
+    return isOfCommit && own != null && own < highest;
   }
 
   /** Ends an attempt where somebody has committed a higher version meanwhile. */
   void check(Parent parent) {
-    if (isBelow(parent.highestVersion())) {
+    Long highest = parent.highestVersion();
+    if (highest != null && isBelow(highest)) {
       throw Attempt.again();
     }
   }
@@ -83,7 +85,7 @@ record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCo
   }
 
   private static Map<Integer, ByteBuffer> with(
-      Map<Integer, ByteBuffer> bounds, int leaf, long version) {
+      @Nullable Map<Integer, ByteBuffer> bounds, int leaf, long version) {
     Map<Integer, ByteBuffer> raised = bounds == null ? new HashMap<>() : new HashMap<>(bounds);
     raised.put(leaf, Conversions.toByteBuffer(Types.LongType.get(), version));
     return raised;

@@ -9,10 +9,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How many buckets a table should have, from metadata alone:
@@ -34,21 +34,21 @@ public record BucketAdvice(int buckets, int recommended, String reason) {
   /**
    * @param branch null for main
    */
-  public static BucketAdvice of(Table table, String branch) {
+  public static BucketAdvice of(Table table, @Nullable String branch) {
     TableSpec spec = KeyedSchema.of(table).spec();
     int buckets = spec.buckets();
     Long head = new CommitLog(table, branch).headId();
     if (head == null) {
       return new BucketAdvice(buckets, buckets, "Nothing was ever written to the table.");
     }
-    Snapshot oldest = null;
+    long oldest = head;
     for (Snapshot each : SnapshotUtil.ancestorsOf(head, table::snapshot)) {
-      oldest = each;
+      oldest = each.snapshotId();
     }
-    Map<List<Serializable>, Double> before = mergedBytes(table, oldest.snapshotId());
+    Map<List<Serializable>, Double> before = mergedBytes(table, oldest);
     Map<List<Serializable>, Double> now = mergedBytes(table, head);
-    return now.keySet().stream()
-        .map(partition -> of(table, spec, before.get(partition), now.get(partition)))
+    return now.entrySet().stream()
+        .map(each -> of(table, spec, before.getOrDefault(each.getKey(), 0.0), each.getValue()))
         .max((one, other) -> Double.compare(one.expected(), other.expected()))
         .map(Sized::advice)
         .orElseGet(() -> new BucketAdvice(buckets, buckets, "The table has no rows."));
@@ -56,9 +56,9 @@ public record BucketAdvice(int buckets, int recommended, String reason) {
 
   private record Sized(double expected, BucketAdvice advice) {}
 
-  private static Sized of(Table table, TableSpec spec, Double before, double now) {
+  private static Sized of(Table table, TableSpec spec, double before, double now) {
     int buckets = spec.buckets();
-    double growth = Math.max(now - Optional.ofNullable(before).orElse(0.0), 0);
+    double growth = Math.max(now - before, 0);
     double expected = now + growth;
     double target = CompactionPolicy.of(table).targetFileBytes();
     long recommended = buckets;

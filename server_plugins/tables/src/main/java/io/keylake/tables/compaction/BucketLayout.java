@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -129,12 +130,12 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
                 (section, rows) ->
                     untouched.merge(
                         section,
-                        1 - (double) rows / layout.keys().get(section),
+                        1 - (double) rows / layout.keysOf(section),
                         (one, two) -> one * two));
       }
       double kept = 0;
       for (Map.Entry<Integer, Double> section : untouched.entrySet()) {
-        kept += layout.keys().get(section.getKey()) * (1 - section.getValue());
+        kept += layout.keysOf(section.getKey()) * (1 - section.getValue());
       }
       return rows() == 0 ? 0 : Math.max(1 - kept / rows(), 0);
     }
@@ -144,6 +145,10 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
     Map<Integer, Long> rows = new HashMap<>();
     run.files().forEach(file -> rows.merge(file.section(), file.rows(), Long::sum));
     return rows;
+  }
+
+  private long keysOf(int section) {
+    return Objects.requireNonNull(keys.get(section), "keys are counted for every section of a run");
   }
 
   Stretch stretch(int from, int to) {

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.RewriteFiles;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Puts the files of a compaction in the place of its inputs. Commits that came meanwhile are no
@@ -17,7 +18,7 @@ import org.apache.iceberg.RewriteFiles;
  *
  * @param branch null for main
  */
-public record CompactionChange(String branch, Compaction compaction, List<DataFile> files)
+public record CompactionChange(@Nullable String branch, Compaction compaction, List<DataFile> files)
     implements Change {
   public CompactionChange {
     files = List.copyOf(files);

@@ -3,14 +3,17 @@ package io.keylake.tables.compaction;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Optional;
+import org.apache.iceberg.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a policy makes of a snapshot: the picture of each bucket, and the merge that it wants there.
  *
- * @param snapshotId null where nothing was ever written
+ * @param snapshot as it was when it was planned; null where nothing was ever written
  * @param settlements of all buckets that are not settled, if the policy wants one of them to be
  */
-public record CompactionPlan(Long snapshotId, List<Choice> buckets, List<Settlement> settlements) {
+public record CompactionPlan(
+    @Nullable Snapshot snapshot, List<Choice> buckets, List<Settlement> settlements) {
   public CompactionPlan {
     buckets = List.copyOf(buckets);
     settlements = List.copyOf(settlements);

@@ -22,6 +22,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
@@ -32,6 +33,7 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types.NestedField;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Plans the compaction of a branch from metadata alone:
@@ -49,22 +51,23 @@ public final class CompactionPlanner {
   private final KeyedSchema schema;
   private final CompactionPolicy policy;
   private final Instant now;
-  private final Long snapshotId;
+  private final @Nullable Snapshot snapshot;
   private final BucketCounts counts;
   private final int newest;
   private final Map<Long, Instant> commitTimes = new HashMap<>();
 
-  public CompactionPlanner(Table table, String branch, CompactionPolicy policy, Instant now) {
+  public CompactionPlanner(
+      Table table, @Nullable String branch, CompactionPolicy policy, Instant now) {
     this(table, policy, now, new CommitLog(table, branch).headId());
   }
 
   /** What the policy would make of any snapshot. */
-  CompactionPlanner(Table table, CompactionPolicy policy, Instant now, Long snapshotId) {
+  CompactionPlanner(Table table, CompactionPolicy policy, Instant now, @Nullable Long snapshotId) {
     this.table = table;
     this.schema = KeyedSchema.of(table);
     this.policy = policy;
     this.now = now;
-    this.snapshotId = snapshotId;
+    this.snapshot = snapshotId == null ? null : table.snapshot(snapshotId);
     this.counts = BucketCounts.of(table);
     this.newest = schema.spec().buckets();
     table.snapshots().forEach(each -> commitTimes.put(each.sequenceNumber(), committedAt(each)));
@@ -84,7 +87,7 @@ public final class CompactionPlanner {
     choices.sort(Comparator.comparing(choice -> choice.partition().toString()));
     boolean isSettling = choices.stream().anyMatch(choice -> choice.settling().isPresent());
     return new CompactionPlan(
-        snapshotId, choices, isSettling ? settlements(choices, buckets) : List.of());
+        snapshot, choices, isSettling ? settlements(choices, buckets) : List.of());
   }
 
   /**
@@ -126,6 +129,7 @@ public final class CompactionPlanner {
   }
 
   private ReadPlanner planner(MergeRules.Wanted wanted) {
+    Long snapshotId = snapshot == null ? null : Long.valueOf(snapshot.snapshotId());
     return new ReadPlanner(
         table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, wanted));
   }
@@ -167,9 +171,14 @@ public final class CompactionPlanner {
                     ofAge.stream().anyMatch(task -> counts.of(task.file()) < newest),
                     planner.settling(ofAge.get(0).file()),
                     ofAge.stream()
-                        .map(task -> file(task, numbers.get(task.file().location())))
+                        .map(task -> file(task, number(numbers, task.file())))
                         .toList())));
     return BucketLayout.of(runs, now);
+  }
+
+  private static int number(Map<String, Integer> numbers, DataFile file) {
+    return Objects.requireNonNull(
+        numbers.get(file.location()), "without a filter, every file lies in a section");
   }
 
   private File file(FileScanTask task, int section) {
@@ -243,7 +252,7 @@ public final class CompactionPlanner {
             new Compaction(
                 bucket.partition(),
                 bucket.of(),
-                snapshotId,
+                Objects.requireNonNull(snapshot, "its files are of a snapshot").snapshotId(),
                 inputs.stream().map(FileScanTask::file).toList(),
                 inputs.stream().flatMap(task -> task.deletes().stream()).toList(),
                 stretches,

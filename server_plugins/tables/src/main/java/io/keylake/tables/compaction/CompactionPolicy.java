@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
+import org.jspecify.annotations.Nullable;
 
 /**
  * When the runs of a bucket are merged. It lies in the table property {@value #PROPERTY} as JSON; a
@@ -40,14 +41,17 @@ public record CompactionPolicy(
     long smallBytes,
     double supersededShare,
     double leastFreedShare,
-    Double settleShare,
+    @Nullable Double settleShare,
     long maxBytes,
     long targetFileBytes,
-    Long tombstoneSeconds) {
+    @Nullable Long tombstoneSeconds) {
   public static final String PROPERTY = "keylake.compaction";
 
+  private static final double SETTLE_SHARE = 0.05;
+
   public static final CompactionPolicy DEFAULT =
-      new CompactionPolicy(32, 4, 4, 1L << 20, 0.5, 0.02, 0.05, 64L << 30, 512L << 20, null);
+      new CompactionPolicy(
+          32, 4, 4, 1L << 20, 0.5, 0.02, SETTLE_SHARE, 64L << 30, 512L << 20, null);
 
   /** Merges whatever is not merged yet. */
   public static final CompactionPolicy FULL =
@@ -137,7 +141,7 @@ public record CompactionPolicy(
         "0 or more, or null to keep tombstones for ever");
   }
 
-  private static void require(boolean holds, String name, Object value, String limit) {
+  private static void require(boolean holds, String name, @Nullable Object value, String limit) {
     if (!holds) {
       throw new KeylakeException(
           DEFINITION,
@@ -180,7 +184,7 @@ public record CompactionPolicy(
         members.share("least_freed_share", DEFAULT.leastFreedShare),
         node.has("settle_share") && node.get("settle_share").isNull()
             ? null
-            : Double.valueOf(members.share("settle_share", DEFAULT.settleShare)),
+            : Double.valueOf(members.share("settle_share", SETTLE_SHARE)),
         members.whole("max_bytes", DEFAULT.maxBytes),
         members.whole("target_file_bytes", DEFAULT.targetFileBytes),
         node.hasNonNull("tombstone_seconds") ? members.whole("tombstone_seconds", 0L) : null);
@@ -254,7 +258,7 @@ public record CompactionPolicy(
     return bytes < targetFileBytes / 2;
   }
 
-  Duration tombstoneRetention() {
+  @Nullable Duration tombstoneRetention() {
     return tombstoneSeconds == null ? null : Duration.ofSeconds(tombstoneSeconds);
   }
 }

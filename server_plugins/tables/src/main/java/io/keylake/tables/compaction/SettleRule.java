@@ -52,7 +52,7 @@ final class SettleRule implements CompactionRule {
             .flatMap(run -> run.sections().stream())
             .collect(Collectors.groupingBy(section -> section, Collectors.counting()));
     return layout.runs().stream()
-        .map(run -> run.of(file -> depths.get(file.section()) > 1))
+        .map(run -> run.of(file -> depths.getOrDefault(file.section(), 0L) > 1))
         .filter(run -> !run.files().isEmpty())
         .toList();
   }

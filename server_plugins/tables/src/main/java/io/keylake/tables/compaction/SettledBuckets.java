@@ -6,12 +6,12 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
-import org.apache.iceberg.Table;
 
 /**
  * What came of the settlements of one plan, put together for one commit.
@@ -58,8 +58,9 @@ public record SettledBuckets(
   /**
    * @param buckets at least one
    */
-  public static SettledBuckets of(Table table, CompactionPlan plan, List<Found> buckets) {
-    Snapshot snapshot = table.snapshot(plan.snapshotId());
+  public static SettledBuckets of(CompactionPlan plan, List<Found> buckets) {
+    Snapshot snapshot =
+        Objects.requireNonNull(plan.snapshot(), "what is settled are files of a snapshot");
     List<DeleteFile> added = new ArrayList<>();
     List<DeleteFile> replaced = new ArrayList<>();
     Set<String> locations = new HashSet<>();
@@ -71,7 +72,9 @@ public record SettledBuckets(
               (location, file) -> {
                 added.add(file);
                 locations.add(location);
-                replaced.addAll(inputs.get(location).deletes());
+                FileScanTask input = inputs.get(location);
+                replaced.addAll(
+                    Objects.requireNonNull(input, "only inputs are looked at").deletes());
               });
     }
     Set<String> except =
@@ -80,7 +83,7 @@ public record SettledBuckets(
             .map(bucket -> Settled.name(bucket.settlement().partition()))
             .collect(Collectors.toSet());
     return new SettledBuckets(
-        plan.snapshotId(),
+        snapshot.snapshotId(),
         new Settled(snapshot.sequenceNumber(), except, buckets.get(0).settlement().of()),
         added,
         replaced,

@@ -9,6 +9,7 @@ import java.util.List;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Records which rows are superseded. Commits that came meanwhile are no hindrance, unless they took
@@ -17,7 +18,7 @@ import org.apache.iceberg.Snapshot;
  *
  * @param branch null for main
  */
-public record SettlementChange(String branch, SettledBuckets settled) implements Change {
+public record SettlementChange(@Nullable String branch, SettledBuckets settled) implements Change {
   @Override
   public void addTo(Attempt attempt) {
     if (!holds(attempt.parent(branch))) {

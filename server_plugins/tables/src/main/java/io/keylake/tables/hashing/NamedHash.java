@@ -11,6 +11,7 @@ import java.util.Locale;
 import java.util.zip.CRC32;
 import org.apache.iceberg.relocated.com.google.common.hash.Hashing;
 import org.apache.iceberg.shaded.org.apache.parquet.column.values.bloomfilter.XxHash;
+import org.jspecify.annotations.Nullable;
 
 /** The hashes that have a name. All but the last two are taken without a sign, modulo groups. */
 public enum NamedHash implements KeyHash {
@@ -86,7 +87,7 @@ public enum NamedHash implements KeyHash {
   private static final XxHash XXHASH = new XxHash();
 
   /** The hash of that name, or null. */
-  public static NamedHash find(String word) {
+  public static @Nullable NamedHash find(String word) {
     return Arrays.stream(values())
         .filter(hash -> hash.word().equals(word))
         .findFirst()

@@ -16,6 +16,7 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /** The commits of one branch: read from its snapshots, newest first. */
 public final class CommitLog {
@@ -25,7 +26,7 @@ public final class CommitLog {
   /**
    * @param branch null for main
    */
-  public CommitLog(Table table, String branch) {
+  public CommitLog(Table table, @Nullable String branch) {
     this.table = table;
     this.branch = branch == null ? SnapshotRef.MAIN_BRANCH : branch;
   }
@@ -37,18 +38,18 @@ public final class CommitLog {
    */
   public record Entry(
       long snapshotId,
-      Long parentId,
+      @Nullable Long parentId,
       long committedAtMicros,
-      String verb,
-      Long rows,
-      Long minVersion,
-      Long maxVersion,
+      @Nullable String verb,
+      @Nullable Long rows,
+      @Nullable Long minVersion,
+      @Nullable Long maxVersion,
       List<String> columns,
-      String stream,
-      String writer,
-      String writeId,
-      String idempotencyKey,
-      Long files,
+      @Nullable String stream,
+      @Nullable String writer,
+      @Nullable String writeId,
+      @Nullable String idempotencyKey,
+      @Nullable Long files,
       boolean isUndone) {
     public static Entry of(Snapshot snapshot) {
       Map<String, String> summary = snapshot.summary();
@@ -90,7 +91,7 @@ public final class CommitLog {
           true);
     }
 
-    private static Long number(Map<String, String> summary, String name) {
+    private static @Nullable Long number(Map<String, String> summary, String name) {
       String text = summary.get(name);
       return text == null ? null : Long.valueOf(text);
     }
@@ -150,13 +151,13 @@ public final class CommitLog {
   }
 
   /** The snapshot that the branch stands at; null where nothing was ever written. */
-  public Long headId() {
+  public @Nullable Long headId() {
     Snapshot head = head();
     return head == null ? null : head.snapshotId();
   }
 
   /** Null where nothing was ever written. */
-  public Snapshot head() {
+  public @Nullable Snapshot head() {
     SnapshotRef ref = table.refs().get(branch);
     if (ref == null) {
       if (!branch.equals(SnapshotRef.MAIN_BRANCH)) {

@@ -12,6 +12,7 @@ import java.util.stream.StreamSupport;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The commits after one and up to another, of one line of descent.
@@ -19,7 +20,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param after the commit before them; null for the time before the first one
  * @param commits oldest first
  */
-public record CommitRange(Long after, List<Snapshot> commits) {
+public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
   /** In place of a commit: the time before the first one. */
   public static final long BEGINNING = 0;
 
@@ -107,7 +108,7 @@ public record CommitRange(Long after, List<Snapshot> commits) {
   }
 
   /** The newest of the commits; null where there is none. */
-  public Snapshot last() {
+  public @Nullable Snapshot last() {
     return commits.isEmpty() ? null : commits.get(commits.size() - 1);
   }
 
@@ -117,7 +118,7 @@ public record CommitRange(Long after, List<Snapshot> commits) {
   }
 
   /** The newest write among them; the newest commit where none is a write. */
-  public Snapshot lastWrite() {
+  public @Nullable Snapshot lastWrite() {
     List<Snapshot> writes = writes();
     return writes.isEmpty() ? last() : writes.get(writes.size() - 1);
   }
@@ -128,7 +129,7 @@ public record CommitRange(Long after, List<Snapshot> commits) {
    *
    * @return a snapshot id; null where there is no commit
    */
-  public Long endOfFirst(int writes) {
+  public @Nullable Long endOfFirst(int writes) {
     Long end = null;
     int taken = 0;
     for (Snapshot commit : commits) {

@@ -16,6 +16,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Types.NestedField;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The highest version on a branch: each commit says it again, as those before it may expire. Where
@@ -28,7 +29,7 @@ public record HighestVersion(Schema schema, Map<Integer, PartitionSpec> specs, F
   }
 
   /** Null where neither a commit nor a file says a version. */
-  public Long of(Iterable<Snapshot> newestFirst) {
+  public @Nullable Long of(Iterable<Snapshot> newestFirst) {
     Long highest = null;
     Snapshot head = null;
     Snapshot oldest = null;
@@ -44,10 +45,10 @@ public record HighestVersion(Schema schema, Map<Integer, PartitionSpec> specs, F
       hasOwn |= WriteSummary.isOwn(each);
     }
     boolean isUnsaid = !hasOwn && oldest != null && oldest.parentId() != null;
-    return isUnsaid ? ofFiles(head) : highest;
+    return head != null && isUnsaid ? ofFiles(head) : highest;
   }
 
-  private Long ofFiles(Snapshot snapshot) {
+  private @Nullable Long ofFiles(Snapshot snapshot) {
     NestedField version = schema.findField(KeyedSchema.MERGE_INFO + "." + KeyedSchema.VERSION);
     Long highest = null;
     for (ManifestFile manifest : snapshot.dataManifests(io)) {
@@ -65,13 +66,13 @@ public record HighestVersion(Schema schema, Map<Integer, PartitionSpec> specs, F
     return highest;
   }
 
-  private static Long number(Snapshot commit, String name) {
+  private static @Nullable Long number(Snapshot commit, String name) {
     String said = commit.summary().get(name);
     return said == null ? null : Long.valueOf(said);
   }
 
   /** The larger of two numbers, of which any may be missing. */
-  public static Long larger(Long one, Long other) {
+  public static @Nullable Long larger(@Nullable Long one, @Nullable Long other) {
     return one == null ? other : other == null ? one : Long.valueOf(Math.max(one, other));
   }
 }

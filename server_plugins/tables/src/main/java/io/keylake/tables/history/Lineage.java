@@ -25,6 +25,7 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Whether keylake made all that a snapshot holds. Files of other engines carry no versions, and
@@ -46,7 +47,11 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param oldest the last commit that the walk has met; null where there is none
  */
 public record Lineage(
-    Table table, List<Snapshot> foreign, Snapshot base, boolean isProven, Snapshot oldest) {
+    Table table,
+    List<Snapshot> foreign,
+    @Nullable Snapshot base,
+    boolean isProven,
+    @Nullable Snapshot oldest) {
   /** Said by commits of keylake: no foreign commit that changed files lies before them. */
   public static final String FOREIGN_COMMITS = "keylake.foreign_commits";
 
@@ -62,7 +67,7 @@ public record Lineage(
   }
 
   /** Of a snapshot; null stands for a table without one. */
-  public static Lineage of(Table table, Long snapshotId) {
+  public static Lineage of(Table table, @Nullable Long snapshotId) {
     return ofCommits(
         table,
         snapshotId == null ? List.of() : SnapshotUtil.ancestorsOf(snapshotId, table::snapshot));
@@ -105,7 +110,7 @@ public record Lineage(
   }
 
   /** Refuses a snapshot that holds what keylake did not make. */
-  public static void check(Table table, Long snapshotId) {
+  public static void check(Table table, @Nullable Long snapshotId) {
     of(table, snapshotId).check();
   }
 
@@ -123,7 +128,7 @@ public record Lineage(
       throw refusal(foreign.get(0));
     }
     List<String> strange = strangeFiles();
-    if (!strange.isEmpty()) {
+    if (oldest != null && !strange.isEmpty()) {
       throw new KeylakeException(
           FOREIGN_COMMIT,
           "file %s of %s was not written by keylake, the commit that added it has expired, and its rows carry no versions; adopt it with commit %d (adopt_commit), or roll back to a commit before it"
@@ -171,7 +176,7 @@ public record Lineage(
 
   /** Files that keylake has not written, where commits cannot tell. */
   public List<String> strangeFiles() {
-    if (isProven) {
+    if (isProven || oldest == null) {
       return List.of();
     }
     Integer keyOrder = KeyedSchema.of(table).keyOrder(table).orderId();

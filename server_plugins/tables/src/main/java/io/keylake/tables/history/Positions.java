@@ -19,6 +19,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.exceptions.CommitFailedException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How far readers have come, by their names, kept as properties of the table: consumers of the
@@ -68,7 +69,7 @@ public final class Positions {
    * @param from where it is; null for one that is not there yet
    * @param to null to forget it
    */
-  public void move(String name, Long from, Long to) {
+  public void move(String name, @Nullable Long from, @Nullable Long to) {
     if (!NAME.matcher(name).matches()) {
       throw new KeylakeException(
           DEFINITION,
@@ -103,7 +104,7 @@ public final class Positions {
             .formatted(name, table.name(), MOST_ATTEMPTS));
   }
 
-  private KeylakeException moved(String name, Long from, Long now) {
+  private KeylakeException moved(String name, @Nullable Long from, @Nullable Long now) {
     String what = kind.name().toLowerCase(Locale.ROOT);
     return now == null
         ? new KeylakeException(
@@ -130,7 +131,7 @@ public final class Positions {
     return Optional.ofNullable(oldest);
   }
 
-  private Snapshot first() {
+  private @Nullable Snapshot first() {
     Snapshot first = null;
     for (Snapshot each : table.snapshots()) {
       first = first == null || each.timestampMillis() < first.timestampMillis() ? each : first;

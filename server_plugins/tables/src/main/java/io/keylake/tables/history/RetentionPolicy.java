@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What of a table's past is kept. It lies in the table property {@value #PROPERTY} as JSON. Tags
@@ -26,10 +27,10 @@ import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
  *     expired
  */
 public record RetentionPolicy(
-    Double days,
+    @Nullable Double days,
     int snapshots,
     double orphanDays,
-    Double historyDays,
+    @Nullable Double historyDays,
     int historyMonths,
     double idempotencyDays) {
   public static final String PROPERTY = "keylake.retention";
@@ -40,7 +41,6 @@ public record RetentionPolicy(
   private static final List<String> MEMBERS =
       List.of(
           "days", "snapshots", "orphan_days", "history_days", "history_months", "idempotency_days");
-  private static final List<String> NULLABLE = List.of("days", "history_days");
   private static final double SECONDS_A_DAY = 86_400;
 
   public RetentionPolicy {
@@ -56,7 +56,7 @@ public record RetentionPolicy(
     require(idempotencyDays >= 0, "idempotency_days", idempotencyDays, "0 or more");
   }
 
-  private static void require(boolean holds, String name, Object value, String limit) {
+  private static void require(boolean holds, String name, @Nullable Object value, String limit) {
     if (!holds) {
       throw new KeylakeException(
           DEFINITION,
@@ -87,17 +87,21 @@ public record RetentionPolicy(
               .formatted(String.join(", ", MEMBERS), json));
     }
     return new RetentionPolicy(
-        number(node, "days", DEFAULT.days),
-        number(node, "snapshots", (double) DEFAULT.snapshots).intValue(),
+        optional(node, "days", DEFAULT.days),
+        (int) number(node, "snapshots", DEFAULT.snapshots),
         number(node, "orphan_days", DEFAULT.orphanDays),
-        number(node, "history_days", DEFAULT.historyDays),
-        number(node, "history_months", (double) DEFAULT.historyMonths).intValue(),
+        optional(node, "history_days", DEFAULT.historyDays),
+        (int) number(node, "history_months", DEFAULT.historyMonths),
         number(node, "idempotency_days", DEFAULT.idempotencyDays));
   }
 
-  private static Double number(JsonNode node, String name, Double otherwise) {
+  private static @Nullable Double optional(JsonNode node, String name, @Nullable Double otherwise) {
+    return node.hasNonNull(name) ? Double.valueOf(number(node, name, 0)) : otherwise;
+  }
+
+  private static double number(JsonNode node, String name, double otherwise) {
     JsonNode value = node.get(name);
-    if (value == null || (value.isNull() && NULLABLE.contains(name))) {
+    if (value == null) {
       return otherwise;
     }
     require(value.isNumber(), name, value, "a number");
@@ -116,7 +120,7 @@ public record RetentionPolicy(
   }
 
   /** Null where all snapshots are kept. */
-  public Duration kept() {
+  public @Nullable Duration kept() {
     return days == null ? null : Duration.ofSeconds((long) (days * SECONDS_A_DAY));
   }
 
@@ -125,7 +129,7 @@ public record RetentionPolicy(
   }
 
   /** Null where all archived states are kept. */
-  public Duration historyKept() {
+  public @Nullable Duration historyKept() {
     return historyDays == null ? null : Duration.ofSeconds((long) (historyDays * SECONDS_A_DAY));
   }
 

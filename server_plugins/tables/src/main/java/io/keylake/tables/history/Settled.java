@@ -11,6 +11,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileContent;
 import org.apache.iceberg.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How far a snapshot is settled. Settling finds the stored rows that newer ones supersede and
@@ -48,8 +49,11 @@ public record Settled(long through, Set<String> except, int of) {
   }
 
   /** What a snapshot says of itself; null stands for a table without one. */
-  public static Settled of(Snapshot snapshot) {
-    String through = snapshot == null ? null : snapshot.summary().get(THROUGH);
+  public static Settled of(@Nullable Snapshot snapshot) {
+    if (snapshot == null) {
+      return NOTHING;
+    }
+    String through = snapshot.summary().get(THROUGH);
     if (through == null) {
       return NOTHING;
     }

@@ -16,6 +16,7 @@ import java.util.TreeMap;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How far the streams of a branch are complete, in event time. Once a write has carried a
@@ -34,7 +35,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
   }
 
   /** What one write says. */
-  public static Watermarks of(String stream, long micros) {
+  public static Watermarks of(@Nullable String stream, long micros) {
     return new Watermarks(new TreeMap<>(Map.of(stream == null ? "" : stream, micros)));
   }
 
@@ -48,7 +49,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
   }
 
   /** What is known where a branch stands. */
-  public static Watermarks of(Table table, Long head) {
+  public static Watermarks of(Table table, @Nullable Long head) {
     List<Snapshot> commits = oldestFirst(table, head);
     boolean isLost =
         !commits.isEmpty()
@@ -64,7 +65,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
   }
 
   /** The first that each stream has said, as far as its commits are still there. */
-  public static SortedMap<String, Long> firstOfEach(Table table, Long head) {
+  public static SortedMap<String, Long> firstOfEach(Table table, @Nullable Long head) {
     SortedMap<String, Long> first = new TreeMap<>();
     for (Snapshot commit : oldestFirst(table, head)) {
       said(commit).byStream.forEach(first::putIfAbsent);
@@ -72,7 +73,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     return first;
   }
 
-  private static List<Snapshot> oldestFirst(Table table, Long head) {
+  private static List<Snapshot> oldestFirst(Table table, @Nullable Long head) {
     List<Snapshot> commits = new ArrayList<>();
     if (head != null) {
       SnapshotUtil.ancestorsOf(head, table::snapshot).forEach(commits::add);
@@ -86,7 +87,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
   }
 
   /** What a commit says; null where it says nothing. */
-  public static Watermarks parse(String json) {
+  public static Watermarks parse(@Nullable String json) {
     SortedMap<String, Long> said = new TreeMap<>();
     SpecJson.parse(json == null ? "{}" : json)
         .properties()
@@ -114,7 +115,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
    * @param stream null for all
    * @return null where nothing is known
    */
-  public Long reached(String stream) {
+  public @Nullable Long reached(@Nullable String stream) {
     return stream == null
         ? byStream.values().stream().min(Long::compare).orElse(null)
         : byStream.get(stream);
@@ -125,7 +126,8 @@ public record Watermarks(SortedMap<String, Long> byStream) {
    *
    * @param stream null for all
    */
-  public static Snapshot first(Table table, Long head, long micros, String stream) {
+  public static Snapshot first(
+      Table table, @Nullable Long head, long micros, @Nullable String stream) {
     Watermarks today = of(table, head);
     Watermarks known = NONE;
     for (Snapshot commit : oldestFirst(table, head)) {
@@ -143,13 +145,17 @@ public record Watermarks(SortedMap<String, Long> byStream) {
                 table.name(),
                 stream == null ? "" : ", stream '" + stream + "',",
                 shown(micros),
-                today.reached(stream) == null ? "nothing" : today.shown(stream)));
+                today.shown(stream)));
   }
 
-  private String shown(String stream) {
+  private String shown(@Nullable String stream) {
+    Long reached = reached(stream);
+    if (reached == null) {
+      return "nothing";
+    }
     return stream == null && byStream.size() > 1
-        ? "%s, the lowest of the streams %s".formatted(shown(reached(null)), byStream.keySet())
-        : shown(reached(stream));
+        ? "%s, the lowest of the streams %s".formatted(shown(reached), byStream.keySet())
+        : shown(reached);
   }
 
   private static String shown(long micros) {

@@ -1,6 +1,7 @@
 package io.keylake.tables.history;
 
 import java.io.Serializable;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a writer says of its commit.
@@ -13,12 +14,16 @@ import java.io.Serializable;
  *     not say
  */
 public record WriteLabels(
-    String stream, String writer, String writeId, String idempotencyKey, Long watermark)
+    @Nullable String stream,
+    @Nullable String writer,
+    @Nullable String writeId,
+    @Nullable String idempotencyKey,
+    @Nullable Long watermark)
     implements Serializable {
   public static final WriteLabels NONE = new WriteLabels(null, null, null, null, null);
 
   /** The same, run by somebody if nobody is named. */
-  public WriteLabels by(String user) {
+  public WriteLabels by(@Nullable String user) {
     return writer != null
         ? this
         : new WriteLabels(stream, user, writeId, idempotencyKey, watermark);

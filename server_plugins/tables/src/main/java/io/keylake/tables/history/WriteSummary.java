@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import org.apache.iceberg.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a commit says of itself in its snapshot's summary, so that history needs no file.
@@ -19,8 +20,8 @@ import org.apache.iceberg.Snapshot;
 public record WriteSummary(
     String verb,
     long rows,
-    Long minVersion,
-    Long maxVersion,
+    @Nullable Long minVersion,
+    @Nullable Long maxVersion,
     List<String> columns,
     WriteLabels labels) {
   public static final String VERB = "keylake.verb";
@@ -119,7 +120,7 @@ public record WriteSummary(
    * @param highestVersion of the commits before it, which may expire; null where there is none
    */
   public static Map<String, String> compaction(
-      long rowsMerged, String reason, long rows, Long highestVersion) {
+      long rowsMerged, String reason, long rows, @Nullable Long highestVersion) {
     Map<String, String> properties = new LinkedHashMap<>();
     properties.put(VERB, COMPACT);
     properties.put(ROWS, String.valueOf(rows));
@@ -133,7 +134,7 @@ public record WriteSummary(
 
   /** What a settlement says of itself. It writes no row, version or column of its own. */
   public static Map<String, String> settled(
-      long rowsSuperseded, Settled state, Long highestVersion, boolean plainReads) {
+      long rowsSuperseded, Settled state, @Nullable Long highestVersion, boolean plainReads) {
     Map<String, String> properties = new LinkedHashMap<>();
     properties.put(VERB, SETTLE);
     properties.put(ROWS, "0");
@@ -209,7 +210,7 @@ public record WriteSummary(
   }
 
   /** What an undo says of itself. */
-  public static Map<String, String> undo(List<Long> undone, Long highestVersion) {
+  public static Map<String, String> undo(List<Long> undone, @Nullable Long highestVersion) {
     Map<String, String> properties = new LinkedHashMap<>();
     properties.put(VERB, UNDO);
     properties.put(ROWS, "0");
@@ -221,7 +222,7 @@ public record WriteSummary(
   }
 
   /** What a commit that takes files out says of itself. */
-  public static Map<String, String> takenOut(String verb, Long highestVersion) {
+  public static Map<String, String> takenOut(String verb, @Nullable Long highestVersion) {
     Map<String, String> properties = new LinkedHashMap<>();
     properties.put(VERB, verb);
     properties.put(ROWS, "0");
@@ -232,7 +233,8 @@ public record WriteSummary(
   }
 
   /** What a publication says of itself; the commits before it have the rows. */
-  public static Map<String, String> published(long head, String report, Long highestVersion) {
+  public static Map<String, String> published(
+      long head, String report, @Nullable Long highestVersion) {
     Map<String, String> properties = new LinkedHashMap<>();
     properties.put(VERB, PUBLISH);
     properties.put(ROWS, "0");
@@ -249,7 +251,7 @@ public record WriteSummary(
    *
    * @param where the part of it; null for all
    */
-  public static Map<String, String> copied(Snapshot commit, String where) {
+  public static Map<String, String> copied(Snapshot commit, @Nullable String where) {
     Map<String, String> properties = new LinkedHashMap<>(commit.summary());
     properties.keySet().removeIf(name -> !name.startsWith("keylake."));
     properties.remove(Settled.THROUGH);
@@ -279,7 +281,7 @@ public record WriteSummary(
         Lineage.NONE);
   }
 
-  private static void put(Map<String, String> properties, String name, Object value) {
+  private static void put(Map<String, String> properties, String name, @Nullable Object value) {
     if (value != null) {
       properties.put(name, value.toString());
     }

@@ -26,6 +26,7 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a keyed table says of itself at one snapshot, from its metadata alone: its files, and what
@@ -34,7 +35,7 @@ import org.apache.iceberg.util.SnapshotUtil;
 public final class TableFacts {
   private final Table table;
   private final KeyedSchema schema;
-  private final Long snapshotId;
+  private final @Nullable Long snapshotId;
   private final Map<Long, Long> timesByOrder = new HashMap<>();
 
   /**
@@ -48,7 +49,7 @@ public final class TableFacts {
       List<Serializable> partition,
       String location,
       long commitOrder,
-      Long committedAtMicros,
+      @Nullable Long committedAtMicros,
       Extent extent) {}
 
   /**
@@ -59,7 +60,7 @@ public final class TableFacts {
   public record Run(
       List<Serializable> partition,
       long commitOrder,
-      Long committedAtMicros,
+      @Nullable Long committedAtMicros,
       String settling,
       Extent extent) {}
 
@@ -99,15 +100,15 @@ public final class TableFacts {
       boolean isTag,
       long snapshotId,
       long committedAtMicros,
-      Long commits,
-      Long maxRefAgeMillis,
-      Integer minSnapshotsToKeep,
-      Long maxSnapshotAgeMillis) {}
+      @Nullable Long commits,
+      @Nullable Long maxRefAgeMillis,
+      @Nullable Integer minSnapshotsToKeep,
+      @Nullable Long maxSnapshotAgeMillis) {}
 
   /**
    * @param snapshotId null for a table without a commit
    */
-  public TableFacts(Table table, KeyedSchema schema, Long snapshotId) {
+  public TableFacts(Table table, KeyedSchema schema, @Nullable Long snapshotId) {
     this.table = table;
     this.schema = schema;
     this.snapshotId = snapshotId;
@@ -225,7 +226,7 @@ public final class TableFacts {
     return references;
   }
 
-  private Long ahead(String name, SnapshotRef ref) {
+  private @Nullable Long ahead(String name, SnapshotRef ref) {
     if (ref.isTag()) {
       return null;
     }
@@ -244,7 +245,10 @@ public final class TableFacts {
    * @param commitsBehind null where the position is not on the way to this snapshot
    */
   public record Consumer(
-      String name, long snapshotId, Long committedAtMicros, Long commitsBehind) {}
+      String name,
+      long snapshotId,
+      @Nullable Long committedAtMicros,
+      @Nullable Long commitsBehind) {}
 
   /** The consumers of the table, by name. */
   public List<Consumer> consumers() {
@@ -260,7 +264,7 @@ public final class TableFacts {
     return consumers;
   }
 
-  private Long behind(long at) {
+  private @Nullable Long behind(long at) {
     try {
       return snapshotId == null
           ? 0L

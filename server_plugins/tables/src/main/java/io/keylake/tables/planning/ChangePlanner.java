@@ -16,8 +16,10 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Plans what has to be read to tell how the merged rows differ between two commits:
@@ -64,12 +66,13 @@ public final class ChangePlanner {
   }
 
   private List<ChangePlan.Bucket> buckets(CommitRange range) {
-    if (range.commits().isEmpty()) {
+    Snapshot last = range.last();
+    Snapshot lastWrite = range.lastWrite();
+    if (last == null || lastWrite == null) {
       return List.of();
     }
-    long until = range.last().snapshotId();
     int buckets = BucketCounts.of(table).in(range.snapshots(table)).first();
-    ReadPlanner after = planner(until, buckets);
+    ReadPlanner after = planner(last.snapshotId(), buckets);
     Map<List<Serializable>, List<FileScanTask>> touching = after.filesTouchedBy(range);
     if (touching.isEmpty()) {
       return List.of();
@@ -86,12 +89,12 @@ public final class ChangePlanner {
           add(found, files, Role.TOUCHING);
           planned.add(
               new ChangePlan.Bucket(
-                  partition, range.lastWrite().snapshotId(), stretches(found, before, after)));
+                  partition, lastWrite.snapshotId(), stretches(found, before, after)));
         });
     return planned;
   }
 
-  private ReadPlanner planner(Long snapshotId, int buckets) {
+  private ReadPlanner planner(@Nullable Long snapshotId, int buckets) {
     return new ReadPlanner(
         table,
         schema,

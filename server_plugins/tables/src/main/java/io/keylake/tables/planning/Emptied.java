@@ -6,6 +6,7 @@ import java.io.Serializable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.apache.iceberg.DataFile;
@@ -20,6 +21,7 @@ import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Evaluator;
 import org.apache.iceberg.expressions.ExpressionParser;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The partitions that an overwrite has emptied before it put its own files there. What it says of
@@ -34,7 +36,8 @@ final class Emptied {
    *
    * @param removed the files that the commit has removed
    */
-  static Predicate<DataFile> by(Table table, Snapshot commit, List<FileScanTask> removed) {
+  static @Nullable Predicate<DataFile> by(
+      Table table, Snapshot commit, List<FileScanTask> removed) {
     Map<String, String> summary = commit.summary();
     String said = summary.get(WriteSummary.REPLACES);
     if (said == null && !isOverwrite(commit)) {
@@ -44,14 +47,20 @@ final class Emptied {
       return bucketsOf(table, removed); // it says nothing, or what the whole of it has replaced
     }
     Integer schemaId = commit.schemaId();
-    Schema schema = schemaId == null ? table.schema() : table.schemas().get(schemaId);
+    Schema schema =
+        schemaId == null
+            ? table.schema()
+            : Objects.requireNonNull(table.schemas().get(schemaId), "kept with its snapshots");
     Evaluator condition =
         new Evaluator(schema.asStruct(), ExpressionParser.fromJson(said, schema), true);
-    Map<Integer, RowOfFile> rows = new HashMap<>();
+    Map<Integer, Map<Integer, Integer>> places = new HashMap<>();
+    table.specs().forEach((id, spec) -> places.put(id, places(schema, spec)));
     return file ->
         condition.eval(
-            rows.computeIfAbsent(file.specId(), id -> RowOfFile.of(schema, table.specs().get(id)))
-                .with(file.partition()));
+            new RowOfFile(
+                schema.columns().size(),
+                places.getOrDefault(file.specId(), Map.of()),
+                file.partition()));
   }
 
   private static boolean isOverwrite(Snapshot commit) {
@@ -70,6 +79,22 @@ final class Emptied {
     return file -> buckets.contains(counts.partition(file, coarsest));
   }
 
+  /** The places of the partition values, by the places of the columns in the schema. */
+  private static Map<Integer, Integer> places(Schema schema, PartitionSpec spec) {
+    Map<Integer, Integer> places = new HashMap<>();
+    List<PartitionField> fields = spec.fields();
+    for (int column = 0; column < schema.columns().size(); column++) {
+      for (int at = 0; at < fields.size(); at++) {
+        PartitionField field = fields.get(at);
+        if (field.transform().isIdentity()
+            && field.sourceId() == schema.columns().get(column).fieldId()) {
+          places.put(column, at);
+        }
+      }
+    }
+    return places;
+  }
+
   /**
    * The columns of a file's rows that its partition tells.
    *
@@ -77,27 +102,8 @@ final class Emptied {
    */
   private record RowOfFile(int size, Map<Integer, Integer> places, StructLike partition)
       implements StructLike {
-    static RowOfFile of(Schema schema, PartitionSpec spec) {
-      Map<Integer, Integer> places = new HashMap<>();
-      List<PartitionField> fields = spec.fields();
-      for (int column = 0; column < schema.columns().size(); column++) {
-        for (int at = 0; at < fields.size(); at++) {
-          PartitionField field = fields.get(at);
-          if (field.transform().isIdentity()
-              && field.sourceId() == schema.columns().get(column).fieldId()) {
-            places.put(column, at);
-          }
-        }
-      }
-      return new RowOfFile(schema.columns().size(), places, null);
-    }
-
-    RowOfFile with(StructLike partition) {
-      return new RowOfFile(size, places, partition);
-    }
-
     @Override
-    public <T> T get(int position, Class<T> type) {
+    public <T> @Nullable T get(int position, Class<T> type) {
       Integer at = places.get(position);
       return at == null ? null : partition.get(at, type);
     }

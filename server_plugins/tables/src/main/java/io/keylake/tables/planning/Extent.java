@@ -16,6 +16,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.types.Types.NestedField;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How much some files hold, and of what, as their manifests say it.
@@ -33,10 +34,10 @@ public record Extent(
     long rows,
     long liveRows,
     long bytes,
-    List<Object> lower,
-    List<Object> upper,
-    Long minVersion,
-    Long maxVersion,
+    @Nullable List<Object> lower,
+    @Nullable List<Object> upper,
+    @Nullable Long minVersion,
+    @Nullable Long maxVersion,
     List<String> columns,
     boolean hasTombstones) {
 
@@ -73,7 +74,7 @@ public record Extent(
         - task.deletes().stream().mapToLong(DeleteFile::recordCount).sum();
   }
 
-  private static List<Object> known(KeyBound bound) {
+  private static @Nullable List<Object> known(KeyBound bound) {
     return bound.infinite() == 0 ? bound.values() : null;
   }
 

@@ -14,6 +14,7 @@ import java.util.function.Predicate;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a commit that changes answers has done to the files of its branch. An undo has no effect of
@@ -27,7 +28,7 @@ public record FileEffect(
     Snapshot commit,
     List<FileScanTask> added,
     List<FileScanTask> removed,
-    Predicate<DataFile> emptied) {
+    @Nullable Predicate<DataFile> emptied) {
 
   /** Whether single files were dropped or moved away. */
   public boolean takesOut() {

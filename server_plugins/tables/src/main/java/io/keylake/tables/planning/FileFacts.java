@@ -11,6 +11,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the manifest says of one file, so that its bytes need not be asked: who is in it, which
@@ -62,7 +63,8 @@ public record FileFacts(
     return values.contains(null) ? KeyBound.HIGHEST : new KeyBound(values, 0);
   }
 
-  private static List<Object> bounds(Map<Integer, ByteBuffer> bounds, List<NestedField> fields) {
+  private static List<Object> bounds(
+      @Nullable Map<Integer, ByteBuffer> bounds, List<NestedField> fields) {
     List<Object> values = new ArrayList<>();
     fields.forEach(field -> values.add(bound(bounds, field)));
     return values;
@@ -87,7 +89,7 @@ public record FileFacts(
         : Presence.PER_ROW;
   }
 
-  private static boolean isZero(Map<Integer, ByteBuffer> bounds, NestedField leaf) {
+  private static boolean isZero(@Nullable Map<Integer, ByteBuffer> bounds, NestedField leaf) {
     return bound(bounds, leaf) instanceof Long value && value == 0;
   }
 
@@ -133,7 +135,7 @@ public record FileFacts(
    * one. It may be higher than the stored ones: that of a commit is known for certain only when the
    * commit is made.
    */
-  static Long onlyVersion(DataFile file, KeyedSchema schema) {
+  static @Nullable Long onlyVersion(DataFile file, KeyedSchema schema) {
     Object min = bound(file.lowerBounds(), schema.version());
     Object max = bound(file.upperBounds(), schema.version());
     boolean isOnly =
@@ -161,12 +163,13 @@ public record FileFacts(
     return largest;
   }
 
-  private static long count(Map<Integer, Long> counts, NestedField field) {
+  private static long count(@Nullable Map<Integer, Long> counts, NestedField field) {
     Long count = counts == null ? null : counts.get(field.fieldId());
     return count == null ? -1 : count;
   }
 
-  private static Object bound(Map<Integer, ByteBuffer> bounds, NestedField field) {
+  private static @Nullable Object bound(
+      @Nullable Map<Integer, ByteBuffer> bounds, NestedField field) {
     ByteBuffer bytes = bounds == null ? null : bounds.get(field.fieldId());
     Type type = field.type();
     return bytes == null ? null : Conversions.fromByteBuffer(type, bytes.duplicate());

@@ -22,6 +22,7 @@ import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.CloseableIterable;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Lists data files, as manifests have them.
@@ -29,7 +30,7 @@ import org.apache.iceberg.io.CloseableIterable;
  * @param filter for files that may have such rows
  * @param statistics the columns whose statistics come along; null for all
  */
-public record FileListing(Table table, Expression filter, List<String> statistics) {
+public record FileListing(Table table, Expression filter, @Nullable List<String> statistics) {
 
   /** All files of a snapshot. */
   public List<FileScanTask> at(long snapshotId) {
@@ -68,11 +69,12 @@ public record FileListing(Table table, Expression filter, List<String> statistic
 
   /** What each write of a range has done, oldest first. */
   public List<FileEffect> effects(CommitRange range) {
-    if (range.commits().isEmpty()) {
+    Snapshot last = range.last();
+    if (last == null) {
       return List.of();
     }
     Map<Long, List<FileScanTask>> appended =
-        appended(range).stream()
+        appended(range.after(), last).stream()
             .collect(Collectors.groupingBy(task -> task.file().dataSequenceNumber()));
     return range.writes().stream().map(commit -> effect(commit, appended)).toList();
   }
@@ -100,10 +102,9 @@ public record FileListing(Table table, Expression filter, List<String> statistic
     }
   }
 
-  private List<FileScanTask> appended(CommitRange range) {
-    IncrementalAppendScan scan =
-        table.newIncrementalAppendScan().toSnapshot(range.last().snapshotId());
-    return planned(range.after() == null ? scan : scan.fromSnapshotExclusive(range.after()));
+  private List<FileScanTask> appended(@Nullable Long after, Snapshot last) {
+    IncrementalAppendScan scan = table.newIncrementalAppendScan().toSnapshot(last.snapshotId());
+    return planned(after == null ? scan : scan.fromSnapshotExclusive(after));
   }
 
   /** What a commit has added bears its number; all else in its snapshot is older. */

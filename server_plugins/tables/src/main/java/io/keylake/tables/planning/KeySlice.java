@@ -1,6 +1,7 @@
 package io.keylake.tables.planning;
 
 import java.io.Serializable;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A part of a section that one task reads: the rows whose first sort column lies in [lower, upper).
@@ -10,4 +11,5 @@ import java.io.Serializable;
  * @param lower null where the slice has no lower end
  * @param upper null where the slice has no upper end
  */
-public record KeySlice(Serializable lower, Serializable upper) implements Serializable {}
+public record KeySlice(@Nullable Serializable lower, @Nullable Serializable upper)
+    implements Serializable {}

@@ -23,6 +23,11 @@ public record PlannedFile(
     long wantedBytes,
     BitSet mayMatch) {
 
+  /** What is known of a wanted version leaf. */
+  Presence presence(int leaf) {
+    return leaves.getOrDefault(leaf, Presence.PER_ROW);
+  }
+
   /** The file with the rows that newer ones supersede, too. */
   PlannedFile withAllRows() {
     return new PlannedFile(

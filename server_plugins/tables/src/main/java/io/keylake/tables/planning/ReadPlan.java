@@ -11,6 +11,7 @@ import java.util.stream.Stream;
 import org.apache.iceberg.types.Comparators;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A planned read: its buckets, and what the same facts answer without opening a file. Immutable;
@@ -122,7 +123,7 @@ public final class ReadPlan {
   }
 
   /** A value as Iceberg has it, or null. */
-  public record KeyValue(Object value) {}
+  public record KeyValue(@Nullable Object value) {}
 
   /**
    * The bounds of text and bytes may be cut, and those of a uuid are not in one order everywhere.
@@ -134,7 +135,7 @@ public final class ReadPlan {
     };
   }
 
-  private static Object bound(PlannedFile file, int at, Extreme extreme) {
+  private static @Nullable Object bound(PlannedFile file, int at, Extreme extreme) {
     KeyBound bound = extreme == Extreme.SMALLEST ? file.facts().lower() : file.facts().upper();
     return bound.infinite() == 0 ? Objects.requireNonNull(bound.values().get(at)) : null;
   }

@@ -29,6 +29,7 @@ import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Plans a merged read from manifests alone: which files, in which sections, and what of them has to
@@ -69,8 +70,8 @@ public final class ReadPlanner {
    * @param isOrdered whether the rows of a bucket have to come in key order
    */
   public record Wish(
-      Long snapshotId,
-      Long after,
+      @Nullable Long snapshotId,
+      @Nullable Long after,
       Expression filter,
       Expression valueFilter,
       Set<Integer> values,
@@ -80,12 +81,17 @@ public final class ReadPlanner {
       values = Set.copyOf(values);
     }
 
-    public Wish(Long snapshotId, Expression filter, Set<Integer> values, MergeRules.Wanted wanted) {
+    public Wish(
+        @Nullable Long snapshotId,
+        Expression filter,
+        Set<Integer> values,
+        MergeRules.Wanted wanted) {
       this(snapshotId, null, filter, Expressions.alwaysTrue(), values, wanted, true);
     }
 
     /** All columns of all rows. */
-    public static Wish ofAllColumns(KeyedSchema schema, Long snapshotId, MergeRules.Wanted wanted) {
+    public static Wish ofAllColumns(
+        KeyedSchema schema, @Nullable Long snapshotId, MergeRules.Wanted wanted) {
       Set<Integer> values =
           schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
       return new Wish(snapshotId, Expressions.alwaysTrue(), values, wanted);
@@ -159,7 +165,7 @@ public final class ReadPlanner {
 
   /** The files of each bucket that may hold a wanted key. */
   public Map<List<Serializable>, List<FileScanTask>> files() {
-    return byBucket(wish.snapshotId() == null ? List.of() : tasks());
+    return byBucket(tasks());
   }
 
   /** The files of each bucket. */
@@ -178,10 +184,14 @@ public final class ReadPlanner {
   }
 
   private List<FileScanTask> tasks() {
-    FileListing listing = listing();
-    return wish.after() == null
-        ? listing.at(wish.snapshotId())
-        : listing.writtenIn(CommitRange.of(table, wish.after(), wish.snapshotId()));
+    Long snapshotId = wish.snapshotId();
+    Long after = wish.after();
+    if (snapshotId == null) {
+      return List.of();
+    }
+    return after == null
+        ? listing().at(snapshotId)
+        : listing().writtenIn(CommitRange.of(table, after, snapshotId));
   }
 
   /** The sections that the files of one bucket make, in key order. */

@@ -3,6 +3,7 @@ package io.keylake.tables.planning;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.Serializable;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Asks a data file where its row groups start. */
 public interface RowGroups {
@@ -13,7 +14,7 @@ public interface RowGroups {
    * @param lower its first key column's smallest value, as a {@link KeySlice} has boundaries; null
    *     where the file does not say
    */
-  record RowGroup(Serializable lower, long rows) {}
+  record RowGroup(@Nullable Serializable lower, long rows) {}
 
   /** In key order. */
   List<RowGroup> of(StoredFile file);

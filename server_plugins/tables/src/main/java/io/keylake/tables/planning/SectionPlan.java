@@ -4,7 +4,9 @@ import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import java.io.Serializable;
 import java.util.List;
+import java.util.Objects;
 import org.apache.iceberg.DeleteFile;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How one section of a bucket is read: decided from metadata, carried out wherever the task runs.
@@ -17,7 +19,10 @@ import org.apache.iceberg.DeleteFile;
  * @param slice the part of the section to read; null for all of it
  */
 public record SectionPlan(
-    List<List<StoredFile>> runs, MergeRules rules, List<DecidedColumns> classes, KeySlice slice)
+    List<List<StoredFile>> runs,
+    @Nullable MergeRules rules,
+    List<DecidedColumns> classes,
+    @Nullable KeySlice slice)
     implements Serializable {
   public SectionPlan {
     runs = List.copyOf(runs);
@@ -25,11 +30,12 @@ public record SectionPlan(
   }
 
   /** A whole section. */
-  public SectionPlan(List<List<StoredFile>> runs, MergeRules rules, List<DecidedColumns> classes) {
+  public SectionPlan(
+      List<List<StoredFile>> runs, @Nullable MergeRules rules, List<DecidedColumns> classes) {
     this(runs, rules, classes, null);
   }
 
-  SectionPlan cutTo(KeySlice slice) {
+  SectionPlan cutTo(@Nullable KeySlice slice) {
     return new SectionPlan(runs, rules, classes, slice);
   }
 
@@ -42,7 +48,7 @@ public record SectionPlan(
    *     single one
    */
   public record StoredFile(
-      String location, long bytes, long rows, List<DeleteFile> superseded, Long version)
+      String location, long bytes, long rows, List<DeleteFile> superseded, @Nullable Long version)
       implements Serializable {
     public StoredFile {
       superseded = List.copyOf(superseded);
@@ -85,9 +91,14 @@ public record SectionPlan(
         && (rules.order() == MergeRules.Order.VERSION || rules.wanted().hasStamps());
   }
 
+  /** How the runs are merged; only for a plan that does not pass its rows through. */
+  public MergeRules merging() {
+    return Objects.requireNonNull(rules, "rows that are passed through are not merged");
+  }
+
   /** Whether a run can hold values of a class, so that its columns are worth opening. */
   public boolean carries(int run, int columnClass) {
-    return rules.classes().get(columnClass).byRun().get(run) != Presence.NEVER;
+    return merging().classes().get(columnClass).byRun().get(run) != Presence.NEVER;
   }
 
   /** The class that decides a wanted value column. */

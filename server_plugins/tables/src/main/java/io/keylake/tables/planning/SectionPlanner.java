@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.iceberg.types.Types.NestedField;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Plans the files of one bucket: cuts them into sections, drops those that can hold no wanted row,
@@ -123,7 +124,7 @@ final class SectionPlanner {
    * runs that compete for something wanted have to be in order: those that carry the same column,
    * and, where rows are deleted, deletions with every column and with the rows themselves.
    */
-  private List<SortedRun<PlannedFile>> inVersionOrder(List<SortedRun<PlannedFile>> runs) {
+  private @Nullable List<SortedRun<PlannedFile>> inVersionOrder(List<SortedRun<PlannedFile>> runs) {
     List<SortedRun<PlannedFile>> sorted = new ArrayList<>(runs);
     Comparator<SortedRun<PlannedFile>> byRange =
         Comparator.comparingLong(run -> versions(run).min());
@@ -135,7 +136,7 @@ final class SectionPlanner {
     Fact deleted = f -> f.facts().deleted();
     Fact written =
         runs.stream().anyMatch(run -> has(run, deleted)) ? f -> f.facts().written() : deleted;
-    Stream<Fact> columns = wantedLeaves.keySet().stream().map(leaf -> f -> f.leaves().get(leaf));
+    Stream<Fact> columns = wantedLeaves.keySet().stream().map(leaf -> f -> f.presence(leaf));
     return Stream.concat(columns, Stream.of(written))
             .allMatch(fact -> isInOrder(sorted, fact, deleted))
         ? sorted
@@ -178,7 +179,8 @@ final class SectionPlanner {
     List<ColumnClass> classes = new ArrayList<>();
     Map<List<Presence>, Integer> known = new HashMap<>();
     for (int leaf : wantedLeaves.keySet()) {
-      List<Presence> byRun = presences(runs, f -> f.leaves().get(leaf));
+      List<Integer> ofLeaf = valuesByLeaf.getOrDefault(leaf, List.of());
+      List<Presence> byRun = presences(runs, f -> f.presence(leaf));
       boolean isNowhere = byRun.stream().allMatch(presence -> presence == Presence.NEVER);
       if (isNowhere && leaf == schema.deleted().fieldId()) {
         continue; // then a row that has all columns is all there is to know of a key
@@ -187,10 +189,10 @@ final class SectionPlanner {
       if (shared == null) {
         known.put(byRun, classes.size());
         classes.add(new ColumnClass(byRun));
-        columns.add(new DecidedColumns(leaf, valuesByLeaf.get(leaf)));
+        columns.add(new DecidedColumns(leaf, ofLeaf));
       } else {
         List<Integer> values = new ArrayList<>(columns.get(shared).values());
-        values.addAll(valuesByLeaf.get(leaf));
+        values.addAll(ofLeaf);
         columns.set(shared, new DecidedColumns(columns.get(shared).leaf(), values));
       }
     }

@@ -16,6 +16,7 @@ import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.Tasks;
 import org.apache.iceberg.util.ThreadPools;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Cuts big buckets into parts of about the same size, for a scan that needs neither one task per
@@ -165,7 +166,7 @@ final class Slicer {
     };
   }
 
-  private Serializable boundary(Object value) {
+  private @Nullable Serializable boundary(@Nullable Object value) {
     if (value == null) {
       return null;
     }
@@ -203,7 +204,7 @@ final class Slicer {
   }
 
   /** The first characters of a text, whole ones: every text that has more of them is above it. */
-  static Serializable shortened(Serializable boundary) {
+  static @Nullable Serializable shortened(@Nullable Serializable boundary) {
     if (!(boundary instanceof String text)) {
       return boundary;
     }

@@ -19,6 +19,7 @@ import org.apache.iceberg.expressions.InclusiveMetricsEvaluator;
 import org.apache.iceberg.expressions.Or;
 import org.apache.iceberg.expressions.UnboundPredicate;
 import org.apache.iceberg.types.Type;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A filter on merged rows, asked of the statistics of files: can a section hold a row that it
@@ -80,7 +81,7 @@ final class ValueFilter {
   }
 
   /** Null for a test that statistics do not decide. */
-  private Atom atom(UnboundPredicate<?> test) {
+  private @Nullable Atom atom(UnboundPredicate<?> test) {
     Expression bound;
     try {
       bound = Binder.bind(schema.table().asStruct(), test, true);

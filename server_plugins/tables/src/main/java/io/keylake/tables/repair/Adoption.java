@@ -18,6 +18,7 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types.NestedField;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes in a commit of another engine: the rows of the files that it appended are written again as
@@ -32,7 +33,7 @@ import org.apache.iceberg.types.Types.NestedField;
  */
 public record Adoption(
     Table table,
-    String branch,
+    @Nullable String branch,
     long plannedAt,
     long snapshotId,
     List<FileScanTask> files,
@@ -47,14 +48,14 @@ public record Adoption(
    *
    * @param branch null for main
    */
-  public static Adoption of(Table table, String branch, long snapshotId) {
+  public static Adoption of(Table table, @Nullable String branch, long snapshotId) {
     Long head = new CommitLog(table, branch).headId();
     Lineage lineage = Lineage.of(table, head);
     Optional<Snapshot> foreign =
         lineage.foreign().stream().filter(each -> each.snapshotId() == snapshotId).findFirst();
     List<String> strange = lineage.strangeFiles();
     boolean isExpired = foreign.isEmpty() && !strange.isEmpty() && isOldest(lineage, snapshotId);
-    if (foreign.isEmpty() && !isExpired) {
+    if (head == null || (foreign.isEmpty() && !isExpired)) {
       throw new KeylakeException(
           NOT_FOUND,
           "commit %d on branch '%s' of %s does not have to be adopted; the foreign commits there are %s"

@@ -45,6 +45,7 @@ import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes whole files out of a branch, or adds ones that are known already. No data file is opened or
@@ -65,12 +66,12 @@ import org.apache.iceberg.expressions.Expressions;
  */
 public record FileChange(
     Table table,
-    String branch,
-    Long plannedAt,
+    @Nullable String branch,
+    @Nullable Long plannedAt,
     String verb,
     List<FileScanTask> chosen,
     List<DeleteFile> superseded,
-    Addition addition)
+    @Nullable Addition addition)
     implements Change {
 
   /**
@@ -78,9 +79,10 @@ public record FileChange(
    *
    * @param branch null for main
    * @param plannedAt where it stood; null where it has no commit
-   * @param source the snapshot whose files they are; null where there are none
+   * @param source the snapshot whose files they are
    */
-  private record Addition(String branch, Long plannedAt, Long source, List<DataFile> files) {
+  private record Addition(
+      @Nullable String branch, @Nullable Long plannedAt, long source, List<DataFile> files) {
     Addition {
       files = List.copyOf(files);
     }
@@ -96,7 +98,7 @@ public record FileChange(
    *
    * @param locations of files that the branch has; others do not count
    */
-  public static FileChange drop(Table table, String branch, Set<String> locations) {
+  public static FileChange drop(Table table, @Nullable String branch, Set<String> locations) {
     return taking(table, branch, locations, WriteSummary.DROP_FILES, null);
   }
 
@@ -106,7 +108,8 @@ public record FileChange(
    *
    * @param to a branch that is there; null for main
    */
-  public static FileChange move(Table table, String branch, Set<String> locations, String to) {
+  public static FileChange move(
+      Table table, @Nullable String branch, Set<String> locations, @Nullable String to) {
     if (name(branch).equals(name(to))) {
       throw new KeylakeException(
           DEFINITION,
@@ -114,7 +117,8 @@ public record FileChange(
               .formatted(table.name(), name(to)));
     }
     Long head = new CommitLog(table, to).headId();
-    if (head != null && table.refs().get(name(to)).isTag()) {
+    SnapshotRef ref = table.refs().get(name(to));
+    if (ref != null && ref.isTag()) {
       throw new KeylakeException(
           NOT_FOUND,
           "'%s' of %s is a tag, which cannot change; name a branch; nothing was changed"
@@ -129,8 +133,8 @@ public record FileChange(
                 .filter(file -> locations.contains(file.location()))
                 .filter(file -> !there.contains(file.location()))
                 .toList();
-    return taking(
-        table, branch, locations, WriteSummary.MOVE_FILES, new Addition(to, head, from, added));
+    Addition addition = from == null ? null : new Addition(to, head, from, added);
+    return taking(table, branch, locations, WriteSummary.MOVE_FILES, addition);
   }
 
   /**
@@ -139,7 +143,8 @@ public record FileChange(
    * @param locations of files of a snapshot; those that the branch has do not count
    * @param at the snapshot
    */
-  public static FileChange restore(Table table, String branch, Set<String> locations, long at) {
+  public static FileChange restore(
+      Table table, @Nullable String branch, Set<String> locations, long at) {
     CommitRange.of(table, at, at); // it has to be there
     Lineage.check(table, at);
     Long head = new CommitLog(table, branch).headId();
@@ -160,7 +165,11 @@ public record FileChange(
   }
 
   private static FileChange taking(
-      Table table, String branch, Set<String> locations, String verb, Addition addition) {
+      Table table,
+      @Nullable String branch,
+      Set<String> locations,
+      String verb,
+      @Nullable Addition addition) {
     KeyedSchema schema = KeyedSchema.of(table);
     Long head = new CommitLog(table, branch).headId();
     Map<List<Serializable>, List<FileScanTask>> buckets =
@@ -226,7 +235,7 @@ public record FileChange(
     return locations;
   }
 
-  private static String name(String branch) {
+  private static String name(@Nullable String branch) {
     return branch == null ? SnapshotRef.MAIN_BRANCH : branch;
   }
 
@@ -258,7 +267,7 @@ public record FileChange(
       takeOut(attempt);
     }
     if (addition != null && !addition.files().isEmpty()) {
-      add(attempt);
+      add(attempt, addition);
     }
   }
 
@@ -277,7 +286,7 @@ public record FileChange(
         });
   }
 
-  private void add(Attempt attempt) {
+  private void add(Attempt attempt, Addition addition) {
     AppendFiles append = attempt.transaction().newAppend();
     addition.files().forEach(append::appendFile);
     Set<String> added = new HashSet<>();
@@ -290,7 +299,7 @@ public record FileChange(
             verb,
             extent.rows(),
             extent.minVersion(),
-            newestVersion(extent),
+            newestVersion(extent, addition.branch()),
             extent.columns(),
             WriteLabels.NONE);
     attempt.commit(
@@ -308,7 +317,7 @@ public record FileChange(
         });
   }
 
-  private static void check(Parent parent, Long plannedAt) {
+  private static void check(Parent parent, @Nullable Long plannedAt) {
     if (!parent.is(plannedAt)) {
       throw Attempt.stale();
     }
@@ -330,18 +339,18 @@ public record FileChange(
   }
 
   /** Where versions are commit times, none may come that is lower. */
-  private Long newestVersion(Extent extent) {
+  private @Nullable Long newestVersion(Extent extent, @Nullable String target) {
     boolean isOfFiles = KeyedSchema.of(table).spec().versions() != Versions.COMMIT;
     if (isOfFiles && extent.maxVersion() != null) {
       return extent.maxVersion();
     }
-    return Stream.of(extent.maxVersion(), highestVersion(branch), highestVersion(addition.branch()))
+    return Stream.of(extent.maxVersion(), highestVersion(branch), highestVersion(target))
         .filter(Objects::nonNull)
         .max(Comparator.naturalOrder())
         .orElse(null);
   }
 
-  private Long highestVersion(String of) {
+  private @Nullable Long highestVersion(@Nullable String of) {
     return new CommitLog(table, of).highestVersion().orElse(null);
   }
 }

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Set;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The commits that have to be replayed to tell what a branch holds once more of them are undone:
@@ -89,7 +90,7 @@ record Replay(CommitRange commits, Set<Long> undone, Set<Long> changed) {
     return each != null;
   }
 
-  private static CommitRange range(Long after, List<Snapshot> newestFirst) {
+  private static CommitRange range(@Nullable Long after, List<Snapshot> newestFirst) {
     List<Snapshot> commits = new ArrayList<>(newestFirst);
     Collections.reverse(commits);
     return new CommitRange(after, commits);

@@ -1,6 +1,7 @@
 package io.keylake.tables.repair;
 
 import static io.keylake.tables.KeylakeException.Kind.NOTHING_TO_DO;
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.KeylakeException;
@@ -27,9 +28,11 @@ import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.StructLikeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes the writes of a range of commits back, as if they had never been made, while those after
@@ -96,15 +99,25 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int
    *
    * @param branch null for main
    */
-  public static Undo of(Table table, String branch, CommitRange undone) {
-    if (undone.writes().isEmpty()) {
+  public static Undo of(Table table, @Nullable String branch, CommitRange undone) {
+    Snapshot last = undone.last();
+    if (last == null || undone.writes().isEmpty()) {
       throw new KeylakeException(
           NOTHING_TO_DO,
           "none of the %d commits of the range has written anything; there is nothing to undo"
               .formatted(undone.commits().size()));
     }
-    long head = new CommitLog(table, branch).headId();
-    CommitRange later = CommitRange.of(table, undone.last().snapshotId(), head);
+    Long head = new CommitLog(table, branch).headId();
+    if (head == null) {
+      throw new KeylakeException(
+          NOT_FOUND,
+          "branch '%s' of %s has no commit yet, so commit %d is not one of it; name the branch whose commits are to be undone"
+              .formatted(
+                  branch == null ? SnapshotRef.MAIN_BRANCH : branch,
+                  table.name(),
+                  last.snapshotId()));
+    }
+    CommitRange later = CommitRange.of(table, last.snapshotId(), head);
     Replay replay = Replay.of(table, head, undone.ids());
     int of = BucketCounts.of(table).in(replay.commits().snapshots(table)).first();
     return new Undo(

@@ -7,6 +7,7 @@ import io.keylake.tables.history.WriteSummary;
 import java.util.List;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.RowDelta;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes writes back, if nothing was committed since that was planned: what is merged anew is
@@ -15,7 +16,8 @@ import org.apache.iceberg.RowDelta;
  * @param branch null for main
  * @param files what was merged anew
  */
-public record UndoChange(String branch, Undo undo, List<DataFile> files) implements Change {
+public record UndoChange(@Nullable String branch, Undo undo, List<DataFile> files)
+    implements Change {
   public UndoChange {
     files = List.copyOf(files);
   }

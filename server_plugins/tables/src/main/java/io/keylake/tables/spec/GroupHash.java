@@ -6,6 +6,7 @@ import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
+import java.util.Objects;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.util.ByteBuffers;
 
@@ -28,7 +29,7 @@ public final class GroupHash {
    * @param spec of a table with groups
    */
   public GroupHash(TableSpec spec) {
-    this.groups = spec.groups();
+    this.groups = Objects.requireNonNull(spec.groups(), "asked only of a table with key groups");
     this.buckets = spec.buckets();
     this.hash = groups.hasher();
   }

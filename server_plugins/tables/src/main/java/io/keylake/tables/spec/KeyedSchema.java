@@ -21,6 +21,7 @@ import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How the columns of a keyed table lie in its Iceberg schema: the user's columns, the hidden
@@ -133,7 +134,7 @@ public record KeyedSchema(
   }
 
   /** The ordering column, or null. */
-  public NestedField ordering() {
+  public @Nullable NestedField ordering() {
     return spec.ordering() == null ? null : table.asStruct().field(spec.ordering());
   }
 

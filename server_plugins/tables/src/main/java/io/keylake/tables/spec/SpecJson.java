@@ -21,6 +21,7 @@ import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.DeserializationF
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.SerializationFeature;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.json.JsonMapper;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The JSON of a {@link TableSpec}: which members there are, and of which type their values.
@@ -87,8 +88,8 @@ public final class SpecJson {
     refuseUnknown(node, known, "the table spec");
     return new TableSpec(
         strings(node, "key", true),
-        versions(text(node, "versions", true)),
-        node.path("ordering").isNull() ? null : text(node, "ordering", false),
+        versions(text(node, "versions")),
+        node.path("ordering").isNull() ? null : optionalText(node, "ordering"),
         wholeNumber(node, "buckets"),
         strings(node, "bucket_by", true),
         strings(node, "partition_by", false),
@@ -157,7 +158,7 @@ public final class SpecJson {
       String column = entry.getKey();
       JsonNode form = object(node, column);
       refuseUnknown(form, Set.of("type"), "the reducer of column '" + column + "'");
-      Reducer reducer = Reducer.of(column, text(form, "type", true));
+      Reducer reducer = Reducer.of(column, text(form, "type"));
       if (reducer != Reducer.LATEST) {
         reducers.put(column, reducer);
       }
@@ -170,21 +171,21 @@ public final class SpecJson {
     for (Map.Entry<String, JsonNode> entry : node.properties()) {
       JsonNode form = object(node, entry.getKey());
       refuseUnknown(form, Set.of("columns", "doc"), "the column group '" + entry.getKey() + "'");
-      String doc = form.has("doc") ? text(form, "doc", true) : "";
+      String doc = form.has("doc") ? text(form, "doc") : "";
       groups.put(entry.getKey(), new ColumnGroup(strings(form, "columns", true), doc));
     }
     return groups;
   }
 
   /** Null for a table without groups. */
-  private static KeyGroups keyGroups(JsonNode node) {
+  private static @Nullable KeyGroups keyGroups(JsonNode node) {
     if (node.has("groups") != node.has("hash")) {
       throw new KeylakeException(
           DEFINITION,
           "the table spec has only one of 'groups' and 'hash'; groups of keys need both, so name the other or drop it");
     }
     return node.has("groups")
-        ? new KeyGroups(wholeNumber(node, "groups"), text(node, "hash", true))
+        ? new KeyGroups(wholeNumber(node, "groups"), text(node, "hash"))
         : null;
   }
 
@@ -200,12 +201,13 @@ public final class SpecJson {
     }
   }
 
-  /** A member that is text; null where it is missing and may be. */
-  static String text(JsonNode node, String name, boolean required) {
+  /** A member that is text; null where it is missing. */
+  static @Nullable String optionalText(JsonNode node, String name) {
+    return node.has(name) ? text(node, name) : null;
+  }
+
+  private static String text(JsonNode node, String name) {
     JsonNode member = node.path(name);
-    if (member.isMissingNode() && !required) {
-      return null;
-    }
     check(member, name, member.isTextual(), "text");
     return member.textValue();
   }

@@ -42,7 +42,7 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
           DEFINITION, "the table spec has no 'schema'; a new table needs its columns");
     }
     Schema columns = schema(node.get("schema"));
-    String comment = SpecJson.text(node, "comment", false);
+    String comment = SpecJson.optionalText(node, "comment");
     TableDefinition definition = new TableDefinition(spec, columns, comment == null ? "" : comment);
     Set<String> identifiers = columns.identifierFieldNames();
     if (!identifiers.isEmpty() && !identifiers.equals(Set.copyOf(spec.key()))) {

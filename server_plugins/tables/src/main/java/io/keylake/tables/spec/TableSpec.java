@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The rules of a keyed table: the contract between Python, which writes it, and the server, which
@@ -28,13 +29,13 @@ import java.util.Set;
 public record TableSpec(
     List<String> key,
     Versions versions,
-    String ordering,
+    @Nullable String ordering,
     int buckets,
     List<String> bucketBy,
     List<String> partitionBy,
     Map<String, Reducer> reducers,
     Map<String, ColumnGroup> columnGroups,
-    KeyGroups groups)
+    @Nullable KeyGroups groups)
     implements Serializable {
   public static final String PROPERTY = "keylake.spec";
   public static final int SPEC_VERSION = 1;
@@ -175,7 +176,8 @@ public record TableSpec(
     }
   }
 
-  private static void checkVersions(List<String> key, Versions versions, String ordering) {
+  private static void checkVersions(
+      List<String> key, Versions versions, @Nullable String ordering) {
     if ((versions == Versions.ORDERING) != (ordering != null)) {
       throw new KeylakeException(
           DEFINITION,
@@ -190,7 +192,7 @@ public record TableSpec(
   }
 
   private static void checkReducers(
-      String ordering, Map<String, ColumnGroup> groups, Map<String, Reducer> reducers) {
+      @Nullable String ordering, Map<String, ColumnGroup> groups, Map<String, Reducer> reducers) {
     if (ordering != null && reducers.containsKey(ordering)) {
       throw new KeylakeException(
           DEFINITION,

@@ -15,6 +15,7 @@ import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.ThreadPools;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What is left to do when files have been merged: snapshots expire, and files that nobody needs are
@@ -43,7 +44,7 @@ public final class Housekeeping {
       long orphans,
       boolean hasNewManifests,
       int states,
-      String orphansLeft) {}
+      @Nullable String orphansLeft) {}
 
   /**
    * @param here the time by this machine's clock

@@ -10,6 +10,7 @@ import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.io.FileInfo;
 import org.apache.iceberg.util.PropertyUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The files that a table has in its store and does not know, left by writes that never came to a
@@ -41,8 +42,8 @@ final class Orphans {
    * @param files the locations of the orphans
    * @param obstacle why no file can be proven to be one; null where that is not so
    */
-  record Found(List<String> files, String obstacle) {
-    private static Found none(String obstacle) {
+  record Found(List<String> files, @Nullable String obstacle) {
+    private static Found none(@Nullable String obstacle) {
       return new Found(List.of(), obstacle);
     }
   }

@@ -8,6 +8,7 @@ import java.util.UUID;
 import java.util.stream.Stream;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.FileInfo;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where a table may lie: not inside the folder of another table, nor around one. What lies in the
@@ -15,14 +16,14 @@ import org.apache.iceberg.io.FileInfo;
  */
 public final class Placement {
   private final String table;
-  private final Folders folders; // null where the store cannot be listed
-  private final String warehouse; // null where the catalog does not say a folder
+  private final @Nullable Folders folders; // null where the store cannot be listed
+  private final @Nullable String warehouse; // null where the catalog does not say a folder
 
   /**
    * @param table its name, for messages
    * @param warehouse the catalog's property of that name; not always a folder
    */
-  public Placement(String table, FileIO io, String warehouse) {
+  public Placement(String table, FileIO io, @Nullable String warehouse) {
     this.table = table;
     this.folders = Folders.in(io).orElse(null);
     this.warehouse = warehouse != null && warehouse.contains("/") ? warehouse : null;
@@ -62,7 +63,7 @@ public final class Placement {
               above -> {
                 throw refused(location, "lies inside the folder of a table, " + above.location());
               });
-      tableBelow(location)
+      tableBelow(folders, location)
           .ifPresent(
               below -> {
                 throw refused(location, "has the folder of a table inside, " + below.location());
@@ -95,10 +96,10 @@ public final class Placement {
 
   /** The folder of a table that lies below a location. */
   public Optional<String> folderBelow(String location) {
-    return folders == null ? Optional.empty() : tableBelow(location).map(Place::location);
+    return folders == null ? Optional.empty() : tableBelow(folders, location).map(Place::location);
   }
 
-  private Optional<Place> tableBelow(String location) {
+  private static Optional<Place> tableBelow(Folders folders, String location) {
     Place own = Place.written(location);
     try (Stream<FileInfo> files = folders.files(own.location())) {
       return files

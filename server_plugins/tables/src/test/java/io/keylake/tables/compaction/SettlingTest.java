@@ -52,7 +52,7 @@ class SettlingTest {
                     new SettledBuckets.Found(
                         settlement, Map.of("1.1", deletes(table, oldest(settlement))), isUnique))
             .toList();
-    return SettledBuckets.of(table.table, plan, found);
+    return SettledBuckets.of(plan, found);
   }
 
   private static DataFile oldest(Settlement settlement) {
@@ -240,6 +240,16 @@ class SettlingTest {
     SettledBuckets found = found(table, plan(table), true);
     table.table.manageSnapshots().rollbackTo(first).commit();
     assertFalse(isMade(table, new SettlementChange(null, found)));
+  }
+
+  @Test
+  void aSnapshotThatHasExpiredMeanwhileIsNotSettled() {
+    MemoryTable table = twoRuns();
+    CompactionPlan plan = plan(table);
+    long planned = table.head();
+    table.commit("3 a @30");
+    table.table.expireSnapshots().expireSnapshotId(planned).commit();
+    assertFalse(isMade(table, new SettlementChange(null, found(table, plan, true))));
   }
 
   private static DataFile merged(MemoryTable table) {
