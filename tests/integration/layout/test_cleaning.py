@@ -136,6 +136,20 @@ def test_a_table_inside_the_folder_of_another_loses_nothing(lake: kl.Lake) -> No
     assert all(path.exists() for path in left)
 
 
+def test_maintenance_says_which_table_it_cannot_clean(tmp_path: Path) -> None:
+    settings = {"spark.keylake.maintenance.hours-between-cleanings": "0"}
+    with kl.connect(warehouse=tmp_path, memory="1g", settings=settings) as lake:
+        outer = SHAPE.create(lake, fresh_name("cleaned"))
+        inner = made_elsewhere(lake, f"{outer.table.name}.inner", place(outer) / "inner")
+        for version in (1, 2):
+            inner.update([{"id": 1, "a": version}], version=version)
+            lake.maintenance.wait(seconds=120)
+        said = [entry for entry in lake.maintenance.log() if entry.state == "not cleaned"]
+        assert {entry.table.split(".", 1)[1] for entry in said} == {inner.table.name}
+        assert "another table" in (said[0].because or "")
+        assert inner.table.name in str(lake.maintenance._repr_html_())
+
+
 def test_two_tables_in_one_folder_lose_nothing(lake: kl.Lake) -> None:
     first = written(lake)
     second = made_elsewhere(lake, f"twins.{first.table.name.replace('.', '_')}", place(first))

@@ -22,6 +22,7 @@ import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.DoublePredicate;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
@@ -39,19 +40,21 @@ import org.slf4j.LoggerFactory;
  *       across restarts.
  *   <li>One thread takes the tables that are due, one after the other, and lets the table's policy
  *       decide. Merges keep at most a share of the cores busy ({@value #SHARE}), and at least one.
- *   <li>Once an hour a table that was looked at is cleaned, as its retention policy says, and its
- *       branch {@value MergedBranch#NAME}, if there is one, is made anew.
+ *   <li>Once in a while ({@value #HOURS_BETWEEN_CLEANINGS}) a table that was looked at is cleaned,
+ *       as its retention policy says, and its branch {@value MergedBranch#NAME}, if there is one,
+ *       is made anew.
  *   <li>What was done, or went wrong, is kept in a log that holds the latest entries.
  * </ol>
  */
 public final class Maintenance {
   public static final String ENABLED = "spark.keylake.maintenance.enabled";
   static final String SHARE = "spark.keylake.maintenance.share-of-cores";
+  static final String HOURS_BETWEEN_CLEANINGS = "spark.keylake.maintenance.hours-between-cleanings";
 
   private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
   private static final double DEFAULT_SHARE = 0.5;
   private static final long BURST_MILLIS = 500;
-  private static final Duration BETWEEN_CLEANINGS = Duration.ofHours(1);
+  private static final double SECONDS_AN_HOUR = 3600;
   private static final int RESTS_PER_LOOK = 9;
   private static final int KEPT_ENTRIES = 1000;
   private static final int KEPT_TABLES = 10_000;
@@ -60,6 +63,7 @@ public final class Maintenance {
 
   private final SparkContext spark;
   private final int atOnce;
+  private final Duration betweenCleanings;
   private final Map<Target, Due> due = new LinkedHashMap<>();
   private final RecentTimes<Target> restsUntil = new RecentTimes<>(KEPT_TABLES);
   private final Set<String> catalogs = new HashSet<>();
@@ -107,24 +111,29 @@ public final class Maintenance {
 
   private Maintenance(SparkContext spark) {
     this.spark = spark;
-    this.atOnce = Math.max((int) (share(spark) * spark.defaultParallelism()), 1);
+    double share =
+        setting(spark, SHARE, DEFAULT_SHARE, each -> each > 0 && each <= 1, "above 0, at most 1");
+    double hours = setting(spark, HOURS_BETWEEN_CLEANINGS, 1, each -> each >= 0, "0 or more");
+    this.atOnce = Math.max((int) (share * spark.defaultParallelism()), 1);
+    this.betweenCleanings = Duration.ofSeconds((long) (hours * SECONDS_AN_HOUR));
   }
 
-  private static double share(SparkContext spark) {
-    String said = spark.conf().get(SHARE, String.valueOf(DEFAULT_SHARE));
-    double share;
+  private static double setting(
+      SparkContext spark, String name, double otherwise, DoublePredicate fits, String limits) {
+    String said = spark.conf().get(name, String.valueOf(otherwise));
+    double number;
     try {
-      share = Double.parseDouble(said);
+      number = Double.parseDouble(said);
     } catch (NumberFormatException e) {
-      share = Double.NaN;
+      number = Double.NaN;
     }
-    if (!(share > 0 && share <= 1)) {
+    if (!fits.test(number)) {
       throw new KeylakeException(
           DEFINITION,
-          "%s is '%s'; it must be a number above 0 and at most 1; start the server with another"
-              .formatted(SHARE, said));
+          "%s is '%s'; it must be a number, %s; start the server with another"
+              .formatted(name, said, limits));
     }
-    return share;
+    return number;
   }
 
   /** The maintenance of a server, or null where it is off. */
@@ -264,7 +273,7 @@ public final class Maintenance {
     Instant last = cleanedAt.get(target.table());
     if (last == null) {
       cleanedAt.set(target.table(), now);
-    } else if (last.plus(BETWEEN_CLEANINGS).isBefore(now)) {
+    } else if (!last.plus(betweenCleanings).isAfter(now)) {
       cleanedAt.set(target.table(), now);
       if (MergedBranch.isStale(table)) {
         MergedBranchRefresh.run(spark, table, atOnce);

@@ -17,6 +17,7 @@ import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManageSnapshots;
+import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.SnapshotUpdate;
@@ -107,6 +108,21 @@ public final class Attempt {
     }
     isSent = true;
     transaction.commitTransaction();
+  }
+
+  /** Deletes what the parts have written: nobody will ever read it, as they were not sent. */
+  void discard() {
+    for (Part part : parts) {
+      Snapshot snapshot = metadata().snapshot(part.snapshotId);
+      if (snapshot != null && !isSent) {
+        for (ManifestFile manifest : snapshot.allManifests(table.io())) {
+          if (snapshot.snapshotId() == manifest.snapshotId()) {
+            table.io().deleteFile(manifest.path());
+          }
+        }
+        table.io().deleteFile(snapshot.manifestListLocation());
+      }
+    }
   }
 
   /** Whether a failure leaves open if there is a commit. */

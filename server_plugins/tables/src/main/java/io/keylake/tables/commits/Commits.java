@@ -126,6 +126,7 @@ public final class Commits {
       attempt.send();
       return new Result(true, attempt.snapshotId(), null);
     } catch (NotCommitted e) {
+      discard(attempt);
       return notCommitted(change, e, isLast);
     } catch (RuntimeException e) {
       if (attempt != null && attempt.isSent() && !(e instanceof CleanableFailure)) {
@@ -135,7 +136,14 @@ public final class Commits {
         }
         throw e; // it may stand nevertheless
       }
+      discard(attempt);
       return failed(change, e);
+    }
+  }
+
+  private void discard(@Nullable Attempt attempt) {
+    if (attempt != null) {
+      quietly("deleting the manifests of an attempt", attempt::discard);
     }
   }
 
