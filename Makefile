@@ -43,6 +43,7 @@ test: environment build
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
 test-slow: environment build
+	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
 	$(PYTEST) -m slow
 
 ## make coverage   make test once more, and which lines of Python and Java it ran
@@ -61,6 +62,7 @@ coverage: environment build .build/jacoco
 ## make nightly    twenty times as many random runs against the model as in the slow tests
 .PHONY: nightly
 nightly: environment build
+	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=80
 	KEYLAKE_RUNS=20 $(PYTEST) -m slow $(RANDOM_TESTS)
 
 ## make lint       formatting, style, types and nullness, Python and Java

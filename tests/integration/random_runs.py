@@ -1,27 +1,31 @@
 """How often random tests run, on which tables, and from which seeds: few in every run, many in the slow one."""
 
 import os
+from collections.abc import Mapping
 
 import pytest
 
 from integration.histories import shapes
 
-FIRST = 1000 * int(os.environ["KEYLAKE_SEED"])  # the day, unless somebody asks for the seed of another run
+DAY = int(os.environ["KEYLAKE_SEED"])  # unless somebody asks for the seed of another run
+FIRST = 1000 * DAY
 MORE = int(os.environ.get("KEYLAKE_RUNS", "1"))  # times as many as the slow run has
 
 
-# Of these, each way to have versions, keys of text and of several columns, partitions and groups are in every run.
-IN_EVERY_RUN = {"commit", "ordering, text key", "partitions and groups"}
+def marks_of_case(name: str, names: list[str], today: int) -> list[pytest.MarkDecorator]:
+    """What marks a case of a test that is in the slow run for most of its cases: each day has others of them."""
+    return [] if (names.index(name) - DAY * today) % len(names) < today else [pytest.mark.slow]
 
 
-def marks_of_shape(name: str) -> list[pytest.MarkDecorator]:
-    """What marks a test of this kind of table: of a test that has all kinds, most are in the slow run only."""
-    return [] if name in IN_EVERY_RUN else [pytest.mark.slow]
+def of_every(argument: str, cases: Mapping[str, object], today: int) -> pytest.MarkDecorator:
+    """A test of each case; so many are in every run, and all others in the slow one."""
+    names = list(cases)
+    marked = [pytest.param(each, id=name, marks=marks_of_case(name, names, today)) for name, each in cases.items()]
+    return pytest.mark.parametrize(argument, marked)
 
 
-of_every_shape = pytest.mark.parametrize(
-    "shape", [pytest.param(shape, id=name, marks=marks_of_shape(name)) for name, shape in shapes()]
-)
+SHAPES = dict(shapes())
+of_every_shape = of_every("shape", SHAPES, today=2)
 
 
 def seeds(few: int, many: int) -> list[object]:

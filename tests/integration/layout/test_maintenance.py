@@ -30,6 +30,7 @@ def files_of_largest_bucket(twin: Twin) -> int:
     return max(bucket.files for bucket in twin.table.compaction_plan())
 
 
+@pytest.mark.slow
 def test_files_stay_few_while_a_stream_writes(lake: kl.Lake) -> None:
     twin = SHAPE.create(lake, fresh_name("maintained"))
     twin.table.set_compaction_policy(POLICY)

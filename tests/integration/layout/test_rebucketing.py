@@ -13,6 +13,7 @@ import pytest
 import keylake as kl
 from integration.histories import COMPOUND, Operation, Shape, operations
 from integration.query_plans import explained, planned
+from integration.random_runs import of_every
 from integration.raw import catalog_of, in_pyiceberg, in_spark
 from integration.reading.test_joins import without_broadcasts  # noqa: F401 - a fixture
 from integration.refusals import refused, refused_in_sql
@@ -26,7 +27,7 @@ SHAPES = {
     "bucketed by both": Shape("ordering", COMPOUND, buckets=1),
     "partitioned": Shape("commit", COMPOUND, buckets=2, partition_by=("day",)),
 }
-shaped = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+shaped = of_every("shape", SHAPES, today=1)
 
 
 def applied(twin: Twin, history: list[Operation]) -> None:

@@ -12,13 +12,13 @@ import pytest
 import keylake as kl
 from integration.histories import Shape, operations, shapes
 from integration.query_plans import counted, explained, planned
-from integration.random_runs import marks_of_shape
+from integration.random_runs import of_every
 from integration.raw import catalog_of
 from integration.twin import Found, Twin, by_key, fresh_name
 
-SHAPES = dict(shapes())
 EXPLICIT = Shape("explicit", buckets=2)
 FORMATS = (2, 3)  # positions in files, and deletion vectors
+KINDS = {name: (shape, number) for (name, shape), number in zip(shapes(), cycle(FORMATS), strict=False)}
 SETTLING = kl.CompactionPolicy(settle_share=0.05, small_bytes=1, superseded_share=0.9, tier_runs=4)
 
 
@@ -36,14 +36,9 @@ def read_any_way(twin: Twin) -> Sequence[Found]:
     return [twin.read(), by_key(joined.toArrow(), twin.model.key)]
 
 
-@pytest.mark.parametrize(
-    ("shape", "table_format"),
-    [
-        pytest.param(shape, table_format, id=name, marks=marks_of_shape(name))
-        for (name, shape), table_format in zip(SHAPES.items(), cycle(FORMATS), strict=False)
-    ],
-)
-def test_a_history_that_is_settled_now_and_then(lake: kl.Lake, shape: Shape, table_format: int) -> None:
+@of_every("kind", KINDS, today=2)
+def test_a_history_that_is_settled_now_and_then(lake: kl.Lake, kind: tuple[Shape, int]) -> None:
+    shape, table_format = kind
     random = Random(table_format)
     twin = created(lake, shape, table_format)
     settled = 0

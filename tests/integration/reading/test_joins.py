@@ -11,7 +11,7 @@ import pytest
 import keylake as kl
 from integration.histories import COMPOUND, TEXT, Shape, operations
 from integration.query_plans import changed_settings, rows_of
-from integration.random_runs import seeds
+from integration.random_runs import of_every, seeds
 from integration.twin import Twin, fresh_name
 
 BUCKETING = "spark.sql.sources.v2.bucketing"
@@ -55,7 +55,7 @@ def on(shape: Shape, left: str, right: str) -> str:
     return " AND ".join(f"{left}.{name} = {right}.{name}" for name in reversed(list(shape.key)))
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+@of_every("shape", SHAPES, today=1)
 def test_joins_by_the_key_move_and_sort_nothing(lake: kl.Lake, shape: Shape) -> None:
     one, two, three = (filled(lake, shape, seed).sql_name for seed in (51, 52, 53))
     for how in HOW if shape == SHAPES["two columns"] else HOW[:1]:
@@ -68,7 +68,7 @@ def test_joins_by_the_key_move_and_sort_nothing(lake: kl.Lake, shape: Shape) -> 
     assert moved(lake, inner) == (0, 0)
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+@of_every("shape", SHAPES, today=1)
 def test_groupings_and_windows_by_the_key_move_nothing(lake: kl.Lake, shape: Shape) -> None:
     one, two = (filled(lake, shape, seed).sql_name for seed in (54, 55))
     key = ", ".join(reversed(list(shape.key)))
@@ -203,7 +203,7 @@ def test_a_table_that_is_broadcast_keeps_buckets_that_others_do_not_have(lake: k
     assert moved(lake, unfiltered)[0] == 0
 
 
-@pytest.mark.parametrize("seed", seeds(few=3, many=6))
+@pytest.mark.parametrize("seed", seeds(few=1, many=8))
 def test_random_queries_give_what_they_give_with_shuffles(lake: kl.Lake, seed: int) -> None:
     """Joins of joins, of all kinds, with broadcasts of tables in other buckets, filters and groupings."""
     random = Random(seed)

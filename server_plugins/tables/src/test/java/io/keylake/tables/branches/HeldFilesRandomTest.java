@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.keylake.tables.CaseFiles;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
+import io.keylake.tables.RandomRuns;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Rollback;
@@ -35,14 +36,15 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.util.SnapshotUtil;
-import org.junit.jupiter.api.RepeatedTest;
-import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 
 /**
  * Random writes, publications, picks of whole commits and of parts, compactions, rollbacks and
  * expiries, against a model that knows the files each branch has been given: none is ever there
  * twice, and none is missing.
  */
+@Tag("random")
 class HeldFilesRandomTest {
   private static final List<String> DRAFTS = List.of("one", "two");
   private static final int STEPS = 60;
@@ -57,9 +59,13 @@ class HeldFilesRandomTest {
   private boolean hasExpired;
   private int files;
 
-  @RepeatedTest(20)
-  void noFileIsThereTwiceAndNoneIsMissing(RepetitionInfo repetition) {
-    random = new Random(repetition.getCurrentRepetition());
+  @Test
+  void noFileIsThereTwiceAndNoneIsMissing() {
+    RandomRuns.of(8, each -> new HeldFilesRandomTest().check(each));
+  }
+
+  private void check(Random each) {
+    random = each;
     model.put("main", new TreeSet<>());
     write("main");
     for (String draft : DRAFTS) {

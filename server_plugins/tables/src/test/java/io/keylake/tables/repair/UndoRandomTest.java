@@ -10,6 +10,7 @@ import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.RandomRuns;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Overwrite;
 import io.keylake.tables.compaction.Compaction;
@@ -48,6 +49,7 @@ import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -55,8 +57,8 @@ import org.junit.jupiter.api.Test;
  * these, of undos, too. After each step a read gives what the law makes of the commits that count,
  * and so do the changes and the writes between two random commits.
  */
+@Tag("random")
 class UndoRandomTest {
-  private static final int ROUNDS = 15;
   private static final int STEPS = 14;
   private static final int KEYS = 8;
   private static final int PARTITIONS = 2;
@@ -368,31 +370,30 @@ class UndoRandomTest {
   }
 
   @Test
-  void theCommitsThatCountGiveTheAnswers() throws IOException {
-    for (int round = 0; round < ROUNDS; round++) {
-      Random random = new Random(round);
-      Twin twin = new Twin(random);
-      twin.write();
-      StringBuilder steps = new StringBuilder("round " + round);
-      try {
-        for (int step = 0; step < STEPS; step++) {
-          switch (random.nextInt(10)) {
-            case 0, 1, 2 -> twin.write();
-            case 3, 4 -> twin.overwrite();
-            case 5 -> twin.compact();
-            case 6 -> twin.drop();
-            default -> twin.undo();
-          }
-          steps
-              .append(", ")
-              .append(twin.table.table.currentSnapshot().summary().get("keylake.verb"));
-          twin.check();
-        }
-      } catch (AssertionError | RuntimeException e) {
-        throw new AssertionError(steps.toString(), e);
-      }
-    }
+  void theCommitsThatCountGiveTheAnswers() {
+    RandomRuns.of(15, this::check);
     assertEquals(Set.of("undo in metadata", "undo of an undo", "undo with a merge"), seen.keySet());
     assertTrue(seen.values().stream().allMatch(times -> times > 5), seen.toString());
+  }
+
+  private void check(Random random) throws Exception {
+    Twin twin = new Twin(random);
+    twin.write();
+    StringBuilder steps = new StringBuilder("steps");
+    try {
+      for (int step = 0; step < STEPS; step++) {
+        switch (random.nextInt(10)) {
+          case 0, 1, 2 -> twin.write();
+          case 3, 4 -> twin.overwrite();
+          case 5 -> twin.compact();
+          case 6 -> twin.drop();
+          default -> twin.undo();
+        }
+        steps.append(", ").append(twin.table.table.currentSnapshot().summary().get("keylake.verb"));
+        twin.check();
+      }
+    } catch (AssertionError | RuntimeException e) {
+      throw new AssertionError("%s: %s".formatted(steps, e.getMessage()), e);
+    }
   }
 }

@@ -2,13 +2,15 @@ package io.keylake.tables.storage;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.keylake.tables.RandomRuns;
 import io.keylake.tables.history.RetentionPolicy;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.EnumSet;
-import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -17,28 +19,32 @@ import org.junit.jupiter.api.io.TempDir;
  * other's commits at once, and however tightly it is cleaned in between: all files that any of its
  * snapshots needs stay, and in the end all others are gone.
  */
+@Tag("random")
 class HousekeepingRandomTest {
-  private static final int TABLES = 6;
   private static final int STEPS = 45;
   private static final RetentionPolicy TIGHTEST = new RetentionPolicy(0.0, 1, 0, 0.0, 0, 30);
 
   @Test
   void allFilesThatAreNeededStay(@TempDir Path folder) {
     Set<RandomSteps.Step> done = EnumSet.noneOf(RandomSteps.Step.class);
-    for (int seed = 0; seed < TABLES; seed++) {
-      TableOnDisk disk = new TableOnDisk(folder.resolve("table" + seed), new DiskFiles());
-      RandomSteps steps = new RandomSteps(new Random(seed), disk);
-      for (int count = 1; count <= STEPS; count++) {
-        RandomSteps.Step step = steps.take(done);
-        disk.assertNothingIsMissing("in step %d of table %d: %s".formatted(count, seed, step));
-      }
-      Housekeeping.run(disk.opened().table, TIGHTEST, Instant.now());
-      disk.assertNothingIsMissing("at the end of table " + seed);
-      Set<Path> left = new TreeSet<>(disk.files());
-      left.removeAll(disk.needed());
-      left.removeIf(path -> FileNames.isTableMetadata(path.getFileName().toString()));
-      assertEquals(Set.of(), left, "not needed, and still there, of table " + seed);
-    }
+    AtomicInteger tables = new AtomicInteger();
+    RandomRuns.of(
+        5,
+        random -> {
+          Path place = folder.resolve("table" + tables.getAndIncrement());
+          TableOnDisk disk = new TableOnDisk(place, new DiskFiles());
+          RandomSteps steps = new RandomSteps(random, disk);
+          for (int count = 1; count <= STEPS; count++) {
+            RandomSteps.Step step = steps.take(done);
+            disk.assertNothingIsMissing("in step %d: %s".formatted(count, step));
+          }
+          Housekeeping.run(disk.opened().table, TIGHTEST, Instant.now());
+          disk.assertNothingIsMissing("at the end");
+          Set<Path> left = new TreeSet<>(disk.files());
+          left.removeAll(disk.needed());
+          left.removeIf(path -> FileNames.isTableMetadata(path.getFileName().toString()));
+          assertEquals(Set.of(), left, "not needed, and still there");
+        });
     assertEquals(EnumSet.allOf(RandomSteps.Step.class), done, "each was done at least once");
   }
 }

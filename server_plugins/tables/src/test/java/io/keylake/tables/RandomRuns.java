@@ -1,0 +1,39 @@
+package io.keylake.tables;
+
+import java.time.LocalDate;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.Objects;
+import java.util.Random;
+
+/**
+ * How often random tests run, and from which seeds: a few seeds of the day in every run, and
+ * `keylake.runs` times as many where that property is set.
+ */
+public final class RandomRuns {
+  private static final long DAY =
+      Long.parseLong(
+          Objects.requireNonNullElseGet(
+              System.getenv("KEYLAKE_SEED"),
+              () -> DateTimeFormatter.BASIC_ISO_DATE.format(LocalDate.now(ZoneOffset.UTC))));
+  private static final int TIMES = Integer.getInteger("keylake.runs", 1);
+
+  private RandomRuns() {}
+
+  /** One run, which draws all that it does from here. */
+  public interface Run {
+    void draw(Random random) throws Exception;
+  }
+
+  /** Runs a test this often, or as many times more often as the property says. */
+  public static void of(int count, Run run) {
+    for (int number = 0; number < count * TIMES; number++) {
+      try {
+        run.draw(new Random(1000 * DAY + number));
+      } catch (AssertionError | Exception e) {
+        throw new AssertionError(
+            "run %d of KEYLAKE_SEED=%d: %s".formatted(number, DAY, e.getMessage()), e);
+      }
+    }
+  }
+}
