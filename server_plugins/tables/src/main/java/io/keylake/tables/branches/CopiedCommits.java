@@ -161,7 +161,9 @@ record CopiedCommits(Table table, List<Copy> copies) {
     return new Copy(
         commit,
         sameAs,
-        replaces == null ? null : ExpressionParser.fromJson(replaces, table.schema()),
+        replaces == null
+            ? null
+            : ExpressionParser.fromJson(replaces, WriteSummary.schema(table, commit)),
         CommittedFiles.of(table, commit),
         null);
   }
@@ -243,12 +245,15 @@ record CopiedCommits(Table table, List<Copy> copies) {
     Map<String, String> summary =
         new LinkedHashMap<>(WriteSummary.copied(copy.commit(), copy.where()));
     summary.putAll(parent.settled().properties());
+    String replaces = copy.replaces() == null ? null : Overwrite.json(table, copy.replaces());
+    if (replaces != null) {
+      summary.put(WriteSummary.REPLACES, replaces); // what is left of it, and with today's columns
+    }
     if (copy.where() == null) {
       return Said.of(summary).sameAs(copy.sameAs());
     }
     Set<String> locations = new HashSet<>();
     copy.files().forEach(file -> locations.add(file.location()));
-    String replaces = copy.replaces() == null ? null : Overwrite.json(table, copy.replaces());
     return Said.of(summary)
         .copying(List.of(new Said.Copied(copy.sameAs(), locations, replaces, false)));
   }

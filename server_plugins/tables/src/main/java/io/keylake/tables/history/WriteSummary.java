@@ -5,8 +5,11 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeSet;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -153,7 +156,17 @@ public record WriteSummary(
 
   /** Whether a commit has replaced all that was there. */
   static boolean replacesAll(Snapshot commit) {
-    return isOwn(commit) && "true".equals(commit.summary().get(REPLACES));
+    return isOwn(commit)
+        && "true".equals(commit.summary().get(REPLACES))
+        && !commit.summary().containsKey(COPIED_WHERE); // older copies of a part say the whole
+  }
+
+  /** The columns that a table had at a commit, by which its conditions are read. */
+  public static Schema schema(Table table, Snapshot commit) {
+    Integer schemaId = commit.schemaId();
+    return schemaId == null
+        ? table.schema()
+        : Objects.requireNonNull(table.schemas().get(schemaId), "kept with its snapshots");
   }
 
   /** Whether a commit has written the rows of a foreign one again, in the place of its files. */

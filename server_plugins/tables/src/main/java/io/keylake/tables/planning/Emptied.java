@@ -6,7 +6,6 @@ import java.io.Serializable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.apache.iceberg.DataFile;
@@ -46,11 +45,7 @@ final class Emptied {
     if (said == null || summary.containsKey(WriteSummary.COPIED_WHERE)) {
       return bucketsOf(table, removed); // it says nothing, or what the whole of it has replaced
     }
-    Integer schemaId = commit.schemaId();
-    Schema schema =
-        schemaId == null
-            ? table.schema()
-            : Objects.requireNonNull(table.schemas().get(schemaId), "kept with its snapshots");
+    Schema schema = WriteSummary.schema(table, commit);
     Evaluator condition =
         new Evaluator(schema.asStruct(), ExpressionParser.fromJson(said, schema), true);
     Map<Integer, Map<Integer, Integer>> places = new HashMap<>();
