@@ -126,6 +126,9 @@ class ServerUnreachable(KeylakeError):
 class StoreFailed(KeylakeError):
     """Files could not be read or written: the disk is full or read-only, or a file is not there or damaged."""
 
+    condition = "KEYLAKE_STORE_FAILED"
+    sqlstate = "58030"
+
 
 class Cancelled(KeylakeError):
     """The call was cancelled before its end."""

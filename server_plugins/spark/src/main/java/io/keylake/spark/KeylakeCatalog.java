@@ -13,7 +13,7 @@ import io.keylake.spark.rules.ReadOptionsRule;
 import io.keylake.spark.table.ChangesTable;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.history.PointInTime;
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
 import io.keylake.tables.spec.TableSpec;
@@ -104,15 +104,8 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
     Instant now = Instant.now();
     Table loaded = loaded(ident, name -> super.loadTable(name, timestampMicros));
-    if (loaded instanceof KeyedTable keyed && timestampMicros > PointInTime.micros(now)) {
-      throw new KeylakeException(
-          DEFINITION,
-          "%s lies in the future (the server's clock says %s), where %s may have other rows; its newest commit is of %s; leave the time out to read that"
-              .formatted(
-                  Instant.EPOCH.plus(timestampMicros, ChronoUnit.MICROS),
-                  now.truncatedTo(ChronoUnit.SECONDS),
-                  keyed.name(),
-                  Instant.ofEpochMilli(keyed.table().currentSnapshot().timestampMillis())));
+    if (loaded instanceof KeyedTable keyed) {
+      keyed.checkNotAfter(now, Instant.EPOCH.plus(timestampMicros, ChronoUnit.MICROS));
     }
     return loaded;
   }
@@ -129,6 +122,8 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
           : keyedIfSo(loaded);
     } catch (NoSuchTableException e) {
       return part(ident, loader).orElseThrow(() -> e);
+    } catch (RuntimeException e) {
+      throw StoreFailure.loading(name() + "." + ident, e);
     }
   }
 

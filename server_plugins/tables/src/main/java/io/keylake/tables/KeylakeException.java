@@ -24,6 +24,7 @@ public final class KeylakeException extends RuntimeException implements SparkThr
     NOT_KEYED("42809"),
     SNAPSHOT_EXPIRED("55019"),
     FOREIGN_COMMIT("55000"),
+    STORE_FAILED("58030"),
     UNSUPPORTED("0A000");
 
     private final String sqlState;

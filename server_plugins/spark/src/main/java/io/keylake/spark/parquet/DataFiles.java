@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
 import java.util.HashMap;
@@ -98,7 +99,7 @@ public final class DataFiles {
   Opened open(StoredFile file) throws IOException {
     IcebergInput input =
         new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes(), counters);
-    SeekableInputStream stream = input.newStream();
+    SeekableInputStream stream = stream(input);
     counters.filesOpened++;
     try {
       ParquetMetadata footer = footers.get(file.location());
@@ -109,7 +110,15 @@ public final class DataFiles {
       return new Opened(input, stream, footer);
     } catch (IOException | RuntimeException e) {
       stream.close();
-      throw e;
+      throw StoreFailure.reading(file.location(), e);
+    }
+  }
+
+  private static SeekableInputStream stream(IcebergInput input) {
+    try {
+      return input.newStream();
+    } catch (IOException | RuntimeException e) {
+      throw StoreFailure.reading(input.toString(), e);
     }
   }
 

@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Closeable;
@@ -105,10 +106,14 @@ public final class SortedFiles implements Closeable {
         && writer.length() >= targetFileSize) {
       finishFile();
     }
-    if (writer == null) {
-      writer = open(partition, row);
+    try {
+      if (writer == null) {
+        writer = open(partition, row);
+      }
+      writer.write(row);
+    } catch (IOException | RuntimeException e) {
+      throw StoreFailure.writing(table.name(), e);
     }
-    writer.write(row);
     rows++;
   }
 
@@ -145,7 +150,11 @@ public final class SortedFiles implements Closeable {
   /** Ends the file at hand: the next row lies in another partition, or beyond a gap. */
   public void finishFile() throws IOException {
     if (writer != null) {
-      writer.close();
+      try {
+        writer.close();
+      } catch (IOException | RuntimeException e) {
+        throw StoreFailure.writing(table.name(), e);
+      }
       done.add(writer.toDataFile());
       writer = null;
     }

@@ -2,6 +2,7 @@ package io.keylake.spark.parquet;
 
 import io.keylake.spark.engine.RowGroupDecoder;
 import io.keylake.spark.vectors.TextVector;
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.Closeable;
 import java.io.IOException;
@@ -42,6 +43,7 @@ import scala.Option;
  * table lies. A batch is valid until the next one is asked for.
  */
 public final class StoredFileReader implements Closeable {
+  private final String location;
   private final ReadCounters counters;
   private final RowGroupDecoder decoder;
   private final ParquetFileReader pages;
@@ -69,6 +71,7 @@ public final class StoredFileReader implements Closeable {
       RoaringBitmap needed)
       throws IOException {
     counters = files.counters();
+    location = file.location();
     DataFiles.Opened opened = files.open(file);
     boolean isReady = false;
     try {
@@ -92,6 +95,8 @@ public final class StoredFileReader implements Closeable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException("interrupted while opening " + file.location(), e);
+    } catch (IOException | RuntimeException e) {
+      throw StoreFailure.reading(location, e);
     } finally {
       if (!isReady) {
         opened.stream().close(); // also after an error: memory may be short
@@ -171,8 +176,12 @@ public final class StoredFileReader implements Closeable {
 
   /** The next batch, or null at the end. */
   public ColumnarBatch next() throws IOException {
-    if (!decoder.nextBatch()) {
-      return null;
+    try {
+      if (!decoder.nextBatch()) {
+        return null;
+      }
+    } catch (IOException | RuntimeException e) {
+      throw StoreFailure.reading(location, e);
     }
     batch.setNumRows(decoder.resultBatch().numRows());
     counters.rowsIn += batch.numRows();

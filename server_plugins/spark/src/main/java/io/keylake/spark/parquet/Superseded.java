@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
 import java.util.List;
@@ -27,14 +28,23 @@ final class Superseded {
     RoaringBitmap rows = new RoaringBitmap();
     for (DeleteFile deletes : file.superseded()) {
       if (deletes.format() == FileFormat.PUFFIN) {
-        new BaseDeleteLoader(io::newInputFile)
-            .loadPositionDeletes(List.of(deletes), file.location())
-            .forEach(row -> rows.add((int) row));
+        addVector(io, file, deletes, rows);
       } else {
         addPositions(files, deletes, rows);
       }
     }
     return rows;
+  }
+
+  private static void addVector(
+      FileIO io, StoredFile file, DeleteFile deletes, RoaringBitmap rows) {
+    try {
+      new BaseDeleteLoader(io::newInputFile)
+          .loadPositionDeletes(List.of(deletes), file.location())
+          .forEach(row -> rows.add((int) row));
+    } catch (RuntimeException e) {
+      throw StoreFailure.reading(deletes.location(), e);
+    }
   }
 
   private static void addPositions(DataFiles files, DeleteFile deletes, RoaringBitmap rows)

@@ -7,6 +7,7 @@ import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.StoreFailure;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -15,6 +16,8 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchNamespaceException;
 import org.apache.iceberg.exceptions.NoSuchTableException;
+import org.apache.iceberg.exceptions.NotFoundException;
+import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.apache.iceberg.expressions.Expression;
 
 /** The argument {@code table} of a call: a name, and what it names in a catalog. */
@@ -27,6 +30,8 @@ record TableArgument(KeyedCatalog catalog) {
     } catch (NoSuchTableException | NoSuchNamespaceException e) {
       throw new KeylakeException(
           NOT_FOUND, "there is no table %s in catalog %s".formatted(quoted(ident), catalog.name()));
+    } catch (NotFoundException | RuntimeIOException e) {
+      throw StoreFailure.loading(catalog.name() + "." + ident, e);
     }
   }
 

@@ -1,5 +1,6 @@
 package io.keylake.spark.table;
 
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.merge.MergeInfoType;
@@ -8,6 +9,8 @@ import io.keylake.spark.scan.ReadRange;
 import io.keylake.spark.write.KeyedWriteBuilder;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -264,6 +267,20 @@ public final class KeyedTable extends SparkTable {
               .formatted(target, name(), target));
     }
     return new KeyedWriteBuilder(spark(), table(), target, keyed, info, rows == Rows.BY_RANGE);
+  }
+
+  /** Refuses a time to read that has not come yet: the table may have other rows then. */
+  public void checkNotAfter(Instant now, Instant time) {
+    if (time.isAfter(now)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "%s lies in the future (the server's clock says %s), where %s may have other rows; its newest commit is of %s; leave the time out to read that"
+              .formatted(
+                  time,
+                  now.truncatedTo(ChronoUnit.SECONDS),
+                  name(),
+                  Instant.ofEpochMilli(table().currentSnapshot().timestampMillis())));
+    }
   }
 
   KeylakeException noRowLevel(String statement) {

@@ -5,6 +5,7 @@ import static io.keylake.tables.commits.NotCommitted.Why.REFUSED;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import java.util.List;
@@ -169,7 +170,7 @@ public final class Commits {
       return Result.STALE;
     }
     delete(change);
-    throw e;
+    throw StoreFailure.writing(table.name(), e);
   }
 
   private static String said(RuntimeException e) {

@@ -1,10 +1,10 @@
 package io.keylake.tables.planning;
 
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.UndoneCommits;
 import io.keylake.tables.history.WriteSummary;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -141,8 +141,8 @@ public record FileListing(Table table, Expression filter, @Nullable List<String>
       List<FileScanTask> all = new ArrayList<>();
       tasks.forEach(all::add);
       return all;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    } catch (IOException | RuntimeException e) {
+      throw StoreFailure.loading(table.name(), e);
     }
   }
 }

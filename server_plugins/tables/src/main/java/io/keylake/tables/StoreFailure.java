@@ -1,0 +1,164 @@
+package io.keylake.tables;
+
+import io.keylake.tables.KeylakeException.Kind;
+import java.io.EOFException;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.file.NoSuchFileException;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.apache.iceberg.exceptions.NotFoundException;
+import org.apache.iceberg.exceptions.RuntimeIOException;
+
+/**
+ * Failures of the store, as one sentence: which file or table, why, what is as before, what to do.
+ * Spark passes on errors of tasks as they are if they are error conditions, and as traces
+ * otherwise; so they become ours where files are read and written.
+ */
+public final class StoreFailure {
+  /** What systems say of the disk, what that means, and what helps. */
+  private record Meaning(String sign, String why, String help) {}
+
+  private static final List<Meaning> MEANINGS =
+      List.of(
+          new Meaning("No space left on device", "the disk is full", "make room"),
+          new Meaning("Disk quota exceeded", "the disk is full", "make room"),
+          new Meaning("Read-only file system", "the disk is read-only", "make it writable"),
+          new Meaning(
+              "Permission denied",
+              "the server may not do so",
+              "give the user of the server the permission"));
+
+  private StoreFailure() {}
+
+  /** The error for a file that could not be read. */
+  public static RuntimeException reading(String location, Exception failure) {
+    if (!isOfTheStore(failure)) {
+      return unchecked(failure);
+    }
+    boolean isGone = isGone(failure);
+    if (isGone || isDamage(failure)) {
+      return told(
+          "file %s is %s; nothing was changed; put it back from a backup, go back to a commit without it (rollback), or take it out of the table (drop_files)"
+              .formatted(location, isGone ? "not there" : "damaged (%s)".formatted(root(failure))),
+          failure);
+    }
+    return told(
+        "file %s could not be read: %s; nothing was changed; %s and read again"
+            .formatted(location, why(failure), help(failure)),
+        failure);
+  }
+
+  /** The error for a table whose metadata could not be read. */
+  public static RuntimeException loading(String table, Exception failure) {
+    if (!isOfTheStore(failure)) {
+      return unchecked(failure);
+    }
+    return told(
+        "the metadata of %s could not be read: %s; nothing was changed; %s and try again"
+            .formatted(table, why(failure), help(failure)),
+        failure);
+  }
+
+  /** The error for files of a table that could not be written, so that nothing was committed. */
+  public static RuntimeException writing(String table, Exception failure) {
+    if (!isOfTheStore(failure)) {
+      return unchecked(failure);
+    }
+    return told(
+        "files of %s could not be written: %s; the table is as before; %s and write again"
+            .formatted(table, why(failure), help(failure)),
+        failure);
+  }
+
+  private static RuntimeException told(String sentence, Exception failure) {
+    KeylakeException told = new KeylakeException(Kind.STORE_FAILED, sentence);
+    told.initCause(failure);
+    return told;
+  }
+
+  private static RuntimeException unchecked(Exception failure) {
+    return failure instanceof RuntimeException unchecked
+        ? unchecked
+        : new UncheckedIOException((IOException) failure);
+  }
+
+  /** Not what is said already, nor what a cancelled task meets. */
+  private static boolean isOfTheStore(Exception failure) {
+    return chain(failure)
+            .noneMatch(
+                each ->
+                    each instanceof KeylakeException
+                        || each instanceof InterruptedException
+                        || each instanceof InterruptedIOException
+                        || each instanceof ClosedByInterruptException)
+        && chain(failure)
+            .anyMatch(
+                each ->
+                    each instanceof IOException
+                        || each instanceof RuntimeIOException
+                        || each instanceof NotFoundException
+                        || isOfParquet(each));
+  }
+
+  /** Java says so, too, of a file that may not be opened. */
+  private static boolean isGone(Exception failure) {
+    return meaning(failure).isEmpty()
+        && chain(failure)
+            .anyMatch(
+                each ->
+                    each instanceof NotFoundException
+                        || each instanceof FileNotFoundException
+                        || each instanceof NoSuchFileException);
+  }
+
+  private static boolean isDamage(Exception failure) {
+    return chain(failure)
+        .anyMatch(
+            each ->
+                each instanceof EOFException
+                    || each.getClass().getSimpleName().equals("ChecksumException")
+                    || isOfParquet(each));
+  }
+
+  /** Parquet's own errors; of a file that is none it says so in a plain one. */
+  private static boolean isOfParquet(Throwable error) {
+    return error.getClass().getName().contains("org.apache.parquet.")
+        || String.valueOf(error.getMessage()).contains("is not a Parquet file");
+  }
+
+  private static String why(Exception failure) {
+    return meaning(failure).map(Meaning::why).orElseGet(() -> root(failure));
+  }
+
+  private static String help(Exception failure) {
+    String otherwise =
+        isGone(failure) ? "put the file back from a backup" : "mend what is wrong there";
+    return meaning(failure).map(Meaning::help).orElse(otherwise);
+  }
+
+  private static Optional<Meaning> meaning(Exception failure) {
+    return MEANINGS.stream()
+        .filter(
+            meaning ->
+                chain(failure)
+                    .anyMatch(each -> String.valueOf(each.getMessage()).contains(meaning.sign())))
+        .findFirst();
+  }
+
+  /** What the innermost error says. */
+  private static String root(Exception failure) {
+    Throwable root = chain(failure).reduce(failure, (outer, inner) -> inner);
+    return root.getMessage() == null
+        ? root.getClass().getSimpleName()
+        : root.getMessage().lines().findFirst().orElse("");
+  }
+
+  private static Stream<Throwable> chain(Throwable failure) {
+    return Stream.iterate(failure, each -> each != null, Throwable::getCause);
+  }
+}
