@@ -50,6 +50,7 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An Iceberg catalog in which tables with a keylake spec are keyed tables. Any Iceberg catalog can
@@ -62,8 +63,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   private static final String[] SYSTEM = {"system"};
 
-  private KeylakeProcedures procedures;
+  private @Nullable KeylakeProcedures procedures;
+
+  @SuppressWarnings("NullAway.Init") // Iceberg builds its catalog before anything is asked of it
   private TablePlaces places;
+
   private boolean isLookedAt;
 
   @Override

@@ -7,6 +7,7 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Lets a server start only on the Spark and the Iceberg that the plug-in is for. Ends an embedded
@@ -37,7 +38,7 @@ public final class KeylakePlugin implements SparkPlugin {
   }
 
   @Override
-  public ExecutorPlugin executorPlugin() {
+  public @Nullable ExecutorPlugin executorPlugin() {
     return null;
   }
 }

@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableChange.SetProperty;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Keeps the folders of a catalog's tables apart. A cleaning tells the files of a table by their
@@ -21,7 +22,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param warehouse the catalog's option of that name, or null
  * @param dropsFolders whether a dropped table's folder is deleted, whatever lies in it
  */
-record TablePlaces(String warehouse, boolean dropsFolders) {
+record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
   private static final Set<String> FOLDERS =
       Set.of(TableProperties.WRITE_DATA_LOCATION, TableProperties.WRITE_METADATA_LOCATION);
 
@@ -35,7 +36,7 @@ record TablePlaces(String warehouse, boolean dropsFolders) {
    *
    * @param given the location that the user named, or null
    */
-  TableBuilder placed(TableBuilder builder, String given) {
+  TableBuilder placed(TableBuilder builder, @Nullable String given) {
     TableBuilder named = given == null ? builder : builder.withLocation(given);
     Table draft = named.createTransaction().table(); // nothing is stored
     Placement placement = placement(draft);
@@ -67,7 +68,7 @@ record TablePlaces(String warehouse, boolean dropsFolders) {
     }
   }
 
-  private static void checkFolder(Placement placement, String location, String folder) {
+  private static void checkFolder(Placement placement, String location, @Nullable String folder) {
     if (folder != null && !Placement.isWithin(location, folder)) {
       placement.checkFree(folder).checkApart(folder);
     }

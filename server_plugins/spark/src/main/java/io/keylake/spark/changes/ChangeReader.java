@@ -34,6 +34,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -56,8 +57,8 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   private final UnsafeProjection newRow;
   private final UnsafeProjection[] oldValues;
   private final UnsafeProjection[] newValues;
-  private MergedRows before;
-  private MergedRows after;
+  private @Nullable MergedRows before;
+  private @Nullable MergedRows after;
   private InternalRow change;
   private int group;
 
@@ -167,7 +168,7 @@ final class ChangeReader implements PartitionReader<InternalRow> {
 
   /** What it is made of is copied: the batches move on. */
   private InternalRow change(
-      String kind, InternalRow old, InternalRow now, List<String> differing) {
+      String kind, @Nullable InternalRow old, @Nullable InternalRow now, List<String> differing) {
     UnsafeRow oldCopy = old == null ? null : oldRow.apply(old).copy();
     UnsafeRow newCopy = now == null ? null : newRow.apply(now).copy();
     group = keyAt == 0 ? bucket() : (oldCopy == null ? newCopy : oldCopy).getInt(0);
@@ -183,7 +184,7 @@ final class ChangeReader implements PartitionReader<InternalRow> {
     return new GenericInternalRow(row.toArray());
   }
 
-  private InternalRow image(UnsafeRow row) {
+  private @Nullable InternalRow image(@Nullable UnsafeRow row) {
     if (row == null) {
       return null;
     }
@@ -221,7 +222,7 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   private static final class MergedRows implements Closeable {
     private final BucketRows rows;
     private Iterator<InternalRow> batch = Collections.emptyIterator();
-    private InternalRow row;
+    private @Nullable InternalRow row;
 
     MergedRows(BucketRows rows) throws IOException {
       this.rows = rows;
@@ -249,7 +250,7 @@ final class ChangeReader implements PartitionReader<InternalRow> {
     }
 
     /** Null at the end. */
-    InternalRow row() {
+    @Nullable InternalRow row() {
       return row;
     }
 

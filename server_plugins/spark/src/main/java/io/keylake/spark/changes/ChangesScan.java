@@ -31,6 +31,7 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A change feed: how the merged rows differ between two commits, or from commit to commit. Each
@@ -46,10 +47,10 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
-  private final String branch;
+  private final @Nullable String branch;
   private final Wanted wanted;
   private PushedFilters filters = PushedFilters.NONE;
-  private ChangePlan plan;
+  private @Nullable ChangePlan plan;
 
   /**
    * What the options of a read say.
@@ -60,11 +61,15 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
    * @param mostCommits in one batch of a stream
    * @param consumer whose position a stream moves; null for nobody's
    */
-  private record Wanted(ReadRange range, boolean isEveryCommit, int mostCommits, String consumer) {
+  private record Wanted(
+      @Nullable ReadRange range,
+      boolean isEveryCommit,
+      int mostCommits,
+      @Nullable String consumer) {
     private static final String EVERY_COMMIT = "every-commit";
     private static final String MOST_COMMITS = "max-commits-per-batch";
 
-    static Wanted of(CaseInsensitiveStringMap options, Long head) {
+    static Wanted of(CaseInsensitiveStringMap options, @Nullable Long head) {
       int most = Integer.MAX_VALUE;
       String said = options.get(MOST_COMMITS);
       try {
@@ -94,8 +99,8 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
       SparkSession spark,
       Table table,
       KeyedSchema schema,
-      String branch,
-      Long head,
+      @Nullable String branch,
+      @Nullable Long head,
       CaseInsensitiveStringMap options) {
     this.spark = spark;
     this.table = table;
@@ -193,7 +198,7 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
     return partitions(plan());
   }
 
-  static InputPartition[] partitions(ChangePlan plan) {
+  static InputPartition[] partitions(@Nullable ChangePlan plan) {
     return plan.buckets().stream().map(TouchedBucket::new).toArray(InputPartition[]::new);
   }
 

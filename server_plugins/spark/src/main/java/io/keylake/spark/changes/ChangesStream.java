@@ -11,6 +11,7 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A change feed that goes on: each batch has the changes of the commits since the batch before. Its
@@ -18,13 +19,13 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
  */
 final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableNow {
   private final Table table;
-  private final String branch;
+  private final @Nullable String branch;
   private final long after;
   private final int mostCommits;
-  private final ConsumerPosition position;
+  private final @Nullable ConsumerPosition position;
   private final Function<CommitRange, ChangePlan> plans;
   private final PartitionReaderFactory readers;
-  private Long lastOfAll;
+  private @Nullable Long lastOfAll;
 
   /**
    * @param after the commit at which a new query begins
@@ -34,10 +35,10 @@ final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableN
    */
   ChangesStream(
       Table table,
-      String branch,
+      @Nullable String branch,
       long after,
       int mostCommits,
-      ConsumerPosition position,
+      @Nullable ConsumerPosition position,
       Function<CommitRange, ChangePlan> plans,
       PartitionReaderFactory readers) {
     this.table = table;
@@ -98,7 +99,7 @@ final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableN
     throw new UnsupportedOperationException("a batch is bounded: it has a start");
   }
 
-  private Long head() {
+  private @Nullable Long head() {
     table.refresh();
     Snapshot head = branch == null ? table.currentSnapshot() : table.snapshot(branch);
     return head == null ? null : head.snapshotId();

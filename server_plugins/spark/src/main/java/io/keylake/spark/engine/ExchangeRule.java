@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec;
 import org.apache.spark.sql.execution.exchange.EnsureRequirements;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.joins.StoragePartitionJoinParams;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
@@ -30,7 +31,7 @@ public final class ExchangeRule extends Rule<SparkPlan> {
   /**
    * @param planned the nearest logical plan above
    */
-  private static SparkPlan visit(SparkPlan plan, LogicalPlan planned) {
+  private static SparkPlan visit(SparkPlan plan, @Nullable LogicalPlan planned) {
     LogicalPlan nearest = plan.logicalLink().isDefined() ? plan.logicalLink().get() : planned;
     boolean isExchange =
         plan instanceof ShuffleExchangeExec || plan instanceof BroadcastExchangeExec;
@@ -50,7 +51,7 @@ public final class ExchangeRule extends Rule<SparkPlan> {
         && scan.spjParams().commonPartitionValues().isDefined();
   }
 
-  private static SparkPlan untold(SparkPlan plan, LogicalPlan planned) {
+  private static SparkPlan untold(SparkPlan plan, @Nullable LogicalPlan planned) {
     return plan.transform(
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {
           @Override
@@ -65,7 +66,7 @@ public final class ExchangeRule extends Rule<SparkPlan> {
         });
   }
 
-  private static SparkPlan untold(BatchScanExec scan, LogicalPlan planned) {
+  private static SparkPlan untold(BatchScanExec scan, @Nullable LogicalPlan planned) {
     StoragePartitionJoinParams told = scan.spjParams();
     BatchScanExec untold =
         scan.copy(

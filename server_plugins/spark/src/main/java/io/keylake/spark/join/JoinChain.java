@@ -31,6 +31,7 @@ import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.VariantType;
+import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -58,7 +59,7 @@ final class JoinChain {
   }
 
   /** The chain that a plan is, or null where it is none. */
-  static JoinChain of(SparkPlan plan) {
+  static @Nullable JoinChain of(SparkPlan plan) {
     if (plan instanceof ProjectExec project && isNaming(project)) {
       JoinChain chain = of(project.child());
       return chain == null ? null : chain.named(project);
@@ -72,7 +73,7 @@ final class JoinChain {
     return null;
   }
 
-  private static JoinChain joined(
+  private static @Nullable JoinChain joined(
       SortMergeJoinExec join, SparkPlan streamed, SparkPlan unique, boolean isLeft) {
     Side.How how = how(join.joinType(), isLeft);
     Map<ExprId, JoinPlan.Output> own = new HashMap<>();
@@ -94,7 +95,7 @@ final class JoinChain {
     return chain.add(how, firstKey, ownKey, scan, own) ? chain : null;
   }
 
-  private static Side.How how(JoinType type, boolean isLeft) {
+  private static Side.@Nullable How how(JoinType type, boolean isLeft) {
     if (type.equals(Inner$.MODULE$)) {
       return Side.How.INNER;
     }
@@ -192,7 +193,8 @@ final class JoinChain {
     return true;
   }
 
-  private static JoinPlan.Output column(Map<ExprId, JoinPlan.Output> columns, Expression key) {
+  private static JoinPlan.@Nullable Output column(
+      Map<ExprId, JoinPlan.Output> columns, Expression key) {
     return key instanceof Attribute named ? columns.get(named.exprId()) : null;
   }
 

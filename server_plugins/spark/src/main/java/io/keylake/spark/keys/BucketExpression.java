@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** The bucket of a row that is about to be written, as an expression over its key columns. */
@@ -50,7 +51,7 @@ public final class BucketExpression {
     private final int buckets;
     private final DataType[] types;
     private final boolean[] uuids;
-    private transient RowHash hash;
+    private transient @Nullable RowHash hash;
 
     StoredBucket(KeyedSchema schema) {
       List<NestedField> fields = schema.bucketBy();

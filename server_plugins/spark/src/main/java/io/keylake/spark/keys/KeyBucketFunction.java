@@ -19,6 +19,7 @@ import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * {@code system.key_bucket(64, id, day)}: the bucket in which a table of 64 buckets keeps a key.
@@ -60,7 +61,7 @@ public final class KeyBucketFunction implements UnboundFunction {
   }
 
   /** How many buckets a call is about, or null where this is no call with a plain number. */
-  public static Integer buckets(Expression expression) {
+  public static @Nullable Integer buckets(Expression expression) {
     return expression instanceof ApplyFunctionExpression call
             && call.function() instanceof Bound
             && call.children().head() instanceof Literal number
@@ -72,7 +73,7 @@ public final class KeyBucketFunction implements UnboundFunction {
     private static final long serialVersionUID = 1L;
     private final DataType[] inputTypes;
     private final DataType[] key;
-    private transient RowHash hash;
+    private transient @Nullable RowHash hash;
 
     Bound(DataType[] inputTypes, DataType[] key) {
       this.inputTypes = inputTypes;

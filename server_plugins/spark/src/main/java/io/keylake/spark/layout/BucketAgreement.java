@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
@@ -47,7 +48,7 @@ final class BucketAgreement {
   }
 
   /** The plan with all of its tables read by so many buckets; null where one cannot be. */
-  private LogicalPlan by(int buckets, LogicalPlan plan) {
+  private @Nullable LogicalPlan by(int buckets, LogicalPlan plan) {
     for (KeyLayout layout : layouts.of(plan)) {
       if (layout.hashing().groups() != null || layout.hashing().buckets() % buckets != 0) {
         return null;

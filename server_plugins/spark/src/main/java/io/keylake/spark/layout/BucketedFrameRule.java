@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.MetadataBuilder;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
@@ -49,7 +50,7 @@ public final class BucketedFrameRule extends Rule<LogicalPlan> {
   }
 
   /** The layout of a marked frame, or null where it has lost a column, or is none. */
-  static KeyLayout layout(RepartitionByExpression frame) {
+  static @Nullable KeyLayout layout(RepartitionByExpression frame) {
     List<Expression> by = CollectionConverters.asJava(frame.partitionExpressions());
     if (by.size() != 1
         || !(by.get(0) instanceof AttributeReference bucket)
@@ -130,7 +131,7 @@ public final class BucketedFrameRule extends Rule<LogicalPlan> {
         alias.nonInheritableMetadataKeys());
   }
 
-  private static Metadata mark(Alias alias) {
+  private static @Nullable Metadata mark(Alias alias) {
     Integer buckets = KeyBucketFunction.buckets(alias.child());
     List<Expression> arguments = CollectionConverters.asJava(alias.child().children());
     if (buckets == null

@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -44,7 +45,7 @@ record KeyLayout(
    * @param types of the hashed columns, as far as they change the hash
    */
   record Hashing(int buckets, KeyGroups groups, List<String> types) {
-    static Hashing of(KeyedTable table, DataSourceV2Relation relation) {
+    static @Nullable Hashing of(KeyedTable table, DataSourceV2Relation relation) {
       KeyedSchema schema = table.keyed();
       Integer wanted = RelationOptions.buckets(relation.options());
       ReadRange range = ReadRange.of(relation.options(), table.snapshotId());
@@ -66,7 +67,7 @@ record KeyLayout(
               .toList());
     }
 
-    static Hashing of(int buckets, List<Attribute> columns) {
+    static @Nullable Hashing of(int buckets, List<Attribute> columns) {
       return new Hashing(
           buckets, null, columns.stream().map(column -> type(column.dataType())).toList());
     }
@@ -89,7 +90,7 @@ record KeyLayout(
    *
    * @param byBucket whether the bucket is to be a column in any case
    */
-  static KeyLayout of(DataSourceV2Relation relation, boolean byBucket) {
+  static @Nullable KeyLayout of(DataSourceV2Relation relation, boolean byBucket) {
     if (!(relation.table() instanceof KeyedTable table)) {
       return null;
     }
@@ -112,7 +113,7 @@ record KeyLayout(
   }
 
   /** The layout of rows that were repartitioned by their bucket. */
-  static KeyLayout of(List<Attribute> bucketBy, int buckets, AttributeReference bucket) {
+  static @Nullable KeyLayout of(List<Attribute> bucketBy, int buckets, AttributeReference bucket) {
     return new KeyLayout(
         Hashing.of(buckets, bucketBy),
         List.of(),
@@ -140,7 +141,7 @@ record KeyLayout(
     return columns;
   }
 
-  private static AttributeReference named(
+  private static @Nullable AttributeReference named(
       Iterable<? extends AttributeReference> columns, String name) {
     for (AttributeReference column : columns) {
       if (column.name().equals(name)) {
@@ -156,7 +157,7 @@ record KeyLayout(
    *
    * @param seen what each column below is called above
    */
-  KeyLayout renamed(Map<ExprId, Attribute> seen) {
+  @Nullable KeyLayout renamed(Map<ExprId, Attribute> seen) {
     List<Attribute> partitions = renamed(partitionBy, seen);
     List<Attribute> buckets = renamed(bucketBy, seen);
     return partitions.contains(null) || buckets.contains(null)
@@ -164,7 +165,8 @@ record KeyLayout(
         : new KeyLayout(hashing, partitions, buckets, renamed(key, seen), hidden);
   }
 
-  private static List<Attribute> renamed(List<Attribute> columns, Map<ExprId, Attribute> seen) {
+  private static @Nullable List<Attribute> renamed(
+      List<Attribute> columns, Map<ExprId, Attribute> seen) {
     List<Attribute> found = new ArrayList<>();
     for (Attribute column : columns) {
       found.add(column == null ? null : seen.get(column.exprId()));
@@ -202,7 +204,7 @@ record KeyLayout(
   }
 
   /** By how many buckets both would be alike, or null where there is no such number. */
-  Integer commonBuckets(KeyLayout other) {
+  @Nullable Integer commonBuckets(KeyLayout other) {
     int few = Math.min(hashing.buckets(), other.hashing.buckets());
     int many = Math.max(hashing.buckets(), other.hashing.buckets());
     boolean isSame =

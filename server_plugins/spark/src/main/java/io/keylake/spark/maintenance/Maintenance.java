@@ -27,6 +27,7 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.spark.SparkContext;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -81,7 +82,7 @@ public final class Maintenance {
   private int listings;
 
   /** A branch of a table; null for main. */
-  private record Target(String table, String branch) {}
+  private record Target(String table, @Nullable String branch) {}
 
   private record Due(Target target, Supplier<Table> loading, Instant notBefore) {}
 
@@ -94,7 +95,7 @@ public final class Maintenance {
   public record Entry(
       Instant at,
       String table,
-      String branch,
+      @Nullable String branch,
       String state,
       int merges,
       long filesMerged,
@@ -172,7 +173,7 @@ public final class Maintenance {
   }
 
   /** Makes a table due. */
-  public synchronized void look(String table, String branch, Supplier<Table> loading) {
+  public synchronized void look(String table, @Nullable String branch, Supplier<Table> loading) {
     Target target = new Target(table, branch);
     if (!due.containsKey(target)) {
       Instant soon = Instant.now().plusMillis(BURST_MILLIS);

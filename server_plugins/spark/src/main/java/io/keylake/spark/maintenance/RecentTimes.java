@@ -3,6 +3,7 @@ package io.keylake.spark.maintenance;
 import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** Times by name, of the names that were set last: a server may see any number of tables. */
 final class RecentTimes<K> {
@@ -22,7 +23,7 @@ final class RecentTimes<K> {
   }
 
   /** Null where none was set, or where that was long ago. */
-  Instant get(K name) {
+  @Nullable Instant get(K name) {
     return times.get(name);
   }
 

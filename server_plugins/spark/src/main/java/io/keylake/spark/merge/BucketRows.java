@@ -8,6 +8,7 @@ import java.io.Serializable;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 
 /** The sections of a bucket, one after the other: together they are in key order. */
 public final class BucketRows implements Closeable {
@@ -15,7 +16,7 @@ public final class BucketRows implements Closeable {
   private final List<Serializable> partition;
   private final DataFiles files;
   private final Iterator<SectionPlan> sections;
-  private SectionReader section;
+  private @Nullable SectionReader section;
 
   public BucketRows(
       ReadTask task, List<Serializable> partition, List<SectionPlan> sections, DataFiles files) {
@@ -26,19 +27,21 @@ public final class BucketRows implements Closeable {
   }
 
   /** The next rows, valid until the next call; null at the end. */
-  public ColumnarBatch next() throws IOException {
+  public @Nullable ColumnarBatch next() throws IOException {
     while (true) {
-      if (section == null) {
+      SectionReader open = section;
+      if (open == null) {
         if (!sections.hasNext()) {
           return null;
         }
-        section = SectionReader.open(task, sections.next(), partition, files);
+        open = SectionReader.open(task, sections.next(), partition, files);
+        section = open;
       }
-      ColumnarBatch batch = section.next();
+      ColumnarBatch batch = open.next();
       if (batch != null) {
         return batch;
       }
-      section.close();
+      open.close();
       section = null;
     }
   }

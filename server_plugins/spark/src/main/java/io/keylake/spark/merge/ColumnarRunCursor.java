@@ -1,5 +1,6 @@
 package io.keylake.spark.merge;
 
+import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import io.keylake.merge.RunCursor;
 import io.keylake.merge.Stamps;
@@ -12,23 +13,28 @@ import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
 
 /** One run as the merge walks it: the files of the run, one after the other, as column batches. */
 final class ColumnarRunCursor extends RunCursor {
   private static final int FEWEST_ROWS = 256;
 
+  /** In place of stamps that nobody asks for. */
+  private static final Stamps NONE = new Stamps(0);
+
   private final DataFiles dataFiles;
   private final SectionPlan section;
   private final StoredFileReader.Reading reading;
   private final List<StoredFile> files;
-  private final List<RoaringBitmap> needed;
+  private final @Nullable List<RoaringBitmap> needed;
   private final KeyOrder order;
   private final KeyedSchema schema;
   private final int[] keyPositions;
@@ -39,8 +45,8 @@ final class ColumnarRunCursor extends RunCursor {
   private final Stamps written;
   private final Stamps deleted;
   private final Stamps[] classes;
-  private StoredFileReader reader;
-  private ColumnarBatch batch;
+  private @Nullable StoredFileReader reader;
+  private @Nullable ColumnarBatch batch;
   private int file = -1;
   private int firstNumber;
   private int nextNumber;
@@ -56,7 +62,7 @@ final class ColumnarRunCursor extends RunCursor {
       SectionPlan section,
       int run,
       Set<Integer> values,
-      List<RoaringBitmap> needed,
+      @Nullable List<RoaringBitmap> needed,
       DataFiles dataFiles) {
     this.dataFiles = dataFiles;
     this.section = section;
@@ -78,12 +84,13 @@ final class ColumnarRunCursor extends RunCursor {
     this.keys = new ColumnVector[keyPositions.length];
     this.bounds = SliceBounds.of(section.slice());
     this.prefixes = new long[batchRows];
-    this.versions = section.readsVersions() ? new Stamps(batchRows) : null;
-    this.written = stampsFor(section.rules().written().get(run));
-    this.deleted = stampsFor(section.rules().deleted().get(run));
+    this.versions = section.readsVersions() ? new Stamps(batchRows) : NONE;
+    MergeRules rules = section.merging();
+    this.written = stampsFor(rules.written().get(run));
+    this.deleted = stampsFor(rules.deleted().get(run));
     this.classes = new Stamps[section.classes().size()];
     for (int c = 0; c < classes.length; c++) {
-      classes[c] = stampsFor(section.rules().classes().get(c).byRun().get(run));
+      classes[c] = stampsFor(rules.classes().get(c).byRun().get(run));
     }
   }
 
@@ -107,11 +114,11 @@ final class ColumnarRunCursor extends RunCursor {
   }
 
   private Stamps stampsFor(Presence presence) {
-    return presence == Presence.PER_ROW ? new Stamps(prefixes.length) : null;
+    return presence == Presence.PER_ROW ? new Stamps(prefixes.length) : NONE;
   }
 
   /** A stored column in the current batch; null when this run does not carry it or has ended. */
-  ColumnVector column(int fieldId) {
+  @Nullable ColumnVector column(int fieldId) {
     int position = reading.columns().position(fieldId);
     return position < 0 || batch == null ? null : batch.column(position);
   }
@@ -134,21 +141,22 @@ final class ColumnarRunCursor extends RunCursor {
   @Override
   protected int load() throws IOException {
     while (true) {
-      batch = nextBatch();
-      if (batch == null) {
+      ColumnarBatch now = nextBatch();
+      batch = now;
+      if (now == null) {
         return 0;
       }
-      int size = batch.numRows();
+      int size = now.numRows();
       rowsRead += size;
-      order.prefixes(batch.column(keyPositions[0]), 0, size, prefixes);
+      order.prefixes(now.column(keyPositions[0]), 0, size, prefixes);
       int from = bounds.first(prefixes, size);
       int to = bounds.end(prefixes, size);
       if (from < to) {
         for (int i = 0; i < keys.length; i++) {
-          keys[i] = batch.column(keyPositions[i]);
+          keys[i] = now.column(keyPositions[i]);
         }
         show(prefixes, from);
-        fillStamps(to);
+        fillStamps(now, to);
         return to;
       }
       if (to == 0) {
@@ -158,9 +166,10 @@ final class ColumnarRunCursor extends RunCursor {
     }
   }
 
-  private ColumnarBatch nextBatch() throws IOException {
+  private @Nullable ColumnarBatch nextBatch() throws IOException {
     while (true) {
-      if (reader == null) {
+      StoredFileReader open = reader;
+      if (open == null) {
         if (++file >= files.size()) {
           return null;
         }
@@ -169,30 +178,31 @@ final class ColumnarRunCursor extends RunCursor {
         if (!dataFiles.hasRows(next) || (rows != null && rows.isEmpty())) {
           continue;
         }
-        reader = new StoredFileReader(dataFiles, next, reading, dataFiles.leftOut(next), rows);
+        open = new StoredFileReader(dataFiles, next, reading, dataFiles.leftOut(next), rows);
+        reader = open;
         nextNumber = 0;
       }
-      ColumnarBatch next = reader.next();
+      ColumnarBatch next = open.next();
       if (next != null && next.numRows() > 0) {
         firstNumber = nextNumber;
         nextNumber += next.numRows();
         return next;
       }
       if (next == null) {
-        reader.close();
+        open.close();
         reader = null;
       }
     }
   }
 
-  private void fillStamps(int size) {
-    if (versions != null) {
-      fillVersions(size);
+  private void fillStamps(ColumnarBatch from, int size) {
+    if (versions != NONE) {
+      fillVersions(from, size);
     }
-    fill(written, schema.written().fieldId(), size);
-    fill(deleted, schema.deleted().fieldId(), size);
+    fill(written, from, schema.written().fieldId(), size);
+    fill(deleted, from, schema.deleted().fieldId(), size);
     for (int c = 0; c < classes.length; c++) {
-      fill(classes[c], section.classes().get(c).leaf(), size);
+      fill(classes[c], from, section.classes().get(c).leaf(), size);
     }
   }
 
@@ -200,7 +210,7 @@ final class ColumnarRunCursor extends RunCursor {
    * A row's version is what the manifest says of all rows, or else the stored one, or else its
    * ordering column's value.
    */
-  private void fillVersions(int size) {
+  private void fillVersions(ColumnarBatch from, int size) {
     Long only = files.get(file).version();
     if (only != null) {
       for (int row = 0; row < size; row++) {
@@ -208,7 +218,7 @@ final class ColumnarRunCursor extends RunCursor {
       }
       return;
     }
-    ColumnVector stored = leaf(schema.version().fieldId());
+    ColumnVector stored = leaf(from, schema.version().fieldId());
     NestedField ordering = schema.ordering();
     ColumnVector own = ordering == null ? null : column(ordering.fieldId());
     boolean isInt =
@@ -226,15 +236,15 @@ final class ColumnarRunCursor extends RunCursor {
     }
   }
 
-  private void fill(Stamps stamps, int leafId, int size) {
-    if (stamps == null) {
+  private void fill(Stamps stamps, ColumnarBatch from, int leafId, int size) {
+    if (stamps == NONE) {
       return;
     }
-    ColumnVector lags = leaf(leafId);
+    ColumnVector lags = leaf(from, leafId);
     for (int row = 0; row < size; row++) {
       if (lags.isNullAt(row)) {
         stamps.clear(row);
-      } else if (versions == null) {
+      } else if (versions == NONE) {
         stamps.set(row, 0); // only its presence matters
       } else {
         stamps.set(row, versions.at(row) - lags.getLong(row));
@@ -243,14 +253,14 @@ final class ColumnarRunCursor extends RunCursor {
   }
 
   /** A member of the struct of versions. */
-  private ColumnVector leaf(int fieldId) {
-    ColumnVector struct = batch.column(reading.columns().mergeInfo());
+  private ColumnVector leaf(ColumnarBatch from, int fieldId) {
+    ColumnVector struct = from.column(reading.columns().mergeInfo());
     StructType type =
         (StructType) reading.columns().schema().fields()[reading.columns().mergeInfo()].dataType();
-    return find(struct, type, fieldId);
+    return Objects.requireNonNull(find(struct, type, fieldId), "a leaf that is read is opened");
   }
 
-  private static ColumnVector find(ColumnVector struct, StructType type, int fieldId) {
+  private static @Nullable ColumnVector find(ColumnVector struct, StructType type, int fieldId) {
     for (int i = 0; i < type.length(); i++) {
       if (type.fields()[i].dataType() instanceof StructType nested) {
         ColumnVector found = find(struct.getChild(i), nested, fieldId);

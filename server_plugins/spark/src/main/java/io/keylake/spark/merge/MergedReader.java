@@ -22,6 +22,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Several runs, or one with tombstones: decided key by key, then looked up. Where a look at keys
@@ -50,7 +51,7 @@ final class MergedReader extends SectionReader {
               needed.ofRun(run),
               files));
     }
-    this.merge = new SortedMerge(cursors, section.rules(), task.batchRows());
+    this.merge = new SortedMerge(cursors, section.merging(), task.batchRows());
     this.gathered =
         task.output().stream()
             .map(column -> GatheredVector.of(column.type(), task.batchRows()))
@@ -70,7 +71,7 @@ final class MergedReader extends SectionReader {
   }
 
   @Override
-  ColumnarBatch next() throws IOException {
+  @Nullable ColumnarBatch next() throws IOException {
     Decisions decisions = merge.next();
     if (decisions.count() == 0) {
       return null;
@@ -141,7 +142,7 @@ final class MergedReader extends SectionReader {
 
   private ColumnVector isDeleted(Decisions decisions) {
     OnHeapColumnVector deleted = new OnHeapColumnVector(decisions.count(), DataTypes.BooleanType);
-    MergeRules.Wanted wanted = section.rules().wanted();
+    MergeRules.Wanted wanted = section.merging().wanted();
     int[] rows =
         wanted == MergeRules.Wanted.ROWS_AND_TOMBSTONES
             ? decisions.places(section.classOfLeaf(task.schema().written().fieldId()))
@@ -161,7 +162,7 @@ final class MergedReader extends SectionReader {
     boolean isStored =
         task.output().stream()
             .anyMatch(column -> column.source() == OutputColumn.Source.STORED_MERGE_INFO);
-    return isStored && section.rules().wanted() != MergeRules.Wanted.HISTORY
+    return isStored && section.merging().wanted() != MergeRules.Wanted.HISTORY
         ? StampVector.lag(new Stamps(decisions.count()), decisions.versions())
         : StampVector.lag(decisions.deleted(), decisions.versions());
   }

@@ -18,6 +18,7 @@ import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.PeekableIntIterator;
 import org.roaringbitmap.RoaringBitmap;
 
@@ -29,6 +30,8 @@ final class PassedThroughReader extends SectionReader {
    */
   private static final double FEW_LEFT = 0.25;
 
+  private static final ColumnarBatch NO_COLUMNS = new ColumnarBatch(new ColumnVector[0]);
+
   private final Iterator<StoredFile> files;
   private final DataFiles dataFiles;
   private final FileColumns columns;
@@ -39,8 +42,8 @@ final class PassedThroughReader extends SectionReader {
   private final long[] positions;
   private final int[] places;
   private final GatheredVector[] gathered;
-  private StoredFileReader reader;
-  private PeekableIntIterator leftOut;
+  private @Nullable StoredFileReader reader;
+  private @Nullable PeekableIntIterator leftOut;
   private long unread;
 
   PassedThroughReader(
@@ -68,12 +71,12 @@ final class PassedThroughReader extends SectionReader {
   }
 
   @Override
-  ColumnarBatch next() throws IOException {
+  @Nullable ColumnarBatch next() throws IOException {
     return columns.schema().isEmpty() ? nextFromCounts() : nextFromFiles();
   }
 
   /** Where no stored column is wanted, the manifest has said how many rows there are. */
-  private ColumnarBatch nextFromCounts() {
+  private @Nullable ColumnarBatch nextFromCounts() {
     while (unread == 0) {
       if (!files.hasNext()) {
         return null;
@@ -82,24 +85,25 @@ final class PassedThroughReader extends SectionReader {
     }
     int rows = (int) Math.min(unread, task.batchRows());
     unread -= rows;
-    return show(null, rows, true);
+    return show(NO_COLUMNS, rows, true);
   }
 
-  private ColumnarBatch nextFromFiles() throws IOException {
+  private @Nullable ColumnarBatch nextFromFiles() throws IOException {
     while (true) {
-      if (reader == null) {
+      StoredFileReader open = reader;
+      if (open == null) {
         if (!files.hasNext()) {
           return null;
         }
         open(files.next());
       } else {
-        ColumnarBatch batch = reader.next();
+        ColumnarBatch batch = open.next();
         if (batch == null) {
-          reader.close();
+          open.close();
           reader = null;
         } else {
           int size = batch.numRows();
-          int count = choose(batch, size);
+          int count = choose(open, batch, size);
           if (count > 0) {
             return show(batch, count, count == size);
           }
@@ -119,7 +123,7 @@ final class PassedThroughReader extends SectionReader {
   }
 
   /** Finds the places of the rows to be shown, and how many there are. */
-  private int choose(ColumnarBatch batch, int size) {
+  private int choose(StoredFileReader open, ColumnarBatch batch, int size) {
     int from = 0;
     int to = size;
     if (section.slice() != null) {
@@ -127,19 +131,20 @@ final class PassedThroughReader extends SectionReader {
       from = bounds.first(prefixes, size);
       to = bounds.end(prefixes, size);
     }
-    if (leftOut == null) {
+    PeekableIntIterator out = leftOut;
+    if (out == null) {
       for (int row = from; row < to; row++) {
         places[row - from] = row;
       }
       return Math.max(to - from, 0);
     }
-    reader.positions(positions);
+    open.positions(positions);
     int count = 0;
     for (int row = from; row < to; row++) {
       int position = (int) positions[row];
-      leftOut.advanceIfNeeded(position);
+      out.advanceIfNeeded(position);
       places[count] = row;
-      count += leftOut.hasNext() && leftOut.peekNext() == position ? 0 : 1;
+      count += out.hasNext() && out.peekNext() == position ? 0 : 1;
     }
     return count;
   }

@@ -1,5 +1,6 @@
 package io.keylake.spark.merge;
 
+import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
@@ -61,11 +62,12 @@ public record ReadTask(
     List<NestedField> fields = new ArrayList<>();
     Set<Integer> leaves = new HashSet<>();
     Set<Integer> carried = new HashSet<>();
+    MergeRules rules = section.merging();
     for (int c = 0; c < section.classes().size(); c++) {
       if (section.carries(run, c)) {
         section.classes().get(c).values().stream().filter(values::contains).forEach(carried::add);
       }
-      if (isPerRow(section.rules().classes().get(c).byRun(), run)) {
+      if (isPerRow(rules.classes().get(c).byRun(), run)) {
         leaves.add(section.classes().get(c).leaf());
       }
     }
@@ -77,10 +79,10 @@ public record ReadTask(
         carried.add(schema.ordering().fieldId());
       }
     }
-    if (isPerRow(section.rules().written(), run)) {
+    if (isPerRow(rules.written(), run)) {
       leaves.add(schema.written().fieldId());
     }
-    if (isPerRow(section.rules().deleted(), run)) {
+    if (isPerRow(rules.deleted(), run)) {
       leaves.add(schema.deleted().fieldId());
     }
     addWanted(fields, keys, carried);

@@ -17,6 +17,7 @@ import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The query's filter, asked of merged rows. It may let a row pass that Spark, who tests it again,
@@ -37,7 +38,7 @@ final class RowFilter implements StructLike {
   }
 
   /** The strictest filter of a task that can be asked here; null when there is none. */
-  static RowFilter of(ReadTask task) {
+  static @Nullable RowFilter of(ReadTask task) {
     return task.rowTests().stream()
         .map(test -> of(task, test))
         .filter(Objects::nonNull)
@@ -45,7 +46,7 @@ final class RowFilter implements StructLike {
         .orElse(null);
   }
 
-  private static RowFilter of(ReadTask task, Expression filter) {
+  private static @Nullable RowFilter of(ReadTask task, Expression filter) {
     if (filter == Expressions.alwaysTrue() || filter.op() == Expression.Operation.TRUE) {
       return null;
     }
@@ -103,11 +104,11 @@ final class RowFilter implements StructLike {
   }
 
   @Override
-  public <T> T get(int position, Class<T> type) {
+  public <T> @Nullable T get(int position, Class<T> type) {
     return type.cast(value(position));
   }
 
-  private Object value(int position) {
+  private @Nullable Object value(int position) {
     ColumnVector vector = vectors[position];
     if (vector.isNullAt(row)) {
       return null;

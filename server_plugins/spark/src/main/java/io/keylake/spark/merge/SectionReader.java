@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The merged rows of one section, in key order, batch by batch. A batch is valid until the next
@@ -35,7 +36,7 @@ abstract class SectionReader implements Closeable {
   }
 
   /** The next batch, or null at the end. */
-  abstract ColumnarBatch next() throws IOException;
+  abstract @Nullable ColumnarBatch next() throws IOException;
 
   final ColumnVector bucketVector(int rows) {
     ConstantColumnVector vector = new ConstantColumnVector(rows, DataTypes.IntegerType);

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
@@ -46,7 +47,7 @@ final class Sieve {
 
   private final SectionPlan section;
   private final NeededRows needed;
-  private final RowFilter filter;
+  private final @Nullable RowFilter filter;
   private long merged;
   private long passed;
 
@@ -56,15 +57,15 @@ final class Sieve {
    * @param byRun for each run and file, numbers of the rows to read; null for all of a file, of a
    *     run, or of the section
    */
-  record Needed(List<List<RoaringBitmap>> byRun) {
+  record Needed(@Nullable List<List<RoaringBitmap>> byRun) {
     static final Needed ALL = new Needed(null);
 
-    List<RoaringBitmap> ofRun(int run) {
+    @Nullable List<RoaringBitmap> ofRun(int run) {
       return byRun == null ? null : byRun.get(run);
     }
   }
 
-  private Sieve(ReadTask task, SectionPlan section, RowFilter filter, DataFiles files) {
+  private Sieve(ReadTask task, SectionPlan section, @Nullable RowFilter filter, DataFiles files) {
     this.section = section;
     this.filter = filter;
     Set<Integer> values = filter == null ? Set.of() : new HashSet<>(filter.columns());
@@ -73,7 +74,7 @@ final class Sieve {
 
   /** Sifts a section where that promises to spare something; otherwise everything is needed. */
   static Needed sift(ReadTask task, SectionPlan section, DataFiles files) throws IOException {
-    MergeRules rules = section.rules();
+    MergeRules rules = section.merging();
     boolean isSimple =
         rules.wanted() == MergeRules.Wanted.ROWS
             && rules.deleted().stream().allMatch(presence -> presence == NEVER);

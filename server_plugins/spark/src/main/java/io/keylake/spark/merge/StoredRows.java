@@ -14,6 +14,7 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Some sections of a bucket merged into rows as the table stores them, versions and tombstones and
@@ -50,7 +51,7 @@ public final class StoredRows implements Closeable {
   }
 
   /** The next rows in key order, valid until the next call; null at the end. */
-  public ColumnarBatch next() throws IOException {
+  public @Nullable ColumnarBatch next() throws IOException {
     return rows.next();
   }
 

@@ -1,6 +1,7 @@
 package io.keylake.spark.merge;
 
 import io.keylake.merge.Decisions;
+import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import io.keylake.merge.SortedMerge;
 import io.keylake.spark.parquet.DataFiles;
@@ -31,6 +32,7 @@ import org.roaringbitmap.RoaringBitmap;
  */
 public final class SupersededRows {
   private final SectionPlan section;
+  private final MergeRules rules;
   private final NeededRows needed;
   private final int writes; // the class of the rows themselves
   private boolean isUnique = true;
@@ -45,6 +47,7 @@ public final class SupersededRows {
 
   private SupersededRows(ReadTask task, SectionPlan section, DataFiles files) {
     this.section = section;
+    this.rules = section.merging();
     this.writes = section.classOfLeaf(task.schema().written().fieldId());
     this.needed = new NeededRows(task, section, Set.of(), files);
   }
@@ -58,8 +61,7 @@ public final class SupersededRows {
     ReadTask task = ReadTask.unfiltered(schema, List.of());
     DataFiles files = new DataFiles(io, new ReadCounters());
     SupersededRows rows = new SupersededRows(task, section, files);
-    try (SortedMerge merge =
-        new SortedMerge(rows.needed.cursors(), section.rules(), task.batchRows())) {
+    try (SortedMerge merge = new SortedMerge(rows.needed.cursors(), rows.rules, task.batchRows())) {
       return rows.find(merge);
     }
   }
@@ -94,7 +96,7 @@ public final class SupersededRows {
 
   private boolean carries(int columnClass, int place) {
     int run = Decisions.run(place);
-    Presence presence = section.rules().classes().get(columnClass).byRun().get(run);
+    Presence presence = rules.classes().get(columnClass).byRun().get(run);
     return presence == Presence.ALWAYS
         || (presence == Presence.PER_ROW
             && needed.cursors().get(run).columns(columnClass).isSet(Decisions.row(place)));
@@ -103,7 +105,7 @@ public final class SupersededRows {
   /** Whether no write of the row is left, even if it stands alone. */
   private boolean isTombstone(int place) {
     int run = Decisions.run(place);
-    Presence written = section.rules().written().get(run);
+    Presence written = rules.written().get(run);
     return written == Presence.NEVER
         || (written == Presence.PER_ROW
             && !needed.cursors().get(run).written().isSet(Decisions.row(place)));

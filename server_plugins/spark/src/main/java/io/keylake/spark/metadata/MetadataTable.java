@@ -18,6 +18,7 @@ import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A table of metadata beside a keyed table, as {@code lake.shop.clicks.keyed_files}. It stands at
@@ -53,7 +54,7 @@ public record MetadataTable(Table of, KeyedSchema keyed, Long snapshotId, Part p
     return () -> new LocalRows("keylake " + name(), type, () -> part.rows(facts, keyed));
   }
 
-  private Long snapshot(CaseInsensitiveStringMap options) {
+  private @Nullable Long snapshot(CaseInsensitiveStringMap options) {
     String branch = options.get(BRANCH);
     String snapshot = options.get(SNAPSHOT);
     if (branch != null && snapshot != null) {

@@ -15,6 +15,7 @@ import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.hadoop.util.HadoopCodecs;
 import org.apache.parquet.io.SeekableInputStream;
+import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
@@ -91,7 +92,7 @@ public final class DataFiles {
   record Opened(IcebergInput input, SeekableInputStream stream, ParquetMetadata footer) {
 
     /** Reads pages of the row groups that may have what the predicate wants; null wants all. */
-    ParquetFileReader pages(FilterPredicate predicate) throws IOException {
+    ParquetFileReader pages(@Nullable FilterPredicate predicate) throws IOException {
       return new ParquetFileReader(input, footer, options(predicate), stream);
     }
   }
@@ -129,7 +130,7 @@ public final class DataFiles {
   }
 
   /** Which rows of a file have to be left out, by their position; null for none. */
-  public RoaringBitmap leftOut(StoredFile file) throws IOException {
+  public @Nullable RoaringBitmap leftOut(StoredFile file) throws IOException {
     RoaringBitmap superseded = Superseded.of(this, io, file);
     RoaringBitmap rows = wanted.get(file.location());
     if (rows == null) {
@@ -147,7 +148,7 @@ public final class DataFiles {
     footers.clear();
   }
 
-  private static ParquetReadOptions options(FilterPredicate predicate) {
+  private static ParquetReadOptions options(@Nullable FilterPredicate predicate) {
     ParquetReadOptions.Builder options =
         ParquetReadOptions.builder(new PlainParquetConfiguration());
     if (predicate != null) {

@@ -13,10 +13,12 @@ import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.Type;
 import org.apache.spark.sql.sources.Filter;
+import org.jspecify.annotations.Nullable;
 
 /** Filters for the row groups and pages inside a file. */
 public record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds)
     implements Serializable {
+  private static final int NO_FIELD = -1;
   public static final FileFilter NONE = of(List.of(), List.of());
 
   /**
@@ -33,7 +35,7 @@ public record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds)
   }
 
   /** What a file with this schema can be asked, or null for nothing. */
-  FilterPredicate on(MessageType file) {
+  @Nullable FilterPredicate on(MessageType file) {
     ParquetPushdown pushdown = new ParquetPushdown(file);
     FilterPredicate all = null;
     for (Filter filter : filters) {
@@ -55,6 +57,6 @@ public record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds)
       return false;
     }
     Type.ID id = file.getType(name).getId();
-    return id != null && id.intValue() == fieldIds.get(name);
+    return id != null && id.intValue() == fieldIds.getOrDefault(name, NO_FIELD);
   }
 }

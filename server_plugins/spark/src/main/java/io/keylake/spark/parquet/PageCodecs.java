@@ -8,6 +8,7 @@ import org.apache.parquet.bytes.BytesInput;
 import org.apache.parquet.bytes.HeapByteBufferAllocator;
 import org.apache.parquet.compression.CompressionCodecFactory;
 import org.apache.parquet.hadoop.metadata.CompressionCodecName;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Codecs of pages. A page says how large it is when unpacked, so zstd unpacks it in one call, with
@@ -18,7 +19,7 @@ final class PageCodecs implements CompressionCodecFactory {
   private static final ByteBufferAllocator HEAP = HeapByteBufferAllocator.getInstance();
 
   private final CompressionCodecFactory others;
-  private Zstd zstd;
+  private @Nullable Zstd zstd;
 
   PageCodecs(CompressionCodecFactory others) {
     this.others = others;

@@ -16,6 +16,7 @@ import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.io.api.Binary;
 import org.apache.parquet.schema.Type;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The row groups of a Parquet file, from its footer.
@@ -57,7 +58,7 @@ public record ParquetRowGroups(FileIO io, int keyId) implements RowGroups {
     return groups;
   }
 
-  private static Serializable smallest(Statistics<?> statistics) {
+  private static @Nullable Serializable smallest(@Nullable Statistics<?> statistics) {
     Object value =
         statistics != null && statistics.hasNonNullValue() ? statistics.genericGetMin() : null;
     if (value instanceof Number number) {

@@ -11,6 +11,7 @@ import org.apache.parquet.io.api.Binary;
 import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.PrimitiveType;
 import org.apache.parquet.schema.Type;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which rows of the files of a section are worth opening. Row groups and pages are left out where
@@ -20,10 +21,10 @@ import org.apache.parquet.schema.Type;
  * @param slice the part of the section that is read; null for all of it
  * @param firstKey field id of the column that the slice speaks of
  */
-public record RowChoice(FileFilter filter, KeySlice slice, int firstKey) {
+public record RowChoice(FileFilter filter, @Nullable KeySlice slice, int firstKey) {
 
   /** What a file can be asked, or null for nothing. Only columns that are read are asked. */
-  FilterPredicate on(MessageType columns) {
+  @Nullable FilterPredicate on(MessageType columns) {
     FilterPredicate predicate = filter.on(columns);
     if (slice == null) {
       return predicate;
@@ -31,21 +32,24 @@ public record RowChoice(FileFilter filter, KeySlice slice, int firstKey) {
     for (Type field : columns.getFields()) {
       if (field.getId() != null && field.getId().intValue() == firstKey && field.isPrimitive()) {
         PrimitiveType column = field.asPrimitiveType();
-        predicate = and(predicate, slice.lower() == null ? null : atLeast(column, slice.lower()));
-        predicate = and(predicate, slice.upper() == null ? null : below(column, slice.upper()));
+        Serializable lower = slice.lower();
+        Serializable upper = slice.upper();
+        predicate = and(predicate, lower == null ? null : atLeast(column, lower));
+        predicate = and(predicate, upper == null ? null : below(column, upper));
       }
     }
     return predicate;
   }
 
-  private static FilterPredicate and(FilterPredicate one, FilterPredicate two) {
+  private static @Nullable FilterPredicate and(
+      @Nullable FilterPredicate one, @Nullable FilterPredicate two) {
     if (one == null || two == null) {
       return one == null ? two : one;
     }
     return FilterApi.and(one, two);
   }
 
-  private static FilterPredicate atLeast(PrimitiveType column, Serializable value) {
+  private static @Nullable FilterPredicate atLeast(PrimitiveType column, Serializable value) {
     return switch (column.getPrimitiveTypeName()) {
       case INT32 -> FilterApi.gtEq(ints(column), Math.toIntExact((Long) value));
       case INT64 -> FilterApi.gtEq(longs(column), (Long) value);
@@ -54,7 +58,7 @@ public record RowChoice(FileFilter filter, KeySlice slice, int firstKey) {
     };
   }
 
-  private static FilterPredicate below(PrimitiveType column, Serializable value) {
+  private static @Nullable FilterPredicate below(PrimitiveType column, Serializable value) {
     return switch (column.getPrimitiveTypeName()) {
       case INT32 -> FilterApi.lt(ints(column), Math.toIntExact((Long) value));
       case INT64 -> FilterApi.lt(longs(column), (Long) value);

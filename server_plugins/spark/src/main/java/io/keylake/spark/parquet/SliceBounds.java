@@ -4,6 +4,7 @@ import io.keylake.tables.planning.KeySlice;
 import java.io.Serializable;
 import java.util.Arrays;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where a slice begins and ends among the prefixes of a batch's keys. Rows with one prefix lie in
@@ -23,13 +24,13 @@ public final class SliceBounds {
   /**
    * @param slice null for no bounds
    */
-  public static SliceBounds of(KeySlice slice) {
-    boolean isOpenBelow = slice == null || slice.lower() == null;
-    boolean isOpenAbove = slice == null || slice.upper() == null;
+  public static SliceBounds of(@Nullable KeySlice slice) {
+    Serializable lower = slice == null ? null : slice.lower();
+    Serializable upper = slice == null ? null : slice.upper();
     return new SliceBounds(
-        isOpenAbove,
-        isOpenBelow ? Long.MIN_VALUE : prefix(slice.lower()),
-        isOpenAbove ? Long.MAX_VALUE : prefix(slice.upper()));
+        upper == null,
+        lower == null ? Long.MIN_VALUE : prefix(lower),
+        upper == null ? Long.MAX_VALUE : prefix(upper));
   }
 
   private static long prefix(Serializable boundary) {

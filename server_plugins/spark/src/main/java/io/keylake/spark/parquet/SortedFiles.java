@@ -27,6 +27,7 @@ import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Data files of a table, written one after the other: rows come in (partition, sort key) order,
@@ -45,7 +46,7 @@ public final class SortedFiles implements Closeable {
   private final SortOrder order;
   private final long targetFileSize;
   private final List<DataFile> done = new ArrayList<>();
-  private DataWriter<InternalRow> writer;
+  private @Nullable DataWriter<InternalRow> writer;
   private long rows;
 
   /**

@@ -34,6 +34,7 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
 import scala.Option;
 
@@ -67,8 +68,8 @@ public final class StoredFileReader implements Closeable {
       DataFiles files,
       StoredFile file,
       Reading reading,
-      RoaringBitmap superseded,
-      RoaringBitmap needed)
+      @Nullable RoaringBitmap superseded,
+      @Nullable RoaringBitmap needed)
       throws IOException {
     counters = files.counters();
     location = file.location();
@@ -132,7 +133,10 @@ public final class StoredFileReader implements Closeable {
   }
 
   private List<Portion> portions(
-      FilterPredicate predicate, long mostBytes, RoaringBitmap superseded, RoaringBitmap needed) {
+      @Nullable FilterPredicate predicate,
+      long mostBytes,
+      @Nullable RoaringBitmap superseded,
+      @Nullable RoaringBitmap needed) {
     List<Portion> wanted = new ArrayList<>();
     List<BlockMetaData> rowGroups = pages.getRowGroups();
     int number = 0;
@@ -157,7 +161,7 @@ public final class StoredFileReader implements Closeable {
     return wanted;
   }
 
-  private RowRanges matching(FilterPredicate predicate, int group, long rows) {
+  private RowRanges matching(@Nullable FilterPredicate predicate, int group, long rows) {
     Set<ColumnPath> paths = new HashSet<>();
     decoder.columns().getColumns().forEach(column -> paths.add(ColumnPath.get(column.getPath())));
     return ColumnIndexFilter.calculateRowRanges(
@@ -175,7 +179,7 @@ public final class StoredFileReader implements Closeable {
   }
 
   /** The next batch, or null at the end. */
-  public ColumnarBatch next() throws IOException {
+  public @Nullable ColumnarBatch next() throws IOException {
     try {
       if (!decoder.nextBatch()) {
         return null;

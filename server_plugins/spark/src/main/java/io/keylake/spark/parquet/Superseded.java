@@ -11,6 +11,7 @@ import org.apache.iceberg.data.BaseDeleteLoader;
 import org.apache.iceberg.io.FileIO;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
@@ -21,7 +22,8 @@ final class Superseded {
   private Superseded() {}
 
   /** The positions, or null for none. */
-  static RoaringBitmap of(DataFiles files, FileIO io, StoredFile file) throws IOException {
+  static @Nullable RoaringBitmap of(DataFiles files, FileIO io, StoredFile file)
+      throws IOException {
     if (file.superseded().isEmpty()) {
       return null;
     }

@@ -26,6 +26,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A procedure of Iceberg that adds, rewrites or deletes files of a table, or reads its rows
@@ -40,9 +41,8 @@ import org.apache.spark.sql.types.StructType;
  *
  * @param instead what serves on keyed tables; null for {@value #REWRITE_MANIFESTS}
  */
-record IcebergProcedure(
-    KeyedCatalog catalog, UnboundProcedure unbound, BoundProcedure bound, String instead)
-    implements UnboundProcedure, BoundProcedure {
+record IcebergProcedure(KeyedCatalog catalog, UnboundProcedure unbound, @Nullable String instead)
+    implements UnboundProcedure {
 
   private static final String REWRITE_MANIFESTS = "rewrite_manifests";
 
@@ -76,7 +76,7 @@ record IcebergProcedure(
     String instead = INSTEAD.get(word);
     return procedure == null || (instead == null && !word.equals(REWRITE_MANIFESTS))
         ? procedure
-        : new IcebergProcedure(catalog, procedure, null, instead);
+        : new IcebergProcedure(catalog, procedure, instead);
   }
 
   @Override
@@ -91,65 +91,78 @@ record IcebergProcedure(
 
   @Override
   public BoundProcedure bind(StructType inputType) {
-    return new IcebergProcedure(catalog, unbound, unbound.bind(inputType), instead);
+    return new Bound(catalog, unbound.bind(inputType), instead);
   }
 
-  @Override
-  public ProcedureParameter[] parameters() {
-    return bound.parameters();
-  }
+  private record Bound(KeyedCatalog catalog, BoundProcedure bound, @Nullable String instead)
+      implements BoundProcedure {
+    @Override
+    public String name() {
+      return bound.name();
+    }
 
-  @Override
-  public boolean isDeterministic() {
-    return bound.isDeterministic();
-  }
+    @Override
+    public String description() {
+      return bound.description();
+    }
 
-  @Override
-  public Iterator<Scan> call(InternalRow input) {
-    LocalProcedure.Arguments arguments =
-        new LocalProcedure.Arguments(List.of(bound.parameters()), input);
-    Optional<Table> keyed = keyed(arguments);
-    if (keyed.isEmpty()) {
-      return bound.call(input);
+    @Override
+    public ProcedureParameter[] parameters() {
+      return bound.parameters();
     }
-    if (instead != null) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "Iceberg's procedure %s knows nothing of keyed tables, and %s is one; use %s"
-              .formatted(name(), arguments.text("table"), instead));
-    }
-    InternalRow done = rewriteManifests(keyed.get());
-    return List.<Scan>of(new LocalRows(name(), REWRITTEN, () -> List.of(done))).iterator();
-  }
 
-  private static InternalRow rewriteManifests(Table table) {
-    Snapshot head = table.currentSnapshot();
-    if (head == null || head.dataManifests(table.io()).size() < 2) {
-      return LocalProcedure.row(0, 0);
+    @Override
+    public boolean isDeterministic() {
+      return bound.isDeterministic();
     }
-    Commits.Result result = new Commits(table).make(new ManifestRewrite());
-    if (!result.isCommitted()) {
-      throw new KeylakeException(
-          COMMIT_CONFLICT,
-          "rewriting the manifests of %s lost against other commits too often; nothing was changed; try again"
-              .formatted(table.name()));
-    }
-    Map<String, String> summary = table.snapshot(result.snapshotId()).summary();
-    return LocalProcedure.row(
-        Integer.valueOf(summary.get(SnapshotSummary.REPLACED_MANIFESTS_COUNT)),
-        Integer.valueOf(summary.get(SnapshotSummary.CREATED_MANIFESTS_COUNT)));
-  }
 
-  /** The table of a call, if it is a keyed one. */
-  private Optional<Table> keyed(LocalProcedure.Arguments arguments) {
-    if (!arguments.has("table") || arguments.text("table") == null) {
-      return Optional.empty();
+    @Override
+    public Iterator<Scan> call(InternalRow input) {
+      LocalProcedure.Arguments arguments =
+          new LocalProcedure.Arguments(List.of(bound.parameters()), input);
+      Optional<Table> keyed = keyed(arguments);
+      if (keyed.isEmpty()) {
+        return bound.call(input);
+      }
+      if (instead != null) {
+        throw new KeylakeException(
+            UNSUPPORTED,
+            "Iceberg's procedure %s knows nothing of keyed tables, and %s is one; use %s"
+                .formatted(name(), arguments.text("table"), instead));
+      }
+      InternalRow done = rewriteManifests(keyed.get());
+      return List.<Scan>of(new LocalRows(name(), REWRITTEN, () -> List.of(done))).iterator();
     }
-    try {
-      TableIdentifier ident = new TableArgument(catalog).identifier(arguments);
-      return Optional.of(catalog.icebergCatalog().loadTable(ident)).filter(KeyedSchema::isKeyed);
-    } catch (NoSuchTableException | KeylakeException e) {
-      return Optional.empty(); // Iceberg says so itself
+
+    private static InternalRow rewriteManifests(Table table) {
+      Snapshot head = table.currentSnapshot();
+      if (head == null || head.dataManifests(table.io()).size() < 2) {
+        return LocalProcedure.row(0, 0);
+      }
+      Commits.Result result = new Commits(table).make(new ManifestRewrite());
+      if (!result.isCommitted()) {
+        throw new KeylakeException(
+            COMMIT_CONFLICT,
+            "rewriting the manifests of %s lost against other commits too often; nothing was changed; try again"
+                .formatted(table.name()));
+      }
+      Map<String, String> summary = table.snapshot(result.lastSnapshotId()).summary();
+      return LocalProcedure.row(
+          Integer.valueOf(summary.get(SnapshotSummary.REPLACED_MANIFESTS_COUNT)),
+          Integer.valueOf(summary.get(SnapshotSummary.CREATED_MANIFESTS_COUNT)));
+    }
+
+    /** The table of a call, if it is a keyed one. */
+    private Optional<Table> keyed(LocalProcedure.Arguments arguments) {
+      if (!arguments.has("table") || arguments.text("table") == null) {
+        return Optional.empty();
+      }
+      try {
+        TableIdentifier ident = new TableArgument(catalog).identifier(arguments);
+        return Optional.of(catalog.icebergCatalog().loadTable(ident)).filter(KeyedSchema::isKeyed);
+      } catch (NoSuchTableException | KeylakeException e) {
+        return Optional.empty(); // Iceberg says so itself
+      }
     }
   }
 }

@@ -28,6 +28,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The statements of {@code CALL <catalog>.system}: what the SDK asks a server to do, and anybody
@@ -66,7 +67,7 @@ public final class KeylakeProcedures {
   }
 
   /** The procedure of that name, or null. */
-  public UnboundProcedure find(String name) {
+  public @Nullable UnboundProcedure find(String name) {
     return byName.get(name.toLowerCase(Locale.ROOT));
   }
 

@@ -17,6 +17,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** A procedure whose answer is computed on the driver. */
@@ -35,15 +36,31 @@ record LocalProcedure(
     }
 
     /** Null where it was not given. */
-    String text(String name) {
+    @Nullable String text(String name) {
       int position = position(name);
       return values.isNullAt(position) ? null : values.getUTF8String(position).toString();
     }
 
     /** Null where it was not given. */
-    Long number(String name) {
+    @Nullable Long number(String name) {
       int position = position(name);
       return values.isNullAt(position) ? null : Long.valueOf(values.getLong(position));
+    }
+
+    String requiredText(String name) {
+      return required(name, text(name));
+    }
+
+    long requiredNumber(String name) {
+      return required(name, number(name));
+    }
+
+    private static <T> T required(String name, @Nullable T value) {
+      if (value == null) {
+        throw new KeylakeException(
+            DEFINITION, "argument '%s' of the procedure is NULL; give it a value".formatted(name));
+      }
+      return value;
     }
 
     /** The parts of a name, which may be quoted with backticks. */

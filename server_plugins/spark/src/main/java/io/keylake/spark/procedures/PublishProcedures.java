@@ -13,6 +13,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** Tables as files that an online store loads. */
 final class PublishProcedures {
@@ -78,7 +79,7 @@ final class PublishProcedures {
   }
 
   /** Names with commas between them, in backticks where they have other characters. */
-  private static List<String> columns(String said) {
+  private static @Nullable List<String> columns(String said) {
     if (said == null) {
       return null;
     }

@@ -7,6 +7,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import org.apache.iceberg.Table;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The arguments {@code after} and {@code until} of a call: from the first commit of a branch, and
@@ -14,11 +15,11 @@ import org.apache.iceberg.Table;
  *
  * @param until null where the branch has no commit
  */
-record RangeArgument(Table table, long after, Long until) {
+record RangeArgument(Table table, long after, @Nullable Long until) {
   /**
    * @param branch null for main
    */
-  static RangeArgument of(Arguments arguments, Table table, String branch) {
+  static RangeArgument of(Arguments arguments, Table table, @Nullable String branch) {
     Long after = arguments.number("after");
     Long until = arguments.number("until");
     return new RangeArgument(

@@ -30,6 +30,7 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Publishes a table to where an online key-value store loads it from: a sorted file for each group.
@@ -153,7 +154,7 @@ public final class KvPublisher {
   }
 
   /** What lies in the target if it is what is wanted, and finished; null where there is work. */
-  private Manifest known(Target.Folder folder, Manifest wanted) throws IOException {
+  private @Nullable Manifest known(Target.Folder folder, Manifest wanted) throws IOException {
     String finished = folder.read(MANIFEST);
     String begun = finished == null ? folder.read(WISH) : null;
     if (finished == null && begun == null) {

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.Serializable;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What is published: of which table, as of which commit, and in which files. It lies in the target
@@ -65,7 +66,7 @@ record Manifest(
   }
 
   /** Null where the text is none of ours. */
-  static Manifest fromJson(String text) {
+  static @Nullable Manifest fromJson(String text) {
     try {
       return JSON.readValue(text, Manifest.class);
     } catch (JsonProcessingException e) {

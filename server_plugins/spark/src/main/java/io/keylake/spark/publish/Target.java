@@ -19,6 +19,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.util.SerializableConfiguration;
+import org.jspecify.annotations.Nullable;
 
 /** The folder that a table is published to, on any file system that Hadoop knows. */
 record Target(String location, SerializableConfiguration hadoop) implements Serializable {
@@ -58,7 +59,7 @@ record Target(String location, SerializableConfiguration hadoop) implements Seri
     }
 
     /** The text of a file, or null where there is none. */
-    String read(String name) throws IOException {
+    @Nullable String read(String name) throws IOException {
       try (InputStream in = files.open(at(name))) {
         return new String(in.readAllBytes(), StandardCharsets.UTF_8);
       } catch (FileNotFoundException e) {

@@ -39,6 +39,7 @@ import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StringType;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
@@ -95,7 +96,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     }
   }
 
-  private static KeyedTable keyedTable(Object plan) {
+  private static @Nullable KeyedTable keyedTable(Object plan) {
     return plan instanceof DataSourceV2Relation relation
             && relation.table() instanceof KeyedTable table
         ? table

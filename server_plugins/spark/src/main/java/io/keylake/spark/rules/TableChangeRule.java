@@ -21,6 +21,7 @@ import org.apache.spark.sql.catalyst.plans.logical.SetIdentifierFields;
 import org.apache.spark.sql.catalyst.plans.logical.SetWriteDistributionAndOrdering;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -50,7 +51,7 @@ public final class TableChangeRule extends Rule<LogicalPlan> {
     return plan;
   }
 
-  private static Change change(LogicalPlan plan) {
+  private static @Nullable Change change(LogicalPlan plan) {
     String partitions = "partitioning";
     String instead =
         "change the number of buckets with change_buckets, or create a new table with other partition_by";

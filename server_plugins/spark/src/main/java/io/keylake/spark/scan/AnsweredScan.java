@@ -23,6 +23,7 @@ import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** Counts, and smallest and largest keys, that the plan of a read knows without reading. */
 record AnsweredScan(String table, StructType readSchema, List<Object> answers)
@@ -59,23 +60,21 @@ record AnsweredScan(String table, StructType readSchema, List<Object> answers)
 
   private static Optional<KeyValue> answer(
       KeyedSchema schema, ReadPlan plan, AggregateFunc aggregate) {
-    Expression bounded = bounded(aggregate);
-    if (bounded == null) {
+    String key = key(schema, bounded(aggregate));
+    if (key == null) {
       return plan.rowCount().map(KeyValue::new); // a key is never null
     }
     Extreme extreme = aggregate instanceof Min ? Extreme.SMALLEST : Extreme.LARGEST;
-    return plan.extreme(key(schema, bounded), extreme);
+    return plan.extreme(key, extreme);
   }
 
   private static DataType typeOf(KeyedSchema schema, AggregateFunc aggregate) {
-    Expression bounded = bounded(aggregate);
-    return bounded == null
-        ? DataTypes.LongType
-        : SparkSchemaUtil.convert(schema.table().findType(key(schema, bounded)));
+    String key = key(schema, bounded(aggregate));
+    return key == null ? DataTypes.LongType : SparkSchemaUtil.convert(schema.table().findType(key));
   }
 
   /** What the smallest or largest is wanted of, or null. */
-  private static Expression bounded(AggregateFunc aggregate) {
+  private static @Nullable Expression bounded(AggregateFunc aggregate) {
     if (aggregate instanceof Min min) {
       return min.column();
     }
@@ -83,7 +82,7 @@ record AnsweredScan(String table, StructType readSchema, List<Object> answers)
   }
 
   /** The key column, or null for anything else. */
-  private static String key(KeyedSchema schema, Expression column) {
+  private static @Nullable String key(KeyedSchema schema, @Nullable Expression column) {
     return column instanceof NamedReference reference
             && reference.fieldNames().length == 1
             && schema.spec().key().contains(reference.fieldNames()[0])

@@ -16,6 +16,7 @@ import org.apache.iceberg.expressions.BoundPredicate;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types.NestedField;
+import org.jspecify.annotations.Nullable;
 
 /**
  * For buckets that are a stored column: turns equalities on the whole of {@code bucket_by} into one
@@ -56,12 +57,15 @@ final class BucketFilter {
     return group == null ? OptionalInt.empty() : OptionalInt.of(group.group());
   }
 
-  private static GroupHash group(KeyedSchema schema, Map<Integer, Object> equal) {
-    if (!schema.bucketBy().stream().allMatch(field -> equal.containsKey(field.fieldId()))) {
-      return null;
-    }
+  private static @Nullable GroupHash group(KeyedSchema schema, Map<Integer, Object> equal) {
     GroupHash hash = new GroupHash(schema.spec());
-    schema.bucketBy().forEach(field -> hash.add(field.type(), equal.get(field.fieldId())));
+    for (NestedField field : schema.bucketBy()) {
+      Object value = equal.get(field.fieldId());
+      if (value == null) {
+        return null;
+      }
+      hash.add(field.type(), value);
+    }
     return hash;
   }
 

@@ -15,6 +15,7 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 
 /** Reads buckets, columnar only. */
 record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
@@ -38,7 +39,7 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
   private static final class BucketReader implements PartitionReader<ColumnarBatch> {
     private final ReadCounters counters = new ReadCounters();
     private final BucketRows rows;
-    private ColumnarBatch batch;
+    private @Nullable ColumnarBatch batch;
 
     BucketReader(ReadTask task, BucketPlan bucket, FileIO io) {
       DataFiles files = new DataFiles(io, counters);
@@ -53,7 +54,7 @@ record BucketReaderFactory(ReadTask task, Broadcast<Table> table)
     }
 
     @Override
-    public ColumnarBatch get() {
+    public @Nullable ColumnarBatch get() {
       return batch;
     }
 

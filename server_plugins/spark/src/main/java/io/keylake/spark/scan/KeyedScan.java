@@ -44,6 +44,7 @@ import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A merged read: one partition per bucket, its rows in key order; or, where neither is of use to
@@ -62,8 +63,8 @@ final class KeyedScan
   private final KeyedSchema schema;
   private ScanRequest request;
   private int runtimeFilters;
-  private ReadPlan plan;
-  private List<BucketPlan> parts;
+  private @Nullable ReadPlan plan;
+  private @Nullable List<BucketPlan> parts;
 
   KeyedScan(SparkSession spark, Table table, KeyedSchema schema, ScanRequest request) {
     this.spark = spark;

@@ -18,6 +18,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Collects what a query needs of a keyed table. All of its filters are still evaluated on the
@@ -32,15 +33,15 @@ public final class KeyedScanBuilder
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
-  private final Long snapshotId;
-  private final Long after;
+  private final @Nullable Long snapshotId;
+  private final @Nullable Long after;
   private final boolean isPlain;
-  private final Integer buckets;
+  private final @Nullable Integer buckets;
   private StructType wanted;
   private PushedFilters filters = PushedFilters.NONE;
   private int limit = ScanRequest.ALL;
-  private KeyedScan counted;
-  private AnsweredScan answered;
+  private @Nullable KeyedScan counted;
+  private @Nullable AnsweredScan answered;
 
   /**
    * @param after if not null, only what commits after this one have written is read
@@ -52,8 +53,8 @@ public final class KeyedScanBuilder
       SparkSession spark,
       Table table,
       KeyedSchema schema,
-      Long snapshotId,
-      Long after,
+      @Nullable Long snapshotId,
+      @Nullable Long after,
       StructType visible,
       CaseInsensitiveStringMap options) {
     this.spark = spark;
@@ -130,8 +131,9 @@ public final class KeyedScanBuilder
     if (answered != null) {
       return answered;
     }
-    boolean isPlanned = counted != null && wanted.isEmpty() && limit == ScanRequest.ALL;
-    return isPlanned ? counted : scan(wanted, isPlain);
+    return counted != null && wanted.isEmpty() && limit == ScanRequest.ALL
+        ? counted
+        : scan(wanted, isPlain);
   }
 
   private KeyedScan scan(StructType columns, boolean isSpread) {

@@ -23,6 +23,7 @@ import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What of a query's filters a read can use, in the two languages that its parts speak: Iceberg's
@@ -81,7 +82,7 @@ public record PushedFilters(
   }
 
   /** Null where the statistics of the table's columns cannot be asked this. */
-  private static Expression converted(KeyedSchema schema, Predicate predicate) {
+  private static @Nullable Expression converted(KeyedSchema schema, Predicate predicate) {
     Set<String> visible =
         schema.visible().columns().stream().map(NestedField::name).collect(Collectors.toSet());
     NamedReference[] references = predicate.references();

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitRange;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The commits that a read speaks of, from its options: those after one, up to another.
@@ -12,12 +13,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param after a snapshot id, or 0 for the time before the first commit
  * @param until a snapshot id; null for a table without any
  */
-public record ReadRange(long after, Long until) {
+public record ReadRange(long after, @Nullable Long until) {
   /**
    * @param head where the range ends unless that is said
    * @return null where the options say nothing of a range
    */
-  public static ReadRange of(CaseInsensitiveStringMap options, Long head) {
+  public static @Nullable ReadRange of(CaseInsensitiveStringMap options, @Nullable Long head) {
     if (!options.containsKey(RelationOptions.AFTER)) {
       if (options.containsKey(RelationOptions.UNTIL)) {
         throw new KeylakeException(
@@ -35,7 +36,7 @@ public record ReadRange(long after, Long until) {
   }
 
   private static Long snapshot(CaseInsensitiveStringMap options, String name) {
-    String said = options.get(name);
+    String said = options.getOrDefault(name, "");
     try {
       return Long.valueOf(said.strip());
     } catch (NumberFormatException e) {

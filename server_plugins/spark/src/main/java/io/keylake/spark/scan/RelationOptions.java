@@ -1,6 +1,7 @@
 package io.keylake.spark.scan;
 
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /** Every option of a relation that a read of a keyed table knows, those that our rules set, too. */
 public final class RelationOptions {
@@ -23,7 +24,7 @@ public final class RelationOptions {
   }
 
   /** The number of buckets that the scan reports; null for those that the table has. */
-  public static Integer buckets(CaseInsensitiveStringMap options) {
+  public static @Nullable Integer buckets(CaseInsensitiveStringMap options) {
     String buckets = options.get(BUCKETS);
     return buckets == null ? null : Integer.valueOf(buckets);
   }

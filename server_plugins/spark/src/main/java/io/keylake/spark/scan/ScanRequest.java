@@ -2,6 +2,7 @@ package io.keylake.spark.scan;
 
 import java.util.Arrays;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a query wants of a keyed table.
@@ -17,13 +18,13 @@ import org.apache.spark.sql.types.StructType;
  *     many as there are
  */
 record ScanRequest(
-    Long snapshotId,
-    Long after,
+    @Nullable Long snapshotId,
+    @Nullable Long after,
     StructType wanted,
     PushedFilters filters,
     int limit,
     boolean isSpread,
-    Integer buckets) {
+    @Nullable Integer buckets) {
   static final int ALL = -1;
 
   ScanRequest and(PushedFilters more) {

@@ -40,6 +40,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A keyed table as Spark sees it: its user columns, merged when read, merged into when written. It
@@ -96,7 +97,7 @@ public final class KeyedTable extends SparkTable {
     return new KeyedTable(loaded, KeyedSchema.of(loaded.table(), effective), Rows.AS_GIVEN);
   }
 
-  private static Long headOf(SparkTable loaded) {
+  private static @Nullable Long headOf(SparkTable loaded) {
     return loaded.table().currentSnapshot() == null
         ? null
         : loaded.table().currentSnapshot().snapshotId();

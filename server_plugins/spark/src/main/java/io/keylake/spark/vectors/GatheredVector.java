@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A column of numbers or texts of merged rows, gathered from the places that were decided: one
@@ -29,7 +30,7 @@ public abstract class GatheredVector extends ReadOnlyVector {
   }
 
   /** A vector for this type, or null where looking values up is as good. */
-  public static GatheredVector of(DataType type, int capacity) {
+  public static @Nullable GatheredVector of(DataType type, int capacity) {
     if (type instanceof LongType
         || type instanceof TimestampType
         || type instanceof TimestampNTZType) {
@@ -265,7 +266,7 @@ public abstract class GatheredVector extends ReadOnlyVector {
     }
 
     @Override
-    public UTF8String getUTF8String(int row) {
+    public @Nullable UTF8String getUTF8String(int row) {
       if (isNullAt(row)) {
         return null;
       }

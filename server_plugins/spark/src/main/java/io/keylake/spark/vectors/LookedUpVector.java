@@ -7,6 +7,7 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.jspecify.annotations.Nullable;
 
 /** A column that copies nothing: each of its values lies in some row of some other column. */
 abstract class LookedUpVector extends ReadOnlyVector {
@@ -14,7 +15,7 @@ abstract class LookedUpVector extends ReadOnlyVector {
 
   LookedUpVector(DataType type) {
     super(type);
-    children = type instanceof StructType struct ? new LookedUpVector[struct.length()] : null;
+    children = new LookedUpVector[type instanceof StructType struct ? struct.length() : 0];
   }
 
   /** A member of a struct, looked up where the struct is. */
@@ -85,7 +86,7 @@ abstract class LookedUpVector extends ReadOnlyVector {
   }
 
   @Override
-  public UTF8String getUTF8String(int row) {
+  public @Nullable UTF8String getUTF8String(int row) {
     return source(row).getUTF8String(sourceRow(row));
   }
 

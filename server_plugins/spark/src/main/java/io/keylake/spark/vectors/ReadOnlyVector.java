@@ -6,6 +6,7 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A column vector that owns no memory. What a subclass does not override, its type does not have.
@@ -84,7 +85,7 @@ abstract class ReadOnlyVector extends ColumnVector {
   }
 
   @Override
-  public UTF8String getUTF8String(int row) {
+  public @Nullable UTF8String getUTF8String(int row) {
     throw notOfThisType();
   }
 

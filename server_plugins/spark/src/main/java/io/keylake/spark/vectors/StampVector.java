@@ -5,13 +5,14 @@ import java.util.List;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.jspecify.annotations.Nullable;
 
 /** Stamps of merged rows as a column: absolute, or as lags behind the row's version. */
 public final class StampVector extends ReadOnlyVector {
   private final Stamps stamps;
-  private final Stamps behind;
+  private final @Nullable Stamps behind;
 
-  private StampVector(Stamps stamps, Stamps behind) {
+  private StampVector(Stamps stamps, @Nullable Stamps behind) {
     super(DataTypes.LongType);
     this.stamps = stamps;
     this.behind = behind;

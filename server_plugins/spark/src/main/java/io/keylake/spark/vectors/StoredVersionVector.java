@@ -3,17 +3,18 @@ package io.keylake.spark.vectors;
 import io.keylake.merge.Stamps;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.jspecify.annotations.Nullable;
 
 /** Row versions as they are stored: null where the row's ordering column says the same. */
 public final class StoredVersionVector extends ReadOnlyVector {
   private final Stamps versions;
-  private final ColumnVector ordering;
+  private final @Nullable ColumnVector ordering;
   private final boolean isInt;
 
   /**
    * @param ordering the ordering column of the same rows; null where the table has none
    */
-  public StoredVersionVector(Stamps versions, ColumnVector ordering) {
+  public StoredVersionVector(Stamps versions, @Nullable ColumnVector ordering) {
     super(DataTypes.LongType);
     this.versions = versions;
     this.ordering = ordering;

@@ -4,6 +4,7 @@ import java.util.Arrays;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A stored column of text. Where the file holds it as numbers into a dictionary, an entry becomes
@@ -48,7 +49,7 @@ public final class TextVector extends ReadOnlyVector {
   }
 
   @Override
-  public UTF8String getUTF8String(int row) {
+  public @Nullable UTF8String getUTF8String(int row) {
     if (stored.isNullAt(row)) {
       return null;
     }

@@ -22,6 +22,7 @@ import org.apache.iceberg.types.Type;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The data files of one task. Rows come in (partition, bucket, sort key) order, so one file is open
@@ -31,7 +32,7 @@ final class BucketFiles implements Closeable {
   private final WriteLayout layout;
   private final SortedFiles files;
   private final Evaluator stated;
-  private PartitionTuple partition;
+  private @Nullable PartitionTuple partition;
 
   /**
    * @param replaces the partitions that the rows may lie in

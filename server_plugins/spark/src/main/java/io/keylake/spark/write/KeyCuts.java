@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The places at which the ranges of a write begin: found on the driver when the write runs, since
@@ -14,7 +15,7 @@ public final class KeyCuts implements Serializable {
   private static final long serialVersionUID = 1L;
   private final DataType[] types;
   private final transient Supplier<List<InternalRow>> look;
-  private InternalRow[] found;
+  private InternalRow @Nullable [] found;
 
   /**
    * @param types of the columns of a place

@@ -5,12 +5,13 @@ import java.util.Arrays;
 import java.util.Comparator;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
+import org.jspecify.annotations.Nullable;
 
 /** The number of the range in which a row lies: how many cuts are not above it. */
 public final class KeyRange implements IntFunction {
   private static final long serialVersionUID = 1L;
   private final KeyCuts cuts;
-  private transient Comparator<InternalRow> order;
+  private transient @Nullable Comparator<InternalRow> order;
 
   public KeyRange(KeyCuts cuts) {
     this.cuts = cuts;

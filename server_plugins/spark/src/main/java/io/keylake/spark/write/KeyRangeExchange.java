@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -26,7 +27,7 @@ public final class KeyRangeExchange extends SparkStrategy {
   }
 
   /** Null where rows are repartitioned by something else. */
-  private static KeyCuts cuts(RepartitionByExpression frame) {
+  private static @Nullable KeyCuts cuts(RepartitionByExpression frame) {
     List<Expression> by = CollectionConverters.asJava(frame.partitionExpressions());
     return by.size() == 1
             && by.get(0) instanceof DirectShufflePartitionID direct

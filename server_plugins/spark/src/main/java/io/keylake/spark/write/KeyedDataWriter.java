@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.unsafe.types.ByteArray;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Turns the sorted rows of one task into files. Rows come by (bucket, sort key, version, row
@@ -44,7 +45,7 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   private final List<UnsafeRow> copies = new ArrayList<>();
   private int kept;
   private int keptBeforeDropping = KEPT_BEFORE_DROPPING;
-  private InternalRow held;
+  private @Nullable InternalRow held;
   private long heldVersion;
   private long rows;
   private long minVersion = Long.MAX_VALUE;
@@ -237,7 +238,8 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       if (winner == null || winner.isNullAt(values[ordering].position())) {
         return false;
       }
-      return RowVersions.value(winner, values[ordering]) == version;
+      Column column = values[ordering];
+      return RowVersions.value(winner, column.position(), column.type()) == version;
     }
   }
 }

@@ -45,6 +45,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -61,9 +62,9 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private final LogicalWriteInfo info;
   private final WriteOptions options;
   private final boolean isSpread;
-  private final Expression replaces;
+  private final @Nullable Expression replaces;
   private final WriteLayout layout;
-  private final String branch;
+  private final @Nullable String branch;
   private boolean isHandedOver;
 
   /**
@@ -73,12 +74,12 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   KeyedWrite(
       SparkSession spark,
       Table table,
-      String branch,
+      @Nullable String branch,
       KeyedSchema schema,
       LogicalWriteInfo info,
       WriteOptions options,
       boolean isSpread,
-      Expression replaces) {
+      @Nullable Expression replaces) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
@@ -163,7 +164,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       KeyedSchema schema,
       WriteLayout layout,
       WriteOptions.Verb verb,
-      Long fixedVersion,
+      @Nullable Long fixedVersion,
       Expression replaces,
       long targetFileSize,
       String queryId)
@@ -213,8 +214,9 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
                 .labels()
                 .by(spark.sparkContext().sparkUser())
                 .once(spark.conf().get(IDEMPOTENCY_KEY, null)));
-    if (options.adopts() != null) {
-      adopt(files, summary);
+    WriteOptions.Adopted adopts = options.adopts();
+    if (adopts != null) {
+      adopt(adopts, files, summary);
     } else {
       isHandedOver = true;
       new Commits(table, this::maintain).make(change(files, summary));
@@ -230,10 +232,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
         : HistoryBranches.lateWrite(files, summary, options.businessTime());
   }
 
-  private void adopt(List<DataFile> files, WriteSummary summary) {
-    Adoption adoption = Adoption.of(table, branch, options.adopts().snapshotId());
+  private void adopt(WriteOptions.Adopted adopts, List<DataFile> files, WriteSummary summary) {
+    Adoption adoption = Adoption.of(table, branch, adopts.snapshotId());
     AdoptionChange change = new AdoptionChange(adoption, files, summary);
-    boolean isPlanned = adoption.plannedAt() == options.adopts().head();
+    boolean isPlanned = adoption.plannedAt() == adopts.head();
     isHandedOver = isPlanned;
     if (!isPlanned || !new Commits(table, this::maintain).make(change).isCommitted()) {
       throw change.lost();

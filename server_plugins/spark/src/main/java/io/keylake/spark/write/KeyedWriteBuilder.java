@@ -15,16 +15,17 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.jspecify.annotations.Nullable;
 
 /** Starts a write of rows that {@code KeyedWriteRule} has prepared. */
 public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
   private final SparkSession spark;
   private final Table table;
-  private final String branch;
+  private final @Nullable String branch;
   private final KeyedSchema schema;
   private final LogicalWriteInfo info;
   private final boolean isSpread;
-  private Expression replaces;
+  private @Nullable Expression replaces;
 
   /**
    * @param isSpread whether every task has the ranges of keys that it is to write already
@@ -32,7 +33,7 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
   public KeyedWriteBuilder(
       SparkSession spark,
       Table table,
-      String branch,
+      @Nullable String branch,
       KeyedSchema schema,
       LogicalWriteInfo info,
       boolean isSpread) {

@@ -3,6 +3,7 @@ package io.keylake.spark.write;
 import io.keylake.spark.write.WriteLayout.Column;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reduces the rows of one key of one write to the one that is stored, by the merge law: everything
@@ -12,13 +13,15 @@ import org.apache.spark.sql.catalyst.InternalRow;
  * they come.
  */
 final class RowFold {
+  private static final InternalRow NONE = InternalRow.empty();
+
   private final RowVersions versions;
   private final Column[] values;
   private final int rowOrder;
   private final InternalRow[] winners;
   private final long[] at;
   private final long[] order;
-  private InternalRow keyRow;
+  private InternalRow keyRow = NONE;
   private long rows;
   private boolean isWritten;
   private long writtenAt;
@@ -38,7 +41,7 @@ final class RowFold {
 
   void start() {
     Arrays.fill(winners, null);
-    keyRow = null;
+    keyRow = NONE;
     rows = 0;
     isWritten = false;
     isDeleted = false;
@@ -47,13 +50,13 @@ final class RowFold {
   /**
    * @param carried which value columns the row carries; null for all
    */
-  void write(InternalRow row, long version, boolean[] carried) {
+  void write(InternalRow row, long version, boolean @Nullable [] carried) {
     keyRow = row;
     long own = orderOf(row);
     long newest = version;
     for (int i = 0; i < values.length; i++) {
       if (carried == null || carried[i]) {
-        Column source = values[i].versionedBy();
+        WriteLayout.Helper source = values[i].versionedBy();
         long columnVersion = source == null ? version : versions.read(row, source);
         newest = Math.max(newest, columnVersion);
         if (!(values[i].skipsNulls() && row.isNullAt(values[i].position()))) {
@@ -142,7 +145,7 @@ final class RowFold {
   }
 
   /** The row that holds the value of a column, or null where it is absent. */
-  InternalRow winner(int value) {
+  @Nullable InternalRow winner(int value) {
     return winners[value];
   }
 

@@ -3,8 +3,11 @@ package io.keylake.spark.write;
 import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
 import io.keylake.spark.write.WriteLayout.Column;
+import io.keylake.spark.write.WriteLayout.Helper;
 import io.keylake.tables.KeylakeException;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.DataType;
+import org.jspecify.annotations.Nullable;
 
 /** The version of a row: from its column, or the same for every row of the write. */
 final class RowVersions {
@@ -15,7 +18,7 @@ final class RowVersions {
   /**
    * @param fixed the version of every row, or null: a column holds it
    */
-  RowVersions(WriteLayout layout, Long fixed) {
+  RowVersions(WriteLayout layout, @Nullable Long fixed) {
     this.layout = layout;
     this.fixed = fixed == null ? 0 : fixed;
     this.onlyOfColumns = fixed == null && layout.version() == null;
@@ -33,26 +36,26 @@ final class RowVersions {
     long newest = Long.MIN_VALUE;
     for (Column column : layout.values()) {
       if (column.versionedBy() != null && !row.isNullAt(column.versionedBy().position())) {
-        newest = Math.max(newest, value(row, column.versionedBy()));
+        newest =
+            Math.max(
+                newest, value(row, column.versionedBy().position(), column.versionedBy().type()));
       }
     }
     return newest;
   }
 
-  long read(InternalRow row, Column source) {
+  long read(InternalRow row, Helper source) {
     if (row.isNullAt(source.position())) {
       throw new KeylakeException(
           BAD_ROWS,
           "the version column '%s' is null in the row with key %s; every written row needs a version"
               .formatted(source.name(), layout.keyOf(row)));
     }
-    return value(row, source);
+    return value(row, source.position(), source.type());
   }
 
   /** A version that is known to be there. */
-  static long value(InternalRow row, Column source) {
-    return WriteLayout.isInt(source.type())
-        ? row.getInt(source.position())
-        : row.getLong(source.position());
+  static long value(InternalRow row, int position, DataType type) {
+    return WriteLayout.isInt(type) ? row.getInt(position) : row.getLong(position);
   }
 }

@@ -9,12 +9,14 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where things lie in the rows that reach the writer, and in those it stores.
@@ -38,7 +40,7 @@ record WriteLayout(
     List<Column> partitionBy,
     int bucket,
     int group,
-    Column version,
+    @Nullable Helper version,
     int columnsFrom,
     int op,
     int rowOrder,
@@ -50,7 +52,7 @@ record WriteLayout(
    * A column of the incoming rows.
    *
    * @param name as the writer of the rows knows it
-   * @param field the table's column; null for a helper
+   * @param field the table's column
    * @param leaf its version leaf, or -1
    * @param versionedBy the helper column that versions it, or null
    * @param skipsNulls a null is as good as absent
@@ -61,9 +63,12 @@ record WriteLayout(
       DataType type,
       NestedField field,
       int leaf,
-      Column versionedBy,
+      @Nullable Helper versionedBy,
       boolean skipsNulls)
       implements Serializable {}
+
+  /** A column that holds versions, of rows or of one value column. */
+  record Helper(String name, int position, DataType type) implements Serializable {}
 
   static WriteLayout of(StructType rows, KeyedSchema schema, WriteOptions options) {
     List<String> names = Arrays.asList(rows.fieldNames());
@@ -81,11 +86,13 @@ record WriteLayout(
         key.stream()
             .filter(column -> schema.spec().partitionBy().contains(column.field().name()))
             .toList();
-    Column version = null;
+    Helper version = null;
+    String ordering = schema.spec().ordering();
     if (names.contains(HelperColumn.VERSION)) {
-      version = helper(rows, names, HelperColumn.VERSION, options.version());
-    } else if (schema.ordering() != null && names.contains(schema.spec().ordering())) {
-      version = helper(rows, names, schema.spec().ordering(), schema.spec().ordering());
+      String name = Objects.requireNonNullElse(options.version(), HelperColumn.VERSION);
+      version = helper(rows, names, HelperColumn.VERSION, name);
+    } else if (ordering != null && names.contains(ordering)) {
+      version = helper(rows, names, ordering, ordering);
     }
     return new WriteLayout(
         List.copyOf(key),
@@ -118,14 +125,14 @@ record WriteLayout(
         field,
         leaf,
         names.contains(versionOf)
-            ? helper(rows, names, versionOf, options.versionOf().get(name))
+            ? helper(rows, names, versionOf, options.versionOf().getOrDefault(name, versionOf))
             : null,
         schema.spec().reducer(name) == Reducer.LATEST_NOT_NULL);
   }
 
-  private static Column helper(StructType rows, List<String> names, String travelsAs, String name) {
+  private static Helper helper(StructType rows, List<String> names, String travelsAs, String name) {
     int position = names.indexOf(travelsAs);
-    return new Column(name, position, rows.fields()[position].dataType(), null, -1, null, false);
+    return new Helper(name, position, rows.fields()[position].dataType());
   }
 
   /** The key of a row, for sentences. */
@@ -137,7 +144,7 @@ record WriteLayout(
     return String.join(", ", parts);
   }
 
-  private static Object shown(InternalRow row, Column column) {
+  private static @Nullable Object shown(InternalRow row, Column column) {
     if (row.isNullAt(column.position())) {
       return null;
     }

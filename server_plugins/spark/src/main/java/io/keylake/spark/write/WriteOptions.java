@@ -12,6 +12,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a writer says beside its rows. The names of options are the words of the Python verbs'
@@ -29,16 +30,16 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 public record WriteOptions(
     Verb verb,
-    String version,
-    Long versionValue,
+    @Nullable String version,
+    @Nullable Long versionValue,
     Map<String, String> versionOf,
-    String columnsFrom,
-    String op,
-    String rowOrder,
+    @Nullable String columnsFrom,
+    @Nullable String op,
+    @Nullable String rowOrder,
     WriteLabels labels,
-    Instant businessTime,
-    Adopted adopts,
-    Long targetFileSize)
+    @Nullable Instant businessTime,
+    @Nullable Adopted adopts,
+    @Nullable Long targetFileSize)
     implements Serializable {
   private static final String VERSION_OF = "version_of.";
 
@@ -82,9 +83,7 @@ public record WriteOptions(
             options.get("idempotency_key"),
             watermark == null ? null : PointInTime.micros(watermark)),
         time(options, "business_time"),
-        options.get("adopts") == null
-            ? null
-            : new Adopted(number(options, "adopts"), number(options, "adopts_at")),
+        adopted(options),
         number(options, "target-file-size-bytes"));
   }
 
@@ -92,7 +91,7 @@ public record WriteOptions(
    * The same without a version column: naming the ordering column as the version is saying what is
    * so anyway.
    */
-  public WriteOptions versionedBy(String ordering) {
+  public WriteOptions versionedBy(@Nullable String ordering) {
     if (version == null || !version.equalsIgnoreCase(ordering)) {
       return this;
     }
@@ -110,12 +109,24 @@ public record WriteOptions(
         targetFileSize);
   }
 
-  private static Instant time(CaseInsensitiveStringMap options, String name) {
+  private static @Nullable Adopted adopted(CaseInsensitiveStringMap options) {
+    Long adopts = number(options, "adopts");
+    Long at = number(options, "adopts_at");
+    if ((adopts == null) != (at == null)) {
+      throw new KeylakeException(
+          BAD_ROWS,
+          "of the options adopts and adopts_at only %s is given; give both, or call adopt_commit"
+              .formatted(adopts == null ? "adopts_at" : "adopts"));
+    }
+    return adopts == null || at == null ? null : new Adopted(adopts, at);
+  }
+
+  private static @Nullable Instant time(CaseInsensitiveStringMap options, String name) {
     String text = options.get(name);
     return text == null ? null : PointInTime.of("option " + name, text);
   }
 
-  private static Verb verb(String word, Verb unlessSaid) {
+  private static Verb verb(@Nullable String word, Verb unlessSaid) {
     if (word == null) {
       return unlessSaid;
     }
@@ -137,7 +148,7 @@ public record WriteOptions(
             .formatted(word));
   }
 
-  private static Long number(CaseInsensitiveStringMap options, String name) {
+  private static @Nullable Long number(CaseInsensitiveStringMap options, String name) {
     String text = options.get(name);
     try {
       return text == null ? null : Long.valueOf(text.trim());

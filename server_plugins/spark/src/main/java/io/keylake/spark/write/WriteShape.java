@@ -16,6 +16,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.types.Types.NestedField;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Holds the columns of a frame against the table and the options, before anything runs: which
@@ -95,7 +96,10 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
   }
 
   private static void checkOwnName(
-      String option, String column, Map<String, NestedField> fields, boolean caseSensitive) {
+      String option,
+      @Nullable String column,
+      Map<String, NestedField> fields,
+      boolean caseSensitive) {
     if (column != null && fields.containsKey(fold(column, caseSensitive))) {
       throw new KeylakeException(
           SCHEMA_MISMATCH,
@@ -104,7 +108,8 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
     }
   }
 
-  private static void putIfGiven(Map<String, String> named, String option, String column) {
+  private static void putIfGiven(
+      Map<String, String> named, String option, @Nullable String column) {
     if (column != null) {
       named.put(option, column);
     }

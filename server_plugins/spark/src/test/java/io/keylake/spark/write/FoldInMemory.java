@@ -8,6 +8,7 @@ import io.keylake.merge.MergeLaw;
 import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
 import io.keylake.spark.write.WriteLayout.Column;
+import io.keylake.spark.write.WriteLayout.Helper;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -47,7 +48,7 @@ final class FoldInMemory {
       leaves.add(new Leaf(leaf.getKey(), leaf.getValue().size(), position));
       for (String column : leaf.getValue()) {
         boolean skips = skippingNulls.contains(column);
-        Column own = column(column + "_version", position + 1, null, false);
+        Helper own = helper(column + "_version", position + 1);
         values.add(column(column, position, own, skips));
         position += 2;
       }
@@ -60,7 +61,7 @@ final class FoldInMemory {
             List.of(),
             -1,
             -1,
-            column("version", VERSION, null, false),
+            helper("version", VERSION),
             -1,
             -1,
             saysOrder ? ROW_ORDER : -1,
@@ -69,7 +70,11 @@ final class FoldInMemory {
     fold = new RowFold(layout, new RowVersions(layout, null));
   }
 
-  private static Column column(String name, int position, Column own, boolean skipsNulls) {
+  private static Helper helper(String name, int position) {
+    return new Helper(name, position, DataTypes.LongType);
+  }
+
+  private static Column column(String name, int position, Helper own, boolean skipsNulls) {
     return new Column(name, position, DataTypes.LongType, null, -1, own, skipsNulls);
   }
 
