@@ -106,3 +106,11 @@ def test_copies_of_libraries_inside_of_iceberg_are_not_used(module: str) -> None
     paths = [path for room in sources(module).values() for path in room]
     copies = ("org.apache.iceberg.relocated.", "org.apache.iceberg.shaded.")
     assert not [path.name for path in paths if any(copy in path.read_text() for copy in copies)]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nullness_is_checked_in_every_room(module: str) -> None:
+    for paths in sources(module).values():
+        package = paths[0].with_name("package-info.java")
+        assert package.exists(), package
+        assert "\n@NullMarked\npackage " in package.read_text(), package

@@ -31,6 +31,23 @@ def test_a_procedure_that_refuses(lake: kl.Lake, table: kl.KeyedTable) -> None:
     assert "SQLSTATE" not in str(from_server(error))
 
 
+@pytest.mark.parametrize(
+    ("procedure", "argument"),
+    [
+        ("rollback(table => '{table}', to => NULL)", "to"),
+        ("publish(table => '{table}', branch => 'main', head => NULL)", "head"),
+        ("change_buckets(table => '{table}', buckets => NULL)", "buckets"),
+        ("adopt_commit(table => '{table}', snapshot_id => NULL, rule => 'upsert')", "snapshot_id"),
+        ("move_consumer(table => '{table}', name => NULL)", "name"),
+        ("create_table(table => 'ns.none', spec => NULL)", "spec"),
+    ],
+)
+def test_a_required_argument_that_is_null(lake: kl.Lake, table: kl.KeyedTable, procedure: str, argument: str) -> None:
+    error = failed(lake, f"CALL lake.system.{procedure.format(table=table.name)}")
+    assert error.getCondition() == "KEYLAKE_DEFINITION"
+    assert f"argument '{argument}' of the procedure is NULL" in str(error)
+
+
 def test_a_statement_that_the_analyzer_refuses(lake: kl.Lake, table: kl.KeyedTable) -> None:
     error = failed(lake, f"INSERT INTO lake.{table.name} SELECT 5L AS id, 'text' AS a")
     assert (error.getCondition(), error.getSqlState()) == ("KEYLAKE_BAD_ROWS", "22000")

@@ -64,10 +64,7 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   private static final String[] SYSTEM = {"system"};
 
   private @Nullable KeylakeProcedures procedures;
-
-  @SuppressWarnings("NullAway.Init") // Iceberg builds its catalog before anything is asked of it
-  private TablePlaces places;
-
+  private TablePlaces places = TablePlaces.of(CaseInsensitiveStringMap.empty());
   private boolean isLookedAt;
 
   @Override

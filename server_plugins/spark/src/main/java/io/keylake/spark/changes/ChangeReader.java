@@ -59,7 +59,7 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   private final UnsafeProjection[] newValues;
   private @Nullable MergedRows before;
   private @Nullable MergedRows after;
-  private InternalRow change;
+  private InternalRow change = InternalRow.empty();
   private int group;
 
   ChangeReader(FileIO io, KeyedSchema schema, ChangePlan.Bucket bucket) {
@@ -107,7 +107,9 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   @Override
   public boolean next() throws IOException {
     while (true) {
-      if (before == null) {
+      MergedRows old = before;
+      MergedRows now = after;
+      if (old == null || now == null) {
         if (!stretches.hasNext()) {
           return false;
         }
@@ -115,12 +117,9 @@ final class ChangeReader implements PartitionReader<InternalRow> {
         DataFiles touched = files.with(TouchedRows.find(task, stretch, files));
         before = rows(stretch.before(), touched);
         after = rows(stretch.after(), touched);
-      }
-      if (before.row() == null && after.row() == null) {
+      } else if (old.row() == null && now.row() == null) {
         close();
-        continue;
-      }
-      if (compare()) {
+      } else if (compare(old, now)) {
         return true;
       }
     }
@@ -131,55 +130,65 @@ final class ChangeReader implements PartitionReader<InternalRow> {
   }
 
   /** Looks at the smaller of both keys, moves on, and says whether it has changed. */
-  private boolean compare() throws IOException {
-    int order =
-        before.row() == null
-            ? 1
-            : after.row() == null ? -1 : keyOrder.compare(before.row(), after.row());
-    if (order < 0) {
-      change = change("delete", before.row(), null, List.of());
-      before.advance();
-      return true;
-    }
-    if (order > 0) {
-      change = change("insert", null, after.row(), List.of());
+  private boolean compare(MergedRows before, MergedRows after) throws IOException {
+    InternalRow old = before.row();
+    InternalRow now = after.row();
+    int order = old == null || now == null ? 0 : keyOrder.compare(old, now);
+    if (old == null || order > 0) {
+      UnsafeRow copy = newRow.apply(now).copy();
+      change = change("insert", copy, null, copy, List.of());
       after.advance();
       return true;
     }
+    if (now == null || order < 0) {
+      UnsafeRow copy = oldRow.apply(old).copy();
+      change = change("delete", copy, copy, null, List.of());
+      before.advance();
+      return true;
+    }
     List<String> differing =
-        oldRow.apply(before.row()).equals(newRow.apply(after.row())) ? List.of() : differing();
+        oldRow.apply(old).equals(newRow.apply(now)) ? List.of() : differing(old, now);
     if (!differing.isEmpty()) {
-      change = change("update", before.row(), after.row(), differing);
+      UnsafeRow copy = oldRow.apply(old).copy();
+      change = change("update", copy, copy, newRow.apply(now).copy(), differing);
     }
     before.advance();
     after.advance();
     return !differing.isEmpty();
   }
 
-  private List<String> differing() {
+  private List<String> differing(InternalRow old, InternalRow now) {
     List<String> names = new ArrayList<>();
     for (int i = 0; i < oldValues.length; i++) {
-      if (!oldValues[i].apply(before.row()).equals(newValues[i].apply(after.row()))) {
+      if (!oldValues[i].apply(old).equals(newValues[i].apply(now))) {
         names.add(type.fields()[sorted + i].name());
       }
     }
     return names;
   }
 
-  /** What it is made of is copied: the batches move on. */
+  /**
+   * A row of the feed, made of copies, since the batches move on.
+   *
+   * @param keyed one of both images
+   * @param old null for a key that is new
+   * @param now null for a key that is gone
+   */
   private InternalRow change(
-      String kind, @Nullable InternalRow old, @Nullable InternalRow now, List<String> differing) {
-    UnsafeRow oldCopy = old == null ? null : oldRow.apply(old).copy();
-    UnsafeRow newCopy = now == null ? null : newRow.apply(now).copy();
-    group = keyAt == 0 ? bucket() : (oldCopy == null ? newCopy : oldCopy).getInt(0);
+      String kind,
+      UnsafeRow keyed,
+      @Nullable UnsafeRow old,
+      @Nullable UnsafeRow now,
+      List<String> differing) {
+    group = keyAt == 0 ? bucket() : keyed.getInt(0);
     List<Object> row = new ArrayList<>();
     for (int i = keyAt; i < sorted; i++) {
-      row.add((oldCopy == null ? newCopy : oldCopy).get(i, type.fields()[i].dataType()));
+      row.add(keyed.get(i, type.fields()[i].dataType()));
     }
     row.add(UTF8String.fromString(kind));
     row.add(new GenericArrayData(differing.stream().map(UTF8String::fromString).toArray()));
-    row.add(image(oldCopy));
-    row.add(image(newCopy));
+    row.add(image(old));
+    row.add(image(now));
     row.add(bucket.commit());
     return new GenericInternalRow(row.toArray());
   }

@@ -198,7 +198,7 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
     return partitions(plan());
   }
 
-  static InputPartition[] partitions(@Nullable ChangePlan plan) {
+  static InputPartition[] partitions(ChangePlan plan) {
     return plan.buckets().stream().map(TouchedBucket::new).toArray(InputPartition[]::new);
   }
 

@@ -165,8 +165,10 @@ public abstract class PublishedRows implements Closeable {
       }
       InternalRow now = isDeleted ? null : change.getStruct(after, image.length());
       for (int i = 0; i < places.length; i++) {
-        boolean isNull = isDeleted || now.isNullAt(places[i]);
-        cells[keys + i] = isNull ? null : now.get(places[i], image.fields()[places[i]].dataType());
+        cells[keys + i] =
+            now == null || now.isNullAt(places[i])
+                ? null
+                : now.get(places[i], image.fields()[places[i]].dataType());
       }
       return true;
     }

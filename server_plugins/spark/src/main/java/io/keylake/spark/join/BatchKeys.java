@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The keys of the rows of a batch, ready to be compared to those of another.
@@ -14,7 +15,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  */
 final class BatchKeys {
   private final int[] columns;
-  private final KeyOrder leading;
+  private final @Nullable KeyOrder leading;
   private final KeyOrder order;
   private final ColumnVector[] keys;
   private long[] lead = {};

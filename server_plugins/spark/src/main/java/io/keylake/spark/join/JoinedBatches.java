@@ -8,8 +8,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.function.LongConsumer;
+import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The rows of several sorted inputs beside each other. Nothing is copied: a batch of the result
@@ -25,9 +27,9 @@ final class JoinedBatches implements Iterator<ColumnarBatch> {
   private final Map<List<Integer>, BatchKeys> firstKeys = new HashMap<>(); // most sides share one
   private final LongConsumer rowsOut;
   private final int[][] taken;
-  private ColumnarBatch first;
+  private ColumnarBatch first = new ColumnarBatch(new ColumnVector[0], 0);
   private int from;
-  private ColumnarBatch ready;
+  private @Nullable ColumnarBatch ready;
 
   /**
    * @param inputs the first one, and those of the sides
@@ -64,16 +66,16 @@ final class JoinedBatches implements Iterator<ColumnarBatch> {
 
   @Override
   public ColumnarBatch next() {
-    if (!hasNext()) {
+    ColumnarBatch next = hasNext() ? ready : null;
+    if (next == null) {
       throw new NoSuchElementException();
     }
-    ColumnarBatch next = ready;
     ready = null;
     return next;
   }
 
   private boolean hasFirst() {
-    while (first == null || from == first.numRows()) {
+    while (from == first.numRows()) {
       if (!batches.hasNext()) {
         return false;
       }
@@ -123,7 +125,10 @@ final class JoinedBatches implements Iterator<ColumnarBatch> {
     for (int i = 0; i < vectors.length; i++) {
       JoinPlan.Output output = plan.output().get(i);
       ColumnarBatch batch = output.input() == 0 ? first : sides.get(output.input() - 1).batch();
-      ColumnVector source = batch == null ? null : batch.column(output.column());
+      ColumnVector source =
+          batch == null
+              ? new ConstantColumnVector(1, output.type()) // no row of it is met
+              : batch.column(output.column());
       vectors[i] =
           output.input() == 0 && count == first.numRows()
               ? source

@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
@@ -29,7 +30,7 @@ public final class KeyedMergeJoin extends SparkPlan {
   private final Seq<SparkPlan> inputs;
   private final Seq<Attribute> output;
   private final JoinPlan plan;
-  private Map<String, SQLMetric> metrics;
+  private @Nullable Map<String, SQLMetric> metrics;
 
   /**
    * @param inputs the first one, whose order the result keeps, and those of the sides
@@ -68,13 +69,15 @@ public final class KeyedMergeJoin extends SparkPlan {
   /** Made when it is asked for: plans are also copied where there is no session. */
   @Override
   public synchronized Map<String, SQLMetric> metrics() {
-    if (metrics == null) {
+    Map<String, SQLMetric> made = metrics;
+    if (made == null) {
       SQLMetric rowsOut = SQLMetrics.createMetric(sparkContext(), "number of output rows");
-      metrics =
+      made =
           scala.collection.immutable.Map.from(
               CollectionConverters.asScala(java.util.Map.of(ROWS_OUT, rowsOut)));
+      metrics = made;
     }
-    return metrics;
+    return made;
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.keylake.spark.join;
 import io.keylake.spark.vectors.TakenVector;
 import java.util.Iterator;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 
 /** One side as the join walks it, and which of its rows the rows of the first input have met. */
 final class SideCursor {
@@ -10,7 +11,7 @@ final class SideCursor {
   private final Side side;
   private final BatchKeys own;
   private final BatchKeys first;
-  private ColumnarBatch batch;
+  private @Nullable ColumnarBatch batch;
   private boolean hasEnded;
   private int size;
   private int row;
@@ -32,7 +33,7 @@ final class SideCursor {
   }
 
   /** The batch in which the rows lie; null where there is none, and then no row is met. */
-  ColumnarBatch batch() {
+  @Nullable ColumnarBatch batch() {
     return batch;
   }
 
@@ -81,11 +82,15 @@ final class SideCursor {
 
   private void load() {
     hasEnded = !batches.hasNext();
-    batch = hasEnded ? null : batches.next();
-    size = hasEnded ? 0 : batch.numRows();
     row = 0;
-    if (!hasEnded) {
-      own.show(batch);
+    if (hasEnded) {
+      batch = null;
+      size = 0;
+    } else {
+      ColumnarBatch next = batches.next();
+      batch = next;
+      size = next.numRows();
+      own.show(next);
     }
   }
 }

@@ -44,8 +44,8 @@ record KeyLayout(
    * @param groups what groups of keys there are, or null
    * @param types of the hashed columns, as far as they change the hash
    */
-  record Hashing(int buckets, KeyGroups groups, List<String> types) {
-    static @Nullable Hashing of(KeyedTable table, DataSourceV2Relation relation) {
+  record Hashing(int buckets, @Nullable KeyGroups groups, List<String> types) {
+    static Hashing of(KeyedTable table, DataSourceV2Relation relation) {
       KeyedSchema schema = table.keyed();
       Integer wanted = RelationOptions.buckets(relation.options());
       ReadRange range = ReadRange.of(relation.options(), table.snapshotId());
@@ -67,7 +67,7 @@ record KeyLayout(
               .toList());
     }
 
-    static @Nullable Hashing of(int buckets, List<Attribute> columns) {
+    static Hashing of(int buckets, List<Attribute> columns) {
       return new Hashing(
           buckets, null, columns.stream().map(column -> type(column.dataType())).toList());
     }
@@ -113,7 +113,7 @@ record KeyLayout(
   }
 
   /** The layout of rows that were repartitioned by their bucket. */
-  static @Nullable KeyLayout of(List<Attribute> bucketBy, int buckets, AttributeReference bucket) {
+  static KeyLayout of(List<Attribute> bucketBy, int buckets, AttributeReference bucket) {
     return new KeyLayout(
         Hashing.of(buckets, bucketBy),
         List.of(),
@@ -122,11 +122,11 @@ record KeyLayout(
         List.of(bucket));
   }
 
-  private static AttributeReference read(DataSourceV2Relation relation, String name) {
+  private static @Nullable AttributeReference read(DataSourceV2Relation relation, String name) {
     return named(CollectionConverters.asJava(relation.output()), name);
   }
 
-  private static AttributeReference hidden(DataSourceV2Relation relation, String name) {
+  private static @Nullable AttributeReference hidden(DataSourceV2Relation relation, String name) {
     AttributeReference read = read(relation, name);
     return read != null
         ? read
@@ -165,8 +165,7 @@ record KeyLayout(
         : new KeyLayout(hashing, partitions, buckets, renamed(key, seen), hidden);
   }
 
-  private static @Nullable List<Attribute> renamed(
-      List<Attribute> columns, Map<ExprId, Attribute> seen) {
+  private static List<Attribute> renamed(List<Attribute> columns, Map<ExprId, Attribute> seen) {
     List<Attribute> found = new ArrayList<>();
     for (Attribute column : columns) {
       found.add(column == null ? null : seen.get(column.exprId()));

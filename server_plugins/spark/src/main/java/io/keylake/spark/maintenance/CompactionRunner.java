@@ -34,6 +34,7 @@ import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Carries out what a policy wants of a table:
@@ -52,13 +53,14 @@ public final class CompactionRunner {
 
   private final SparkContext spark;
   private final Table table;
-  private final String branch;
+  private final @Nullable String branch;
   private final CompactionPolicy policy;
 
   /**
    * @param branch null for main
    */
-  public CompactionRunner(SparkContext spark, Table table, String branch, CompactionPolicy policy) {
+  public CompactionRunner(
+      SparkContext spark, Table table, @Nullable String branch, CompactionPolicy policy) {
     this.spark = spark;
     this.table = table;
     this.branch = branch;

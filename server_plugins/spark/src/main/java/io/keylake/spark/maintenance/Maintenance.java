@@ -60,7 +60,7 @@ public final class Maintenance {
   private static final int KEPT_ENTRIES = 1000;
   private static final int KEPT_TABLES = 10_000;
 
-  private static Maintenance running;
+  private static @Nullable Maintenance running;
 
   private final SparkContext spark;
   private final int atOnce;
@@ -138,7 +138,7 @@ public final class Maintenance {
   }
 
   /** The maintenance of a server, or null where it is off. */
-  public static synchronized Maintenance of(SparkContext spark) {
+  public static synchronized @Nullable Maintenance of(SparkContext spark) {
     if (!spark.conf().getBoolean(ENABLED, false)) {
       return null;
     }
@@ -219,7 +219,7 @@ public final class Maintenance {
     }
   }
 
-  private synchronized Due take() {
+  private synchronized @Nullable Due take() {
     if (isPaused || spark.isStopped()) {
       return null;
     }

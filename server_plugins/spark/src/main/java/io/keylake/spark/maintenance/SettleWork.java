@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileFormat;
@@ -85,11 +86,14 @@ record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs
     }
     superseded
         .entrySet()
-        .removeIf(
-            each -> each.getValue().getLongCardinality() == inputs.get(each.getKey()).known());
+        .removeIf(each -> each.getValue().getLongCardinality() == input(each.getKey()).known());
     boolean hasVectors = TableUtil.formatVersion(table) >= FIRST_FORMAT_WITH_VECTORS;
     return new Done(
         hasVectors ? vectors(table, superseded) : positions(table, superseded), isUnique);
+  }
+
+  private Input input(String location) {
+    return Objects.requireNonNull(inputs.get(location), "only inputs are looked at");
   }
 
   private OutputFileFactory places(Table table, FileFormat format) {
@@ -106,7 +110,7 @@ record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs
     try (writer) {
       superseded.forEach(
           (location, rows) -> {
-            Input file = inputs.get(location);
+            Input file = input(location);
             PartitionSpec spec = table.specs().get(file.specId());
             for (PeekableIntIterator each = rows.getIntIterator(); each.hasNext(); ) {
               writer.delete(location, each.next(), spec, file.partition());
@@ -127,8 +131,9 @@ record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs
         new GenericFileWriterFactory.Builder(table).deleteFileFormat(FileFormat.PARQUET).build();
     Map<String, DeleteFile> files = new HashMap<>();
     for (Map.Entry<String, RoaringBitmap> each : superseded.entrySet()) {
-      Input file = inputs.get(each.getKey());
-      PartitionSpec spec = table.specs().get(file.specId());
+      Input file = input(each.getKey());
+      PartitionSpec spec =
+          Objects.requireNonNull(table.specs().get(file.specId()), "a table keeps its specs");
       PositionDeleteWriter<Record> writer =
           writers.newPositionDeleteWriter(
               SortedFiles.place(places, spec, file.partition()), spec, file.partition());

@@ -19,6 +19,7 @@ import org.apache.iceberg.Table;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
+import org.jspecify.annotations.Nullable;
 
 /** Carries an undo out: merges anew what has to be, a task for each bucket, and commits once. */
 public final class UndoRunner {
@@ -26,12 +27,12 @@ public final class UndoRunner {
 
   private final SparkContext spark;
   private final Table table;
-  private final String branch;
+  private final @Nullable String branch;
 
   /**
    * @param branch null for main
    */
-  public UndoRunner(SparkContext spark, Table table, String branch) {
+  public UndoRunner(SparkContext spark, Table table, @Nullable String branch) {
     this.spark = spark;
     this.table = table;
     this.branch = branch;

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.jspecify.annotations.Nullable;
 
 /** Rows that are computed on the driver, when they are asked for. */
 public record LocalRows(
@@ -16,7 +17,7 @@ public record LocalRows(
     implements LocalScan {
 
   /** A row of Java values: text and lists of text become Spark's own. */
-  public static InternalRow row(Object... values) {
+  public static InternalRow row(@Nullable Object... values) {
     Object[] internal = new Object[values.length];
     for (int i = 0; i < values.length; i++) {
       internal[i] = internal(values[i]);
@@ -24,7 +25,7 @@ public record LocalRows(
     return new GenericInternalRow(internal);
   }
 
-  private static Object internal(Object value) {
+  private static @Nullable Object internal(@Nullable Object value) {
     if (value instanceof Collection<?> list) {
       return new GenericArrayData(list.stream().map(LocalRows::internal).toArray());
     }

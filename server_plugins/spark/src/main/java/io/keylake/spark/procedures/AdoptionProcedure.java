@@ -22,6 +22,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.functions;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 
 /**
@@ -59,7 +60,7 @@ record AdoptionProcedure(TableArgument tables) {
     table.refresh();
     String branch = arguments.text("branch");
     KeyedSchema schema = KeyedSchema.of(table);
-    Adoption adoption = Adoption.of(table, branch, arguments.number("snapshot_id"));
+    Adoption adoption = Adoption.of(table, branch, arguments.requiredNumber("snapshot_id"));
     adoption.checkKeys(schema);
     String writeId = UUID.randomUUID().toString();
     try {
@@ -106,7 +107,7 @@ record AdoptionProcedure(TableArgument tables) {
     return functions.col("`" + name.replace("`", "``") + "`");
   }
 
-  private String target(LocalProcedure.Arguments arguments, String branch) {
+  private String target(LocalProcedure.Arguments arguments, @Nullable String branch) {
     String table = tables.inSql(tables.identifier(arguments));
     return branch == null ? table : table + ".`branch_" + branch.replace("`", "``") + "`";
   }

@@ -89,17 +89,19 @@ final class BranchProcedures {
             new StructType().add("snapshot_id", DataTypes.LongType),
             arguments -> {
               Table table = tables.load(arguments);
-              String branch = arguments.text("branch");
+              String branch = arguments.requiredText("branch");
+              table.refresh(); // another server may have made it
               SnapshotRef ref = table.refs().get(branch);
               new Commits(table).make(new DroppedBranch(branch));
-              return List.of(LocalProcedure.row(ref.snapshotId()));
+              return List.of(LocalProcedure.row(ref == null ? null : ref.snapshotId()));
             }),
         new LocalProcedure(
             "publication",
             List.of(LocalProcedure.required("table"), LocalProcedure.required("branch")),
             PUBLICATION,
             arguments -> {
-              Publication of = Publication.of(tables.load(arguments), arguments.text("branch"));
+              Publication of =
+                  Publication.of(tables.load(arguments), arguments.requiredText("branch"));
               long base = of.base() == null ? CommitRange.BEGINNING : of.base();
               long commits = of.commits().commits().size();
               long main = of.main() == null ? CommitRange.BEGINNING : of.main();
@@ -199,13 +201,14 @@ final class BranchProcedures {
   private InternalRow publish(LocalProcedure.Arguments arguments) {
     Table table = tables.load(arguments);
     for (int attempt = 1; ; attempt++) {
-      Publication of = Publication.of(table, arguments.text("branch"));
-      if (of.head() != arguments.number("head")) {
+      Publication of = Publication.of(table, arguments.requiredText("branch"));
+      if (of.head() != arguments.requiredNumber("head")) {
         throw moved("branch '%s'".formatted(of.branch()), of.head());
       }
       long main = of.main() == null ? CommitRange.BEGINNING : of.main();
-      boolean isMainChecked = arguments.number("main") != null;
-      if (isMainChecked && main != arguments.number("main")) {
+      Long checkedMain = arguments.number("main");
+      boolean isMainChecked = checkedMain != null;
+      if (checkedMain != null && main != checkedMain) {
         throw moved("main", main);
       }
       try {

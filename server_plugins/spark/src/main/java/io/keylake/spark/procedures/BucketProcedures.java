@@ -45,7 +45,7 @@ final class BucketProcedures {
   /** New data goes to more buckets; old data follows in the background, where there is one. */
   private List<InternalRow> change(Arguments arguments) {
     Table table = tables.load(arguments);
-    BucketChange change = BucketChange.make(table, arguments.number("buckets"));
+    BucketChange change = BucketChange.make(table, arguments.requiredNumber("buckets"));
     Maintenance maintenance = Maintenance.of(SparkSession.active().sparkContext());
     if (maintenance != null) {
       maintenance.look(table.name(), null, () -> table);

@@ -21,6 +21,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** What a compaction would do, and the compaction itself. */
 final class CompactionProcedures {
@@ -144,7 +145,7 @@ final class CompactionProcedures {
     return SparkSession.active().sparkContext();
   }
 
-  private static CompactionPolicy policy(String said, Table table) {
+  private static CompactionPolicy policy(@Nullable String said, Table table) {
     if (said == null) {
       return CompactionPolicy.of(table);
     }

@@ -27,6 +27,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** Files that are dropped, moved and restored as a whole, chosen by what their metadata says. */
 final class FileProcedures {
@@ -58,7 +59,7 @@ final class FileProcedures {
         (table, with, locations) -> FileChange.move(table, branch(with), locations, to(with));
     Verb restore =
         (table, with, locations) ->
-            FileChange.restore(table, branch(with), locations, with.number("at"));
+            FileChange.restore(table, branch(with), locations, with.requiredNumber("at"));
     return Stream.of(
             both("drop_files", null, drop),
             both("move_files", LocalProcedure.required("to"), move),
@@ -67,16 +68,16 @@ final class FileProcedures {
         .toList();
   }
 
-  private static String branch(Arguments arguments) {
+  private static @Nullable String branch(Arguments arguments) {
     return arguments.text("branch");
   }
 
-  private static String to(Arguments arguments) {
+  private static @Nullable String to(Arguments arguments) {
     return arguments.text("to");
   }
 
   /** The procedure, and its twin that only tells. */
-  private List<LocalProcedure> both(String name, ProcedureParameter own, Verb verb) {
+  private List<LocalProcedure> both(String name, @Nullable ProcedureParameter own, Verb verb) {
     List<ProcedureParameter> in = new ArrayList<>();
     in.add(LocalProcedure.required("table"));
     in.add(LocalProcedure.required("where"));
@@ -109,16 +110,16 @@ final class FileProcedures {
 
   private FileChange planned(Table table, Arguments arguments, Verb verb) {
     table.refresh();
-    boolean isOfOld = arguments.has("at");
-    Long snapshotId =
-        isOfOld ? arguments.number("at") : new CommitLog(table, branch(arguments)).headId();
-    if (isOfOld) {
-      CommitRange.of(table, snapshotId, snapshotId); // it has to be there
+    Long snapshotId = new CommitLog(table, branch(arguments)).headId();
+    if (arguments.has("at")) {
+      long at = arguments.requiredNumber("at");
+      CommitRange.of(table, at, at); // it has to be there
+      snapshotId = at;
     }
     Set<String> locations =
         snapshotId == null
             ? Set.of()
-            : matching(tables.identifier(arguments), snapshotId, arguments.text("where"));
+            : matching(tables.identifier(arguments), snapshotId, arguments.requiredText("where"));
     FileChange change = verb.planned(table, arguments, locations);
     if (change.isEmpty()) {
       String sentence =
@@ -171,7 +172,7 @@ final class FileProcedures {
                 said.replaceFirst("^\\[[A-Z0-9_.]+\\] ", "").replaceFirst(" SQLSTATE: .*", "")));
   }
 
-  private static InternalRow row(Long snapshotId, FileChange change) {
+  private static InternalRow row(@Nullable Long snapshotId, FileChange change) {
     Extent extent = change.extent();
     return LocalProcedure.row(
         snapshotId,

@@ -114,7 +114,7 @@ final class HistoryProcedures {
   }
 
   private static Instant time(LocalProcedure.Arguments arguments, String name) {
-    return PointInTime.of(name, arguments.text(name));
+    return PointInTime.of(name, arguments.requiredText(name));
   }
 
   /** Of one table, or of all. */

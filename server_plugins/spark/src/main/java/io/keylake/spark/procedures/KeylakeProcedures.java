@@ -98,7 +98,7 @@ public final class KeylakeProcedures {
         result,
         arguments -> {
           TableIdentifier ident = tables.identifier(arguments);
-          TableDefinition definition = TableDefinition.fromJson(arguments.text("spec"));
+          TableDefinition definition = TableDefinition.fromJson(arguments.requiredText("spec"));
           try {
             catalog.createNamespaces(ident);
             catalog.create(ident, definition, Map.of());
@@ -210,7 +210,7 @@ public final class KeylakeProcedures {
         CommitRow.TYPE,
         arguments -> {
           Table table = tables.load(arguments);
-          long to = arguments.number("to");
+          long to = arguments.requiredNumber("to");
           new Commits(table).make(new Rollback(arguments.text("branch"), to));
           return List.of(row(CommitLog.Entry.of(table.snapshot(to))));
         });

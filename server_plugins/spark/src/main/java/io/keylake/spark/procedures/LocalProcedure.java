@@ -107,7 +107,7 @@ record LocalProcedure(
   }
 
   /** A row of Java values: text and lists of text become Spark's own. */
-  static InternalRow row(Object... values) {
+  static InternalRow row(@Nullable Object... values) {
     return LocalRows.row(values);
   }
 

@@ -11,6 +11,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** What the server's maintenance has done, and its switch. */
 final class MaintenanceProcedures {
@@ -67,7 +68,7 @@ final class MaintenanceProcedures {
         });
   }
 
-  private static Maintenance find() {
+  private static @Nullable Maintenance find() {
     return Maintenance.of(SparkSession.active().sparkContext());
   }
 
@@ -82,7 +83,7 @@ final class MaintenanceProcedures {
     return maintenance;
   }
 
-  private static InternalRow state(Maintenance maintenance) {
+  private static InternalRow state(@Nullable Maintenance maintenance) {
     return maintenance == null
         ? LocalProcedure.row(false, false, true)
         : LocalProcedure.row(true, maintenance.isPaused(), maintenance.isIdle());

@@ -51,10 +51,11 @@ final class PositionProcedures {
             LocalProcedure.optionalNumber("to_position")),
         POSITION,
         arguments -> {
+          String who = arguments.requiredText("name");
           Long to = arguments.number("to_position");
           new Positions(tables.load(arguments), kind)
-              .move(arguments.text("name"), arguments.number("from_position"), to);
-          return List.of(LocalProcedure.row(arguments.text("name"), to));
+              .move(who, arguments.number("from_position"), to);
+          return List.of(LocalProcedure.row(who, to));
         });
   }
 }

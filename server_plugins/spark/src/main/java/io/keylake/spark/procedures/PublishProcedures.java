@@ -1,6 +1,7 @@
 package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.spark.publish.KvPublisher;
@@ -57,13 +58,19 @@ final class PublishProcedures {
   private List<InternalRow> publish(Arguments arguments) {
     long start = System.nanoTime();
     Table table = tables.load(arguments);
-    Long at = arguments.number("at");
+    Long given = arguments.number("at");
+    Long at = given == null ? new CommitLog(table, arguments.text("branch")).headId() : given;
+    if (at == null) {
+      throw new KeylakeException(
+          NOT_FOUND, "table %s has no commit yet; write to it first".formatted(table.name()));
+    }
     String format = arguments.text("format");
     KvPublisher.Published done =
-        new KvPublisher(SparkSession.active().sparkContext(), table, arguments.text("target"))
+        new KvPublisher(
+                SparkSession.active().sparkContext(), table, arguments.requiredText("target"))
             .publish(
                 new KvPublisher.Wish(
-                    at == null ? new CommitLog(table, arguments.text("branch")).headId() : at,
+                    at,
                     arguments.number("after"),
                     format == null ? "parquet" : format,
                     columns(arguments.text("columns"))));
@@ -79,7 +86,7 @@ final class PublishProcedures {
   }
 
   /** Names with commas between them, in backticks where they have other characters. */
-  private static @Nullable List<String> columns(String said) {
+  private static @Nullable List<String> columns(@Nullable String said) {
     if (said == null) {
       return null;
     }

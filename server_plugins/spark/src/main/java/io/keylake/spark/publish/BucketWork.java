@@ -10,10 +10,12 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.apache.iceberg.Table;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.broadcast.Broadcast;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What one task does: streams the rows of a bucket into a file for each of its groups, and leaves a
@@ -26,8 +28,8 @@ record BucketWork(
     PublishedSchema schema,
     KvFormat format,
     Target target,
-    BucketPlan all,
-    ChangePlan.Bucket changed)
+    @Nullable BucketPlan all,
+    ChangePlan.@Nullable Bucket changed)
     implements Serializable {
 
   /** Runs a work where a task is; a class of its own, so that nothing else travels with it. */
@@ -39,7 +41,11 @@ record BucketWork(
   }
 
   private List<Serializable> partition() {
-    return all == null ? changed.partition() : all.partition();
+    return all == null ? changes().partition() : all.partition();
+  }
+
+  private ChangePlan.Bucket changes() {
+    return Objects.requireNonNull(changed, "a bucket has rows or changes");
   }
 
   /** The name of the record that the bucket is done. */
@@ -77,7 +83,7 @@ record BucketWork(
 
   private PublishedRows rows(Table table) {
     return all == null
-        ? PublishedRows.of(table.io(), schema.table(), schema.values(), changed)
+        ? PublishedRows.of(table.io(), schema.table(), schema.values(), changes())
         : PublishedRows.of(table.io(), schema.table(), schema.values(), all);
   }
 

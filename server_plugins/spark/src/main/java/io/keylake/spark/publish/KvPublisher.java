@@ -60,7 +60,8 @@ public final class KvPublisher {
    * @param after if not null, only keys that have changed after that commit
    * @param columns names of value columns; null for all
    */
-  public record Wish(Long snapshotId, Long after, String format, List<String> columns) {}
+  public record Wish(
+      long snapshotId, @Nullable Long after, String format, @Nullable List<String> columns) {}
 
   /** What was published, in all files. */
   public record Published(
@@ -105,10 +106,6 @@ public final class KvPublisher {
   }
 
   private PublishedSchema schema(Wish wish) {
-    if (wish.snapshotId() == null) {
-      throw new KeylakeException(
-          NOT_FOUND, "table %s has no commit yet; write to it first".formatted(table.name()));
-    }
     if (table.snapshot(wish.snapshotId()) == null) {
       throw new KeylakeException(
           NOT_FOUND,
@@ -157,7 +154,8 @@ public final class KvPublisher {
   private @Nullable Manifest known(Target.Folder folder, Manifest wanted) throws IOException {
     String finished = folder.read(MANIFEST);
     String begun = finished == null ? folder.read(WISH) : null;
-    if (finished == null && begun == null) {
+    String said = finished == null ? begun : finished;
+    if (said == null) {
       if (folder.names().isEmpty()) {
         return null;
       }
@@ -166,7 +164,7 @@ public final class KvPublisher {
           "target %s is not empty, and what it holds was not published; take another target"
               .formatted(target.location()));
     }
-    Manifest there = Manifest.fromJson(finished == null ? begun : finished);
+    Manifest there = Manifest.fromJson(said);
     if (there == null || !there.asksForThat(wanted)) {
       throw new KeylakeException(
           DEFINITION,

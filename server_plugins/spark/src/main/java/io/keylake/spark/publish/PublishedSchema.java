@@ -13,6 +13,7 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The columns that are published.
@@ -26,7 +27,8 @@ record PublishedSchema(KeyedSchema table, List<NestedField> values, boolean hasT
   /**
    * @param wanted names of value columns, and of key columns, which are there anyway; null for all
    */
-  static PublishedSchema of(KeyedSchema table, List<String> wanted, boolean hasTombstones) {
+  static PublishedSchema of(
+      KeyedSchema table, @Nullable List<String> wanted, boolean hasTombstones) {
     List<String> known = table.visible().columns().stream().map(NestedField::name).toList();
     for (String name : wanted == null ? List.<String>of() : wanted) {
       if (!known.contains(name)) {

@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -152,7 +153,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
         .columns()
         .forEach((position, field) -> values.put(field.name(), value(frame.get(position), field)));
     List<NamedExpression> columns = new ArrayList<>();
-    schema.key().forEach(field -> columns.add(alias(values.get(field.name()), field.name())));
+    schema.key().forEach(field -> columns.add(alias(keyOf(values, field), field.name())));
     for (NestedField field : schema.values()) {
       boolean onlyHelps =
           options.verb() == WriteOptions.Verb.DELETE
@@ -168,6 +169,10 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
     }
     addHelpers(columns, frame, shape, options);
     return CollectionConverters.asScala(columns).toSeq();
+  }
+
+  private static Expression keyOf(Map<String, Expression> values, NestedField field) {
+    return Objects.requireNonNull(values.get(field.name()), "a frame without its key is refused");
   }
 
   /** A uuid is text to Spark; in lower case its order is that of its bytes. */
@@ -238,7 +243,7 @@ public final class KeyedWriteRule extends Rule<LogicalPlan> {
   }
 
   private static Expression helper(List<Attribute> frame, WriteShape shape, String name) {
-    return frame.get(shape.helpers().get(name));
+    return frame.get(shape.positionOf(name));
   }
 
   private static Expression version(Expression value, String column) {

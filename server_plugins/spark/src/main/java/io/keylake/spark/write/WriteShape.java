@@ -14,6 +14,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
@@ -56,6 +57,11 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
     shape.checkValues(schema, options);
     shape.checkVersions(schema, options);
     return shape;
+  }
+
+  /** Where the frame has a column that an option names. */
+  public int positionOf(String helper) {
+    return Objects.requireNonNull(helpers.get(helper), "options name columns of the frame");
   }
 
   private static Map<String, Integer> positions(List<String> frame, boolean caseSensitive) {

@@ -117,9 +117,9 @@ public record Publication(
   /**
    * Publishes.
    *
-   * @param report of the checks, as JSON
+   * @param report of the checks, as JSON; null for none
    */
-  public Done publish(String report) {
+  public Done publish(@Nullable String report) {
     List<Snapshot> writes = commits.writes();
     Snapshot at = main == null ? null : table.snapshot(main);
     boolean isFastForward = Objects.equals(base(), main);
@@ -160,7 +160,7 @@ public record Publication(
   }
 
   /** The last part: what was published, and what the checks have found. */
-  private void mark(Attempt attempt, String of, String report, boolean isFirst) {
+  private void mark(Attempt attempt, String of, @Nullable String report, boolean isFirst) {
     AppendFiles mark = attempt.transaction().newFastAppend();
     Ledger ledger = Ledger.of(table, table.snapshot(head));
     attempt.commit(
@@ -180,9 +180,9 @@ public record Publication(
 
   /** Main moves to where the branch stands. */
   private final class FastForward implements Change {
-    private final String report;
+    private final @Nullable String report;
 
-    FastForward(String report) {
+    FastForward(@Nullable String report) {
       this.report = report;
     }
 
@@ -201,9 +201,9 @@ public record Publication(
   /** The commits are made again on main. */
   private final class Copying implements Change {
     private final CopiedCommits copies;
-    private final String report;
+    private final @Nullable String report;
 
-    Copying(CopiedCommits copies, String report) {
+    Copying(CopiedCommits copies, @Nullable String report) {
       this.copies = copies;
       this.report = report;
     }

@@ -247,7 +247,7 @@ public record WriteSummary(
 
   /** What a publication says of itself; the commits before it have the rows. */
   public static Map<String, String> published(
-      long head, String report, @Nullable Long highestVersion) {
+      long head, @Nullable String report, @Nullable Long highestVersion) {
     Map<String, String> properties = new LinkedHashMap<>();
     properties.put(VERB, PUBLISH);
     properties.put(ROWS, "0");

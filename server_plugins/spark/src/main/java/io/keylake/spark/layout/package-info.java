@@ -1,0 +1,5 @@
+/** How tables lie, said to Spark, so that it neither moves nor sorts their rows. */
+@NullMarked
+package io.keylake.spark.layout;
+
+import org.jspecify.annotations.NullMarked;

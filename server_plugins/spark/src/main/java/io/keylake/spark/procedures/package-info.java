@@ -1,0 +1,5 @@
+/** What CALL offers. */
+@NullMarked
+package io.keylake.spark.procedures;
+
+import org.jspecify.annotations.NullMarked;
