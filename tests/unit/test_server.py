@@ -26,7 +26,7 @@ JARS = (Path("/jars/keylake.jar"), Path("/jars/iceberg.jar"))
 
 def settings(**setup: object) -> dict[str, str]:
     made = Setup(Path("/data/my lake"), **setup)  # type: ignore[arg-type]
-    return embedded_settings(made, JARS, 4711, Path("/scratch"))
+    return embedded_settings(made, JARS, Path("/scratch"))
 
 
 def test_the_catalog_is_a_file_in_the_warehouse() -> None:
@@ -48,6 +48,13 @@ def test_it_listens_on_the_loopback_interface_only() -> None:
     listens = [value for name, value in made.items() if "bind" in name.lower() and "port" not in name]
     assert listens == ["127.0.0.1", "127.0.0.1"]
     assert (made["spark.driver.host"], made["spark.ui.enabled"]) == ("127.0.0.1", "false")
+
+
+def test_the_system_chooses_its_port_when_it_is_bound() -> None:
+    """Another process can have a port that is chosen before, and would get the token."""
+    made = settings()
+    assert made["spark.connect.grpc.binding.port"] == "0"
+    assert made["spark.keylake.port-file"] == "/scratch/port"
 
 
 def test_it_ends_with_its_owner() -> None:

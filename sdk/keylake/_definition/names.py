@@ -23,4 +23,5 @@ class Setting:
 
     IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key"
     OWNER_PID = "spark.keylake.owner.pid"
+    PORT_FILE = "spark.keylake.port-file"
     MAINTENANCE_ENABLED = "spark.keylake.maintenance.enabled"

@@ -5,7 +5,7 @@
         2. java       $JAVA_HOME/bin/java, or java            missing or old: what to install
         3. scratch    a temporary directory: settings file, shuffle files
         4. process    spark-submit; the token in its environment, its output in <warehouse>/.keylake/
-        5. wait       until the port answers                  process ends: the end of its log, in one sentence
+        5. wait       until it has written its port           process ends: the end of its log, in one sentence
     url               sc://localhost:<port>/;token=...
 
 Every port is on the loopback interface and wants a secret that other users of the machine cannot see: clients have the
@@ -23,7 +23,6 @@ import os
 import re
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -32,16 +31,14 @@ import time
 from pathlib import Path
 
 from keylake._display.progress import waiting
-from keylake._server.address import Address
-from keylake._server.server import Setup, embedded_settings, find_jars, properties_text
-from keylake.errors import DefinitionError, KeylakeError, ServerUnreachable, StoreFailed, check_type
+from keylake._server.server import PORT_FILE, Setup, embedded_settings, find_jars, properties_text
+from keylake.errors import DefinitionError, ServerUnreachable, StoreFailed, check_type
 
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 LOG_DIRECTORY = ".keylake"
 OLDEST_JAVA = 17
 START_LIMIT_SECONDS = 120.0
 STOP_LIMIT_SECONDS = 10.0
-PORT_TRIES = 3
 MOST_LOGS = 20
 
 _INSTALL_JAVA = (
@@ -56,10 +53,6 @@ _SHARED: dict[Setup, EmbeddedServer] = {}
 _LOCK = threading.RLock()
 
 
-class _PortTakenError(KeylakeError):
-    """Somebody else took the port between the choice and the start; another one will do."""
-
-
 class EmbeddedServer:
     """A running server. `url` is for one client only: it holds the token."""
 
@@ -70,22 +63,17 @@ class EmbeddedServer:
         self._owner = os.getpid()
         self._users = 0
         self._token = secrets.token_urlsafe(32)
-        for tries_left in reversed(range(PORT_TRIES)):
-            self.port = _free_port()
-            self.log = _new_log(setup.warehouse)
-            self.scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
-            settings = embedded_settings(setup, jars, self.port, self.scratch)
-            self._process = self._launched(properties_text(settings), java_home)
-            try:
-                with waiting(f"keylake: starting a server for {setup.warehouse}"):
-                    self._wait_until_it_answers()
-            except BaseException as error:
-                self.stop()
-                if isinstance(error, _PortTakenError) and tries_left:
-                    continue
-                raise
-            atexit.register(self.stop)
-            return
+        self.log = _new_log(setup.warehouse)
+        self.scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
+        settings = embedded_settings(setup, jars, self.scratch)
+        self._process = self._launched(properties_text(settings), java_home)
+        try:
+            with waiting(f"keylake: starting a server for {setup.warehouse}"):
+                self.port = self._port_when_it_listens()
+        except BaseException:
+            self.stop()
+            raise
+        atexit.register(self.stop)
 
     @classmethod
     def shared(cls, setup: Setup) -> EmbeddedServer:
@@ -164,19 +152,16 @@ class EmbeddedServer:
                 start_new_session=True,
             )
 
-    def _wait_until_it_answers(self) -> None:
+    def _port_when_it_listens(self) -> int:
+        port_file = self.scratch / PORT_FILE
         deadline = time.monotonic() + START_LIMIT_SECONDS
         while time.monotonic() < deadline:
             if not self.is_alive:
-                words = self.last_words()
-                kind = (
-                    _PortTakenError
-                    if "BindException" in words or "Address already in use" in words
-                    else ServerUnreachable
+                raise ServerUnreachable(
+                    f"The embedded server did not start: {self.last_words()} (its log is {self.log})"
                 )
-                raise kind(f"The embedded server did not start: {words} (its log is {self.log})")
-            if Address("127.0.0.1", self.port).answers(seconds=1.0):
-                return
+            if port_file.exists():
+                return int(port_file.read_text())
             time.sleep(0.1)
         raise ServerUnreachable(
             f"The embedded server did not answer within {START_LIMIT_SECONDS:.0f} s; its log, {self.log}, "
@@ -231,13 +216,6 @@ def check_java() -> str | None:
         found = f"is Java {version[1]}" if version else "gives no version"
         raise ServerUnreachable(f"{java} {found}. {_INSTALL_JAVA}")
     return java_home
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _new_log(warehouse: Path) -> Path:

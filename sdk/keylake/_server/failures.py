@@ -87,3 +87,13 @@ def finished(sentence: str) -> str:
     if first.isalpha() and len(first) > 2:  # a word, and not the name of an option
         sentence = sentence[0].upper() + sentence[1:]
     return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
+def details(said: str) -> str:
+    """The reason inside the text of a gRPC error.
+
+    >>> details('<RPC that terminated with: status = X details = "no route" debug_error_string = "...">')
+    'no route'
+    """
+    _, found, rest = said.partition('details = "')
+    return rest.partition('" debug_error_string')[0] if found else said

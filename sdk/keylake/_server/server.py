@@ -17,6 +17,7 @@ JARS = Path(__file__).parents[1] / "jars"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions,io.keylake.spark.KeylakeExtensions"
 CATALOG_CLASS = "io.keylake.spark.KeylakeCatalog"
 PLUGIN_CLASS = "io.keylake.spark.KeylakePlugin"
+PORT_FILE = "port"  # in the scratch folder
 
 _JAR_PATTERNS = (f"keylake-server-{VERSION}.jar", "iceberg-spark-runtime-*.jar", "sqlite-jdbc-*.jar")
 # Settings to which those of a setup are added, and the sign between.
@@ -86,12 +87,12 @@ def catalog_settings(catalog: str, implementation: str, warehouse: Path) -> dict
     }
 
 
-def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: Path) -> dict[str, str]:
+def embedded_settings(setup: Setup, jars: tuple[Path, ...], scratch: Path) -> dict[str, str]:
     """Every setting of an embedded server. Those of the setup win; its jars, extensions and Java options are added.
 
-    >>> settings = embedded_settings(Setup(Path("/data/lake"), memory="2g"), (Path("a.jar"),), 4711, Path("/tmp/x"))
+    >>> settings = embedded_settings(Setup(Path("/data/lake"), memory="2g"), (Path("a.jar"),), Path("/tmp/x"))
     >>> settings["spark.driver.memory"], settings["spark.connect.grpc.binding.port"]
-    ('2g', '4711')
+    ('2g', '0')
     """
     own = {
         "spark.app.name": "keylake",
@@ -115,7 +116,9 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], port: int, scratch: 
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
+        # The system chooses the port when it is bound: one that is chosen before may be another process's by then.
+        "spark.connect.grpc.binding.port": "0",
+        Setting.PORT_FILE: str(scratch / PORT_FILE),
         "spark.local.dir": str(scratch),
         "spark.ui.enabled": "false",
         "spark.log.level": "WARN",

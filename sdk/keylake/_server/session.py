@@ -26,7 +26,7 @@ from keylake._definition.names import Setting
 from keylake._display.progress import StageBar
 from keylake._server.address import Address
 from keylake._server.embedded import EmbeddedServer
-from keylake._server.failures import finished, meant, syntax_error
+from keylake._server.failures import details, finished, meant, syntax_error
 from keylake._server.server import CATALOG_CLASS, JARS, VERSION, lines_to_add
 from keylake._server.statements import Call, Select, TablePath, Write, quoted
 from keylake.errors import (
@@ -97,6 +97,7 @@ class Session:
         with contextlib.suppress(KeylakeError), self.asking(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pyspark warns of itself when the server is gone
             self.spark.stop()
+        _let_go(self.spark)
 
     # --------------------------------------------------------------------------------------------------- statements
 
@@ -247,11 +248,11 @@ class Session:
         status = getattr(getattr(error, "getGrpcStatusCode", lambda: None)(), "name", "")
         if status == "UNAUTHENTICATED":
             return ServerUnreachable(
-                f"The server at {self.address} refuses the token ({_details(said)}). "
+                f"The server at {self.address} refuses the token ({details(said)}). "
                 "Give the right one: kl.connect('sc://host:15002/;token=...')."
             )
         if status == "UNAVAILABLE":
-            return self._unreachable(_details(said))
+            return self._unreachable(details(said))
         if any(sign in str(error) for sign in _SESSION_IS_OVER):
             return ServerUnreachable(
                 f"The session with the server at {self.address} is over: it was closed, or the server began anew. "
@@ -294,8 +295,18 @@ class Session:
 
 
 # A session closes itself when it is collected, and waits for calls that are under way. Collected in a thread of the
-# channel that carries those calls, it would wait for itself: so it lives as long as the process.
-_KEPT: list[SparkSession] = []
+# channel that carries those calls, it would wait for itself: so it is kept until it is closed.
+_KEPT: dict[int, SparkSession] = {}
+
+
+def _let_go(spark: SparkSession) -> None:
+    """A session that is closed has nothing left to close when it is collected."""
+    closed: Any = spark
+    streams = vars(closed).pop("_sqm", None)
+    if streams is not None:
+        streams.close()
+    closed.client.close = lambda: None
+    _KEPT.pop(id(spark), None)
 
 
 def _opened(url: str, *, is_own: bool) -> SparkSession:
@@ -317,13 +328,14 @@ def _opened(url: str, *, is_own: bool) -> SparkSession:
     channel = (OwnServer if is_own else DefaultChannelBuilder)(url)
     connected: Any = ConnectSession.builder.channelBuilder(channel).create()
     spark: SparkSession = connected
-    _KEPT.append(spark)
+    _KEPT[id(spark)] = spark
     try:
         connected.client.set_retry_policies([_few_tries(), DefaultPolicy()])
         spark.registerProgressHandler(StageBar())
         spark.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
     except BaseException:
         connected.client.close()  # an open channel tries again and again, and gRPC writes each failure to stderr
+        _let_go(spark)
         raise
     return spark
 
@@ -371,16 +383,6 @@ def _sentence(error: Exception) -> str:
     """What an error says, without the trace of the server and on one line."""
     said = str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0]
     return " ".join(said.split())
-
-
-def _details(said: str) -> str:
-    """The reason inside the text of a gRPC error.
-
-    >>> _details('<RPC that terminated with: status = X details = "no route" debug_error_string = "...">')
-    'no route'
-    """
-    _, found, rest = said.partition('details = "')
-    return rest.partition('" debug_error_string')[0] if found else said
 
 
 def _in_utc(table: pa.Table) -> pa.Table:

@@ -1,10 +1,12 @@
 """Ways in, and what a person is told where there is none."""
 
+import gc
 import os
 import socket
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -206,12 +208,10 @@ def test_a_server_without_the_plugin(tmp_path: Path) -> None:
 def test_a_refused_client_leaves_nothing_open(lake: kl.Lake) -> None:
     """An open channel would try again and again, and write to stderr for as long as the process lives."""
     assert lake._server is not None
-    known = len(sessions._KEPT)
+    known = set(sessions._KEPT)
     with pytest.raises(kl.ServerUnreachable):
         kl.connect(f"sc://127.0.0.1:{lake._server.port}/;token=secret")  # which pyspark sends by TLS only
-    refused = sessions._KEPT[known:]
-    assert refused
-    assert all(session.client.is_closed for session in refused)
+    assert set(sessions._KEPT) == known  # one is let go of when its channel is closed
 
 
 def test_nobody_there() -> None:
@@ -256,3 +256,30 @@ def test_a_frame_of_another_session_is_refused(lake: kl.Lake) -> None:
     assert lake._server is not None
     with kl.connect(lake._server.url) as other, pytest.raises(kl.BadRows, match=r"lake\.spark"):
         lake._session.is_frame(other.spark.range(1))
+
+
+def test_closed_sessions_are_let_go_of(lake: kl.Lake) -> None:
+    """Each open one is kept; a closed one is collected, and what is left of it says that it is closed."""
+    before = set(sessions._KEPT)
+    frames = []
+    for _ in range(3):
+        with kl.connect(lake._server.url) as other:  # type: ignore[union-attr]
+            frames.append(other.spark.range(3))
+            assert len(sessions._KEPT) == len(before) + 1
+    assert set(sessions._KEPT) == before
+    with pytest.raises(Exception, match="session"):
+        frames[0].collect()
+    ended = weakref.ref(frames[0].sparkSession)
+    frames.clear()
+    del other
+    gc.collect()
+    assert ended() is None
+    assert lake.spark.range(3).count() == 3
+
+
+def test_the_port_of_a_server_is_its_own(lake: kl.Lake) -> None:
+    server = lake._server
+    assert server is not None
+    assert int((server.scratch / "port").read_text()) == server.port
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", server.port))

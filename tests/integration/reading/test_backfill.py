@@ -1,6 +1,5 @@
 """kl.join: features of many tables for samples, now and as of the samples' times."""
 
-import time
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -135,8 +134,7 @@ def test_each_sample_gets_the_row_as_it_stood_at_its_time(lake: kl.Lake) -> None
         if value == 2:
             other.upsert([{"id": 1, "b": 7}])
             made.delete([{"id": 2}])
-        times.append(datetime.now(UTC))
-        time.sleep(0.01)
+        times.append(made.history(at_most=1)[0].committed_at)
     samples = [{"id": n, "at": at} for at in times for n in range(4)] + [{"id": 1, "at": None}]
     for how, count in (("left", 17), ("inner", 2)):
         rows = kl.join(samples, [made["a"], other["b"]], on="id", as_of="at", how=how).toArrow().to_pylist()
@@ -167,8 +165,7 @@ def test_archived_states_come_before_snapshots(lake: kl.Lake) -> None:
 def test_history_that_has_expired_is_not_guessed(lake: kl.Lake) -> None:
     made = table(lake, ID, "a")
     made.upsert([{"id": 1, "a": 1}])
-    at = datetime.now(UTC)
-    time.sleep(0.01)
+    at = made.history(at_most=1)[0].committed_at
     made.upsert([{"id": 1, "a": 2}])
     made.clean(kl.RetentionPolicy(days=0, snapshots=1))
     with pytest.raises(kl.SnapshotExpired, match="oldest snapshot"):

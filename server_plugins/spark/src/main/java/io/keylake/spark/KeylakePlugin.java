@@ -1,6 +1,8 @@
 package io.keylake.spark;
 
+import io.keylake.spark.engine.ConnectPort;
 import io.keylake.spark.engine.EngineVersions;
+import java.nio.file.Path;
 import java.util.Map;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
@@ -12,10 +14,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * Lets a server start only on the Spark and the Iceberg that the plug-in is for. Ends an embedded
  * server with the process that started it, however that one ended: nobody else knows the server's
- * token. That process is named by {@value #OWNER}; there is none where it is not set.
+ * token. That process is named by {@value #OWNER}; there is none where it is not set. It finds the
+ * port of Connect in the file that {@value #PORT_FILE} names.
  */
 public final class KeylakePlugin implements SparkPlugin {
   static final String OWNER = "spark.keylake.owner.pid";
+  private static final String PORT_FILE = "spark.keylake.port-file";
 
   @Override
   public DriverPlugin driverPlugin() {
@@ -25,6 +29,9 @@ public final class KeylakePlugin implements SparkPlugin {
         EngineVersions.check();
         if (context.conf().contains(OWNER)) {
           endWith(Long.parseLong(context.conf().get(OWNER)));
+        }
+        if (context.conf().contains(PORT_FILE)) {
+          context.addSparkListener(new ConnectPort(Path.of(context.conf().get(PORT_FILE))));
         }
         return Map.of();
       }
