@@ -14,10 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from keylake._definition.names import SPEC_PROPERTY
 from keylake._display.html_table import ShownFields
 from keylake._server.server import JOINED_WHERE_THEY_LIE
-from keylake._server.statements import literal, quoted
+from keylake._server.statements import quoted
 from keylake.errors import check_type
 
 if TYPE_CHECKING:
@@ -222,9 +221,9 @@ def _layouts(node: _Node, spark: Any) -> dict[str, dict[str, Any]]:
     for leaf in node.leaves():
         keyed = _KEYED_SCAN.search(leaf.text)
         if keyed is not None and keyed[1] not in found:
-            name = ".".join(map(quoted, keyed[1].split(".")))
-            rows = spark.sql(f"SHOW TBLPROPERTIES {name} ({literal(SPEC_PROPERTY)})").toArrow().to_pylist()
-            found[keyed[1]] = {"partition_by": []} | json.loads(rows[0]["value"])
+            parts = [quoted(part) for part in keyed[1].split(".")]
+            described = spark.sql(f"CALL {parts[0]}.system.describe(table => :table)", {"table": ".".join(parts)})
+            found[keyed[1]] = {"partition_by": []} | json.loads(described.toArrow().to_pylist()[0]["spec"])
     return found
 
 

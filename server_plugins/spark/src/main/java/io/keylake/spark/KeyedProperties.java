@@ -24,8 +24,8 @@ final class KeyedProperties {
   private KeyedProperties() {}
 
   /** Refuses what a statement that creates a table cannot say. */
-  static void checkCreated(Map<String, String> properties) {
-    boolean isKeyed = properties.containsKey(TableSpec.PROPERTY);
+  static void checkCreated(Map<String, String> properties, boolean isDefinedInSql) {
+    boolean isKeyed = isDefinedInSql || properties.containsKey(TableSpec.PROPERTY);
     properties.forEach(
         (name, value) -> {
           if (name.startsWith(PREFIX) && !name.equals(TableSpec.PROPERTY)) {
@@ -33,8 +33,8 @@ final class KeyedProperties {
             if (!isKeyed) {
               throw new KeylakeException(
                   DEFINITION,
-                  "property '%s' is for keyed tables, and this table has no '%s'; add the spec, as property_json() of a TableSpec gives it"
-                      .formatted(name, TableSpec.PROPERTY));
+                  "property '%s' is for keyed tables; write USING keylake with a PRIMARY KEY"
+                      .formatted(name));
             }
           }
         });

@@ -4,6 +4,8 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.catalog.SqlDefinition;
+import io.keylake.spark.catalog.TableNames;
 import io.keylake.spark.keys.KeyBucketFunction;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.metadata.MetadataTable;
@@ -25,6 +27,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.catalog.Catalog;
@@ -45,6 +48,7 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
@@ -164,14 +168,31 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     return isKeyed && !(table instanceof KeyedTable) ? KeyedTable.of((SparkTable) table) : table;
   }
 
-  /** CREATE TABLE makes a keyed table where its properties carry a spec. */
+  /** CREATE TABLE ... USING keylake makes a keyed table, and so does a spec in the properties. */
   @Override
   public Table createTable(Identifier ident, TableInfo info) throws TableAlreadyExistsException {
-    String spec = info.properties().get(TableSpec.PROPERTY);
-    KeyedProperties.checkCreated(info.properties());
-    if (spec == null) {
+    TableDefinition definition = definition(info);
+    if (definition == null) {
       checkPlain(super.stageCreate(ident, info));
       return super.createTable(ident, info);
+    }
+    try {
+      return create(buildIdentifier(ident), definition, SqlDefinition.kept(info.properties()));
+    } catch (AlreadyExistsException e) {
+      throw new TableAlreadyExistsException(ident);
+    }
+  }
+
+  /** Of the keyed table that a statement defines; null for one that makes a plain table. */
+  private static @Nullable TableDefinition definition(TableInfo info) {
+    KeyedProperties.checkCreated(info.properties(), SqlDefinition.isOne(info));
+    if (SqlDefinition.isOne(info)) {
+      return SqlDefinition.of(info);
+    }
+    SqlDefinition.checkPlain(info);
+    String spec = info.properties().get(TableSpec.PROPERTY);
+    if (spec == null) {
+      return null;
     }
     if (info.partitions().length > 0) {
       throw new KeylakeException(
@@ -179,18 +200,18 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
           "a keyed table is partitioned by its spec (buckets, bucket_by, partition_by); drop PARTITIONED BY");
     }
     Schema columns = SparkSchemaUtil.convert(info.schema());
-    TableDefinition definition = new TableDefinition(TableSpec.fromJson(spec), columns, "");
-    try {
-      return create(buildIdentifier(ident), definition, info.properties());
-    } catch (AlreadyExistsException e) {
-      throw new TableAlreadyExistsException(ident);
-    }
+    return new TableDefinition(TableSpec.fromJson(spec), columns, "");
+  }
+
+  @Override
+  public Set<TableCatalogCapability> capabilities() {
+    return Set.of(TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
   }
 
   /** Creates a keyed table; {@link AlreadyExistsException} when there is one of that name. */
   public Table create(
       TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
-    checkName(ident);
+    TableNames.check(ident);
     Schema schema = definition.icebergSchema();
     Catalog.TableBuilder builder =
         icebergCatalog()
@@ -239,47 +260,22 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     return tables;
   }
 
-  private static void checkName(TableIdentifier ident) {
-    Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
-        .forEach(
-            part -> {
-              if (part.isBlank()
-                  || part.equals(".")
-                  || part.equals("..")
-                  || part.contains("/")
-                  || part.chars().anyMatch(Character::isISOControl)) {
-                throw new KeylakeException(
-                    DEFINITION,
-                    "'%s' cannot be part of a table's name: it is blank, '.' or '..', or has a slash or a control character"
-                        .formatted(part));
-              }
-            });
-    for (String level : ident.namespace().levels()) {
-      if (level.contains(".")) {
-        throw new KeylakeException(
-            DEFINITION,
-            "namespace '%s' has a dot in it, which catalogs take for two namespaces"
-                .formatted(level));
-      }
-    }
-  }
-
   @Override
   public StagedTable stageCreate(Identifier ident, TableInfo info)
       throws TableAlreadyExistsException {
-    refuseSpec(info.properties());
+    refuseKeyed(info);
     return checkPlain(super.stageCreate(ident, info));
   }
 
   @Override
   public StagedTable stageReplace(Identifier ident, TableInfo info) throws NoSuchTableException {
-    refuseReplacing(ident, info.properties());
+    refuseReplacing(ident, info);
     return checkPlain(super.stageReplace(ident, info));
   }
 
   @Override
   public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) {
-    refuseReplacing(ident, info.properties());
+    refuseReplacing(ident, info);
     return checkPlain(super.stageCreateOrReplace(ident, info));
   }
 
@@ -288,17 +284,16 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     return staged;
   }
 
-  private static void refuseSpec(Map<String, String> properties) {
-    KeyedProperties.checkCreated(properties);
-    if (properties.containsKey(TableSpec.PROPERTY)) {
+  private static void refuseKeyed(TableInfo info) {
+    if (definition(info) != null) {
       throw new KeylakeException(
           UNSUPPORTED,
           "a keyed table cannot be created or replaced together with its rows; create it, then INSERT INTO it");
     }
   }
 
-  private void refuseReplacing(Identifier ident, Map<String, String> properties) {
-    refuseSpec(properties);
+  private void refuseReplacing(Identifier ident, TableInfo info) {
+    refuseKeyed(info);
     try {
       if (loadTable(ident) instanceof KeyedTable) {
         throw new KeylakeException(

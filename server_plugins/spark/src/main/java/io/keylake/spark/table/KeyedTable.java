@@ -3,12 +3,16 @@ package io.keylake.spark.table;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.catalog.SqlDefinition;
 import io.keylake.spark.merge.MergeInfoType;
 import io.keylake.spark.scan.KeyedScanBuilder;
 import io.keylake.spark.scan.ReadRange;
 import io.keylake.spark.write.KeyedWriteBuilder;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.SpecProperties;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -27,7 +31,10 @@ import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -64,6 +71,16 @@ public final class KeyedTable extends SparkTable {
           "start-snapshot-id",
           "end-snapshot-id",
           "scan-task-set-id");
+
+  /** Spark names the constraint of a key so, if nobody does. */
+  private static final String KEY = "primary_key";
+
+  /** Properties of Iceberg that are not set but follow from the table. */
+  private static final Set<String> DERIVED =
+      Set.of("format", "current-snapshot-id", "sort-order", "identifier-fields", "table_type");
+
+  private static final Set<String> POLICIES =
+      Set.of(CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY);
 
   private final SparkTable loaded;
   private final KeyedSchema keyed;
@@ -196,6 +213,33 @@ public final class KeyedTable extends SparkTable {
             keyed.spec().buckets(),
             keyed.spec().bucketBy().stream().map(KeyedTable::quoted).toArray(String[]::new)));
     return transforms.toArray(Transform[]::new);
+  }
+
+  /** Not enforced, in the words of SQL: a row whose key is there already is no error. */
+  @Override
+  public Constraint[] constraints() {
+    NamedReference[] key =
+        keyed.spec().key().stream()
+            .map(name -> Expressions.column(quoted(name)))
+            .toArray(NamedReference[]::new);
+    return new Constraint[] {Constraint.primaryKey(KEY, key).enforced(false).build()};
+  }
+
+  /** What SHOW CREATE TABLE puts into a statement that makes the same table. */
+  @Override
+  public Map<String, String> properties() {
+    Map<String, String> shown = new HashMap<>(super.properties());
+    shown.keySet().removeIf(KeyedTable::isDerived);
+    shown.put(TableCatalog.PROP_PROVIDER, SqlDefinition.PROVIDER);
+    // Its place follows from its name; another table cannot take it.
+    shown.put(TableCatalog.PROP_IS_MANAGED_LOCATION, "true");
+    shown.putAll(SpecProperties.write(keyed.spec()));
+    return shown;
+  }
+
+  private static boolean isDerived(String property) {
+    boolean isOurs = property.startsWith("keylake.");
+    return DERIVED.contains(property) || (isOurs && !POLICIES.contains(property));
   }
 
   private static String quoted(String name) {

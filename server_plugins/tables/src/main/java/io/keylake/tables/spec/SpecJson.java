@@ -141,7 +141,7 @@ public final class SpecJson {
     }
   }
 
-  private static Versions versions(String text) {
+  static Versions versions(String text) {
     for (Versions source : Versions.values()) {
       if (nameOf(source).equals(text)) {
         return source;

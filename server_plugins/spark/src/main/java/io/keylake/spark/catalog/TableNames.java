@@ -1,0 +1,40 @@
+package io.keylake.spark.catalog;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import io.keylake.tables.KeylakeException;
+import java.util.Arrays;
+import java.util.stream.Stream;
+import org.apache.iceberg.catalog.TableIdentifier;
+
+/** Names that a keyed table can have: its files lie in folders of these names. */
+public final class TableNames {
+  private TableNames() {}
+
+  /** Refuses a name that cannot be that of a folder, or that catalogs would take apart. */
+  public static void check(TableIdentifier ident) {
+    Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()))
+        .forEach(TableNames::checkPart);
+    for (String level : ident.namespace().levels()) {
+      if (level.contains(".")) {
+        throw new KeylakeException(
+            DEFINITION,
+            "namespace '%s' has a dot in it, which catalogs take for two namespaces"
+                .formatted(level));
+      }
+    }
+  }
+
+  private static void checkPart(String part) {
+    if (part.isBlank()
+        || part.equals(".")
+        || part.equals("..")
+        || part.contains("/")
+        || part.chars().anyMatch(Character::isISOControl)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "'%s' cannot be part of a table's name: it is blank, '.' or '..', or has a slash or a control character"
+              .formatted(part));
+    }
+  }
+}

@@ -1,0 +1,211 @@
+package io.keylake.tables.spec;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.TableSpec.ColumnGroup;
+import io.keylake.tables.spec.TableSpec.Reducer;
+import io.keylake.tables.spec.TableSpec.Versions;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The words of a spec as a CREATE TABLE statement carries them. The key, the buckets and the
+ * partitions have clauses of SQL; the rest are properties:
+ *
+ * <pre>
+ * 'ordering' = 'event_time'           'versions' = 'commit'
+ * 'reduce.clicks' = 'LatestNotNull'   'column_group.home' = 'city, street'
+ * 'groups' = '8192'                   'hash' = 'xxhash64'
+ * </pre>
+ */
+public final class SpecProperties {
+  private static final int DEFAULT_BUCKETS = 16;
+  private static final String ORDERING = "ordering";
+  private static final String VERSIONS = "versions";
+  private static final String REDUCE = "reduce.";
+  private static final String COLUMN_GROUP = "column_group.";
+  private static final String DOC = "column_group_doc.";
+  private static final String GROUPS = "groups";
+  private static final String HASH = "hash";
+  private static final Pattern NAME = Pattern.compile("\\s*(?:`((?:[^`]|``)+)`|([^`,]*))\\s*(,|$)");
+
+  private SpecProperties() {}
+
+  /**
+   * What the clauses of a statement say.
+   *
+   * @param buckets how many, or null where the statement does not say
+   * @param bucketBy empty where the statement does not say: the whole key
+   */
+  public record Clauses(
+      List<String> key,
+      @Nullable Integer buckets,
+      List<String> bucketBy,
+      List<String> partitionBy) {}
+
+  /** Whether a property is a word of a spec. */
+  public static boolean isWord(String property) {
+    return switch (property) {
+      case ORDERING, VERSIONS, GROUPS, HASH -> true;
+      default ->
+          property.startsWith(REDUCE)
+              || property.startsWith(COLUMN_GROUP)
+              || property.startsWith(DOC);
+    };
+  }
+
+  /** The spec of a new table; properties that are not words of a spec are not looked at. */
+  public static TableSpec read(Clauses clauses, Map<String, String> properties) {
+    String ordering = properties.get(ORDERING);
+    String versions = properties.get(VERSIONS);
+    Versions source =
+        versions != null
+            ? SpecJson.versions(versions)
+            : ordering == null ? Versions.COMMIT : Versions.ORDERING;
+    return new TableSpec(
+        clauses.key(),
+        source,
+        ordering,
+        clauses.buckets() == null ? DEFAULT_BUCKETS : clauses.buckets(),
+        clauses.bucketBy().isEmpty() ? clauses.key() : clauses.bucketBy(),
+        clauses.partitionBy(),
+        reducers(properties),
+        columnGroups(properties),
+        keyGroups(properties));
+  }
+
+  /** The properties of which {@link #read} makes the same spec again. */
+  public static Map<String, String> write(TableSpec spec) {
+    Map<String, String> properties = new TreeMap<>();
+    if (spec.ordering() != null) {
+      properties.put(ORDERING, spec.ordering());
+    } else {
+      properties.put(VERSIONS, SpecJson.nameOf(spec.versions()));
+    }
+    spec.reducers().forEach((column, reducer) -> properties.put(REDUCE + column, reducer.type()));
+    spec.columnGroups()
+        .forEach(
+            (name, group) -> {
+              properties.put(
+                  COLUMN_GROUP + name,
+                  group.columns().stream()
+                      .map(SpecProperties::quoted)
+                      .collect(Collectors.joining(", ")));
+              if (!group.doc().isEmpty()) {
+                properties.put(DOC + name, group.doc());
+              }
+            });
+    if (spec.groups() != null) {
+      properties.put(GROUPS, String.valueOf(spec.groups().count()));
+      properties.put(HASH, spec.groups().hash());
+    }
+    return properties;
+  }
+
+  private static Map<String, Reducer> reducers(Map<String, String> properties) {
+    Map<String, Reducer> reducers = new HashMap<>();
+    withPrefix(REDUCE, properties)
+        .forEach(
+            (column, type) -> {
+              Reducer reducer = Reducer.of(column, type);
+              if (reducer != Reducer.LATEST) {
+                reducers.put(column, reducer);
+              }
+            });
+    return reducers;
+  }
+
+  private static Map<String, ColumnGroup> columnGroups(Map<String, String> properties) {
+    Map<String, String> docs = withPrefix(DOC, properties);
+    Map<String, ColumnGroup> groups = new HashMap<>();
+    withPrefix(COLUMN_GROUP, properties)
+        .forEach(
+            (name, columns) ->
+                groups.put(
+                    name,
+                    new ColumnGroup(
+                        names(COLUMN_GROUP + name, columns), docs.getOrDefault(name, ""))));
+    for (String name : docs.keySet()) {
+      if (!groups.containsKey(name)) {
+        throw new KeylakeException(
+            DEFINITION,
+            "property '%s%s' describes a column group that the statement does not have; add '%s%s' = 'column, column'"
+                .formatted(DOC, name, COLUMN_GROUP, name));
+      }
+    }
+    return groups;
+  }
+
+  private static @Nullable KeyGroups keyGroups(Map<String, String> properties) {
+    String count = properties.get(GROUPS);
+    String hash = properties.get(HASH);
+    if (count == null && hash == null) {
+      return null;
+    }
+    if (count == null || hash == null) {
+      throw new KeylakeException(
+          DEFINITION,
+          "only one of the properties 'groups' and 'hash' is set; groups of keys need both, so set '%s', too"
+              .formatted(count == null ? GROUPS : HASH));
+    }
+    try {
+      return new KeyGroups(Integer.parseInt(count.strip()), hash);
+    } catch (NumberFormatException e) {
+      throw new KeylakeException(
+          DEFINITION,
+          "property 'groups' is '%s', which is not a whole number of 32 bits".formatted(count));
+    }
+  }
+
+  private static Map<String, String> withPrefix(String prefix, Map<String, String> properties) {
+    Map<String, String> found = new TreeMap<>();
+    properties.forEach(
+        (name, value) -> {
+          if (name.startsWith(prefix)) {
+            found.put(name.substring(prefix.length()), value);
+          }
+        });
+    return found;
+  }
+
+  /** Names with commas between them; a name with a comma or a backtick has backticks around it. */
+  private static List<String> names(String property, String text) {
+    List<String> names = new ArrayList<>();
+    Matcher matcher = NAME.matcher(text);
+    int at = 0;
+    do {
+      if (!matcher.find(at) || matcher.start() != at) {
+        throw notNames(property, text);
+      }
+      String quoted = matcher.group(1);
+      String name = quoted == null ? matcher.group(2).strip() : quoted.replace("``", "`");
+      if (name.isEmpty()) {
+        throw notNames(property, text);
+      }
+      names.add(name);
+      at = matcher.end();
+    } while (matcher.group(3).equals(",") || at < text.length());
+    return names;
+  }
+
+  private static KeylakeException notNames(String property, String text) {
+    return new KeylakeException(
+        DEFINITION,
+        "property '%s' is '%s', which is not a list of columns; write 'column, column', a column with a comma in its name in backticks"
+            .formatted(property, text));
+  }
+
+  private static String quoted(String name) {
+    boolean isPlain =
+        name.equals(name.strip()) && !name.contains("`") && !name.contains(",") && !name.isEmpty();
+    return isPlain ? name : "`" + name.replace("`", "``") + "`";
+  }
+}

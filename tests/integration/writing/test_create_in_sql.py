@@ -1,0 +1,142 @@
+"""Keyed tables defined by the clauses of Spark's CREATE TABLE: the same tables as the SDK makes, or one sentence."""
+
+import pyarrow as pa
+import pytest
+
+import keylake as kl
+from integration.refusals import refused_in_sql
+from integration.twin import fresh_name
+
+PROFILE = """
+    CREATE TABLE {name} (
+        user_id BIGINT COMMENT 'who',
+        day DATE,
+        at TIMESTAMP,
+        clicks BIGINT COMMENT 'how often',
+        city STRING,
+        `a, street` STRING,
+        PRIMARY KEY (user_id, day)
+    )
+    USING keylake
+    COMMENT 'what a user did in a day'
+    PARTITIONED BY (day)
+    CLUSTERED BY (user_id) INTO 8 BUCKETS
+    TBLPROPERTIES (
+        'ordering' = 'at', 'reduce.clicks' = 'LatestNotNull', 'column_group.home' = 'city, `a, street`',
+        'column_group_doc.home' = 'where they live', 'groups' = '64', 'hash' = 'xxhash64',
+        'keylake.retention' = '{{"days": 7}}', 'write.parquet.compression-level' = '3'
+    )
+"""
+SCHEMA = pa.schema(
+    [
+        pa.field("user_id", pa.int64(), nullable=False),
+        pa.field("day", pa.date32(), nullable=False),
+        pa.field("at", pa.timestamp("us", tz="UTC")),
+        pa.field("clicks", pa.int64()),
+        pa.field("city", pa.string()),
+        pa.field("a, street", pa.string()),
+    ]
+)
+
+
+def test_all_words(lake: kl.Lake) -> None:
+    name = fresh_name("created")
+    lake.spark.sql(PROFILE.format(name=f"{lake.catalog}.{name}")).collect()
+    made = lake.table(name).spec
+    expected = kl.TableSpec.from_arrow(
+        SCHEMA,
+        name=name,
+        key=["user_id", "day"],
+        ordering="at",
+        buckets=8,
+        bucket_by=["user_id"],
+        partition_by=["day"],
+        reducers={"clicks": kl.LatestNotNull()},
+        column_groups=[kl.ColumnGroup("home", ("city", "a, street"), doc="where they live")],
+        groups=64,
+        hash="xxhash64",
+        comment="what a user did in a day",
+    )
+    assert made.property_json() == expected.property_json()
+    assert made.comment == expected.comment
+    assert [(each.name, each.doc) for each in made.columns if each.doc] == [("user_id", "who"), ("clicks", "how often")]
+    assert lake.table(name).retention_policy().days == 7
+
+
+def test_the_defaults_are_those_of_the_sdk(lake: kl.Lake) -> None:
+    name = fresh_name("created")
+    lake.spark.sql(f"CREATE TABLE {lake.catalog}.{name} (id INT PRIMARY KEY, a STRING) USING keylake").collect()
+    schema = pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("a", pa.string())])
+    assert lake.table(name).spec.property_json() == kl.TableSpec.from_arrow(schema, name=name, key="id").property_json()
+    lake.spark.sql(f"INSERT INTO {lake.catalog}.{name} VALUES (1, 'x'), (2, 'y'), (1, 'z')").collect()
+    assert lake.table(name).read().count() == 2
+    again = f"CREATE TABLE IF NOT EXISTS {lake.catalog}.{name} (id INT PRIMARY KEY) USING keylake"
+    lake.spark.sql(again).collect()
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
+        lake.spark.sql(again.replace("IF NOT EXISTS ", "")).collect()
+
+
+@pytest.mark.parametrize("part", ["all words", "few words", "names"])
+def test_a_shown_statement_makes_the_same_table(lake: kl.Lake, part: str) -> None:
+    name, copy = fresh_name("created"), fresh_name("created")
+    statement = {
+        "all words": PROFILE,
+        "few words": "CREATE TABLE {name} (id BIGINT, a INT, PRIMARY KEY (id)) USING keylake",
+        "names": "CREATE TABLE {name} (`from` BIGINT, `a``b c` INT, PRIMARY KEY (`from`, `a``b c`)) USING keylake "
+        "CLUSTERED BY (`a``b c`) INTO 3 BUCKETS TBLPROPERTIES ('versions' = 'explicit')",
+    }[part]
+    lake.spark.sql(statement.format(name=f"{lake.catalog}.{name}")).collect()
+    if part != "few words":
+        lake.spark.sql(f"ALTER TABLE {lake.catalog}.{name} SET TBLPROPERTIES ('team' = 'growth')").collect()
+    ((shown,),) = lake.spark.sql(f"SHOW CREATE TABLE {lake.catalog}.{name}").collect()
+    assert "USING keylake" in shown
+    assert "keylake.spec" not in shown
+    lake.spark.sql(shown.replace(name, copy)).collect()
+    one, two = lake.table(name).spec, lake.table(copy).spec
+    assert one.property_json() == two.property_json()
+    assert [str(each) for each in one.columns] == [str(each) for each in two.columns]
+    ((again,),) = lake.spark.sql(f"SHOW CREATE TABLE {lake.catalog}.{copy}").collect()
+    assert again == shown.replace(name, copy)
+
+
+KEY = "PRIMARY KEY (id)"
+
+
+@pytest.mark.parametrize(
+    ("columns", "clauses", "words"),
+    [
+        ("id BIGINT", "", ["needs a key", "PRIMARY KEY"]),
+        (f"id BIGINT, {KEY}", "PARTITIONED BY (years(at))", ["years(at)", "CLUSTERED BY"]),
+        (f"id BIGINT, {KEY}", "PARTITIONED BY (a)", ["partition_by", "'a'", "[id]"]),
+        (f"id BIGINT, {KEY}", "CLUSTERED BY (a) INTO 4 BUCKETS", ["bucket_by", "'a'"]),
+        (f"id BIGINT, {KEY}", "CLUSTERED BY (id) SORTED BY (a) INTO 4 BUCKETS", ["SORTED BY"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('ordering' = 'when')", ["when"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('Ordering' = 'at')", ["'Ordering'", "'ordering'"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('buckets' = '4')", ["CLUSTERED BY"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('versions' = 'clock')", ["clock", "'commit'"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('reduce.a' = 'Most')", ["Most", "LatestNotNull"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('reduce.z' = 'LatestNotNull')", ["'z'"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('column_group.g' = 'a, ')", ["column_group.g", "backticks"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('column_group_doc.g' = 'x')", ["column_group.g"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('groups' = '4')", ["'hash'"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('groups' = 'four', 'hash' = 'crc32')", ["four"]),
+        (f"id BIGINT, {KEY}", "TBLPROPERTIES ('keylake.spec' = '{}')", ["keylake.spec"]),
+        (f"id BIGINT, UNIQUE (a), {KEY}", "", ["UNIQUE"]),
+        (f"id BIGINT, CHECK (a > 0), {KEY}", "", ["CHECK"]),
+    ],
+)
+def test_what_a_statement_cannot_say(lake: kl.Lake, columns: str, clauses: str, words: list[str]) -> None:
+    name = fresh_name("created")
+    statement = f"CREATE TABLE {lake.catalog}.{name} (a BIGINT, at TIMESTAMP, {columns}) USING keylake {clauses}"
+    with refused_in_sql(lake, name, "DEFINITION", *words):
+        lake.spark.sql(statement).collect()
+    assert name not in [str(each) for each in lake.tables()]
+
+
+def test_plain_tables_have_no_primary_key(lake: kl.Lake) -> None:
+    name = fresh_name("created")
+    with refused_in_sql(lake, name, "DEFINITION", "USING keylake"):
+        lake.spark.sql(f"CREATE TABLE {lake.catalog}.{name} (id INT PRIMARY KEY) USING iceberg").collect()
+    lake.spark.sql(f"CREATE TABLE {lake.catalog}.{name} (id INT) USING iceberg").collect()
+    ((shown,),) = lake.spark.sql(f"SHOW CREATE TABLE {lake.catalog}.{name}").collect()
+    assert "USING iceberg" in shown
