@@ -78,7 +78,7 @@ final class RandomSteps {
 
   /** Takes a step, which a table may refuse: then nothing was done. All files are old then. */
   Step take(Set<Step> done) {
-    Step step = random.nextInt(4) == 0 ? Step.CLEAN : anyOf(List.of(Step.values()));
+    Step step = anyStep(done);
     Table table = anyOf(clients);
     if (random.nextBoolean()) {
       table.refresh();
@@ -104,6 +104,16 @@ final class RandomSteps {
       table.refresh(); // it has read a snapshot that had expired since it looked
     }
     return step;
+  }
+
+  /** Often a clean-up, and often what has not been done yet: some steps need luck to succeed. */
+  private Step anyStep(Set<Step> done) {
+    if (random.nextInt(4) == 0) {
+      return Step.CLEAN;
+    }
+    List<Step> open = new ArrayList<>(List.of(Step.values()));
+    open.removeAll(done);
+    return open.isEmpty() || random.nextBoolean() ? anyOf(List.of(Step.values())) : anyOf(open);
   }
 
   private void take(Step step, Table table, Snapshot any) {
