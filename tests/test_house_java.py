@@ -101,7 +101,7 @@ def test_internals_of_spark_are_named_in_one_room() -> None:
     assert not found
 
 
-@pytest.mark.parametrize("module", ["merge", "spark"])
+@pytest.mark.parametrize("module", MODULES)
 def test_copies_of_libraries_inside_of_iceberg_are_not_used(module: str) -> None:
     paths = [path for room in sources(module).values() for path in room]
     copies = ("org.apache.iceberg.relocated.", "org.apache.iceberg.shaded.")

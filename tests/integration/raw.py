@@ -53,7 +53,8 @@ def _rows_in(lake: kl.Lake, files: Sequence[str]) -> dict[str, int]:
     """How many rows Spark finds in these files, without any catalog."""
     if not files:
         return {}
-    counted = lake.spark.read.parquet(*files).groupBy(functions.col("_metadata.file_path")).count()
+    # Without a schema Spark takes that of one file, and it has no type for a uuid.
+    counted = lake.spark.read.schema("any INT").parquet(*files).groupBy(functions.col("_metadata.file_path")).count()
     return {unquote(path).removeprefix("file:"): rows for path, rows in counted.collect()}
 
 

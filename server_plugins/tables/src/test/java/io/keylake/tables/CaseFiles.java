@@ -1,5 +1,6 @@
 package io.keylake.tables;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.spec.SpecJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -7,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
 
 /** The cases that pytest reads as well. */
 public final class CaseFiles {

@@ -2,6 +2,7 @@ package io.keylake.tables.buckets;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.spec.KeyedSchema;
@@ -27,7 +28,6 @@ import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.iceberg.util.ByteBuffers;
 import org.jspecify.annotations.Nullable;
 

@@ -1,5 +1,6 @@
 package io.keylake.tables.commits;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.spec.SpecJson;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -11,7 +12,6 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -2,6 +2,7 @@ package io.keylake.tables.commits;
 
 import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.RetentionPolicy;
@@ -13,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
 import org.jspecify.annotations.Nullable;
 
 /**

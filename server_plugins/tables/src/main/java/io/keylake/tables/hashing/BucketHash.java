@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.UUID;
-import org.apache.iceberg.relocated.com.google.common.hash.Hashing;
+import org.apache.commons.codec.digest.MurmurHash3;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 
@@ -60,7 +60,7 @@ public final class BucketHash {
   }
 
   public int bucket(int buckets) {
-    int hash = Hashing.murmur3_32_fixed().hashBytes(bytes.array(), 0, bytes.position()).asInt();
+    int hash = MurmurHash3.hash32x86(bytes.array(), 0, bytes.position(), 0);
     return (hash & Integer.MAX_VALUE) % buckets;
   }
 

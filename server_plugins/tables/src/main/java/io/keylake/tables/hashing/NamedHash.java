@@ -9,8 +9,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.zip.CRC32;
-import org.apache.iceberg.relocated.com.google.common.hash.Hashing;
-import org.apache.iceberg.shaded.org.apache.parquet.column.values.bloomfilter.XxHash;
+import org.apache.commons.codec.digest.MurmurHash3;
+import org.apache.parquet.column.values.bloomfilter.XxHash;
 import org.jspecify.annotations.Nullable;
 
 /** The hashes that have a name. All but the last two are taken without a sign, modulo groups. */
@@ -19,14 +19,14 @@ public enum NamedHash implements KeyHash {
   MURMUR3_32 {
     @Override
     public int group(byte[] key, int groups) {
-      return Integer.remainderUnsigned(Hashing.murmur3_32_fixed().hashBytes(key).asInt(), groups);
+      return Integer.remainderUnsigned(MurmurHash3.hash32x86(key, 0, key.length, 0), groups);
     }
   },
   /** The x64 form of 128 bits, seed 0: of its two 64-bit words the first, h1. */
   MURMUR3_128 {
     @Override
     public int group(byte[] key, int groups) {
-      return modulo(Hashing.murmur3_128().hashBytes(key).asLong(), groups);
+      return modulo(MurmurHash3.hash128x64(key, 0, key.length, 0)[0], groups);
     }
   },
   /** 64 bits, seed 0. */

@@ -2,6 +2,7 @@ package io.keylake.tables.history;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecJson;
 import java.time.Duration;
@@ -10,7 +11,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
 import org.jspecify.annotations.Nullable;
 
 /**

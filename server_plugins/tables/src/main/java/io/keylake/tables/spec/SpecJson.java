@@ -2,6 +2,12 @@ package io.keylake.tables.spec;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadFeature;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.TableSpec.ColumnGroup;
 import io.keylake.tables.spec.TableSpec.Reducer;
@@ -15,12 +21,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.core.JsonProcessingException;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.core.StreamReadFeature;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.DeserializationFeature;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.SerializationFeature;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.json.JsonMapper;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -2,6 +2,7 @@ package io.keylake.tables.spec;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -17,7 +18,6 @@ import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.exceptions.ValidationException;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;

@@ -40,6 +40,7 @@ import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.util.SnapshotUtil;
 
 /** Random steps in the life of a table, by three clients. */
 final class RandomSteps {
@@ -138,7 +139,7 @@ final class RandomSteps {
       case TAG -> table.manageSnapshots().createTag("tag_" + ++names, any.snapshotId()).commit();
       case DROP -> drop(table);
       case PUBLISH -> publish(table);
-      case PICK -> pick(table, any);
+      case PICK -> pick(table);
       case ARCHIVE -> new HistoryBranches(table).archive(day(++days), null);
       case ROLL_BACK -> make(table, new Rollback(anyBranch(table), any.snapshotId()));
       case RESTORE -> restore(table, any);
@@ -229,13 +230,30 @@ final class RandomSteps {
     publication.publish("{}");
   }
 
-  /** Planned now, and made when others have had their turn. */
-  private void pick(Table table, Snapshot until) {
-    long after = until.parentId() == null ? CommitRange.BEGINNING : until.parentId();
-    CommitRange range = CommitRange.of(table, after, until.snapshotId());
-    CherryPick pick = CherryPick.of(table, anyBranch(table), range, Expressions.alwaysTrue(), null);
+  /**
+   * Planned now, and made when others have had their turn: of commits that are there with their
+   * parents, to a branch that is not made from them.
+   */
+  private void pick(Table table) {
+    Pick any =
+        anyOf(
+            table.refs().entrySet().stream()
+                .filter(ref -> ref.getValue().isBranch())
+                .flatMap(ref -> picks(table, ref.getKey(), ref.getValue().snapshotId()))
+                .toList());
+    CherryPick pick =
+        CherryPick.of(table, any.target(), any.range(), Expressions.alwaysTrue(), null);
     cleanMeanwhile();
     pick.run();
+  }
+
+  private record Pick(String target, CommitRange range) {}
+
+  private static Stream<Pick> picks(Table table, String target, long head) {
+    return StreamSupport.stream(table.snapshots().spliterator(), false)
+        .filter(each -> each.parentId() == null || table.snapshot(each.parentId()) != null)
+        .filter(each -> !SnapshotUtil.isAncestorOf(head, each.snapshotId(), table::snapshot))
+        .map(each -> new Pick(target, new CommitRange(each.parentId(), List.of(each))));
   }
 
   private void restore(Table table, Snapshot at) {
