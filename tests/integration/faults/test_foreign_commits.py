@@ -375,9 +375,12 @@ def test_misspelt_properties_make_no_plain_table(lake: kl.Lake) -> None:
     name = fresh_name("foreign")
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {lake.catalog}.foreign").collect()
     full = f"{lake.catalog}.{name}"
-    for properties in ("'keylake.key' = 'id'", "'keylake.compaction' = '{}'"):
+    for properties, word in (
+        ("'keylake.key' = 'id'", "'keylake.spec'"),
+        ("'keylake.compaction' = '{}'", "USING keylake"),
+    ):
         for columns, query in (("(id BIGINT)", ""), ("", "AS SELECT 1L AS id")):
-            with refused_in_sql(lake, name, "DEFINITION", "'keylake.spec'"):
+            with refused_in_sql(lake, name, "DEFINITION", word):
                 statement = f"CREATE TABLE {full} {columns} USING iceberg TBLPROPERTIES ({properties}) {query}"
                 lake.spark.sql(statement).collect()
     with refused_in_sql(lake, name, "UNSUPPORTED", "INSERT INTO"):

@@ -264,7 +264,13 @@ def test_other_engines_open_a_table_on_its_way(lake: kl.Lake) -> None:
 def test_a_count_that_cannot_be_is_refused(lake: kl.Lake) -> None:
     twin = Shape("explicit", buckets=4).create(lake, fresh_name("rebucketing"))
     name = twin.table.name
-    for wanted, words in ((2, "2 are not more"), (4, "such as 8"), (6, "8 or 8"), (4_000_000, "1000000")):
+    for wanted, words in (
+        (2, "2 are not more"),
+        (4, "such as 8"),
+        (6, "take 8,"),
+        (9, "take 8 or 12,"),
+        (4_000_000, "1000000"),
+    ):
         with refused(lake, name, kl.DefinitionError, str(wanted), words):
             twin.table.change_buckets(wanted)
     with refused_in_sql(lake, name, "DEFINITION", "no multiple"):
