@@ -285,11 +285,13 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   }
 
   private static void refuseKeyed(TableInfo info) {
-    if (definition(info) != null) {
+    if (SqlDefinition.isOne(info) || info.properties().containsKey(TableSpec.PROPERTY)) {
       throw new KeylakeException(
           UNSUPPORTED,
           "a keyed table cannot be created or replaced together with its rows; create it, then INSERT INTO it");
     }
+    KeyedProperties.checkCreated(info.properties(), false);
+    SqlDefinition.checkPlain(info);
   }
 
   private void refuseReplacing(Identifier ident, TableInfo info) {
