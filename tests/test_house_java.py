@@ -11,13 +11,19 @@ JAVA = Path(__file__).parents[1] / "server_plugins"
 MODULES = ("merge", "tables", "spark")
 MOST_FILES_OF_A_ROOM = 20
 
-# What Spark keeps to itself and may change between patch releases. Not listed, because no rule or scan can be written
-# without them: the connector API, catalyst's expressions, plans and rules, physical plans, metrics and vectors.
-INTERNALS_OF_SPARK = [
+# What Spark, Iceberg and Parquet keep to themselves and may change between patch releases. Not listed, because no rule
+# or scan can be written without them: the connector API, catalyst's expressions, plans and rules, physical plans,
+# metrics and vectors.
+INTERNALS = [
     "java.lang.reflect",  # opens what is not public, which no compiler checks
+    "org.apache.iceberg.spark.ScanTaskSetManager",  # files staged for a rewrite
+    "org.apache.iceberg.spark.SparkTableUtil",  # helpers of Iceberg's own tables
+    "org.apache.iceberg.spark.source.SparkRewriteTable",  # the table that reads staged files
+    "org.apache.parquet.internal",  # indexes of pages, and rows by them
     "org.apache.spark.SparkEnv",  # the services of a running process
     "org.apache.spark.network",  # helpers of Spark's own transport
     "org.apache.spark.rdd.ZippedPartitions",  # made for Spark's own zips
+    "org.apache.spark.sql.catalyst.expressions.XXH64",  # the code behind a function
     "org.apache.spark.sql.catalyst.json",  # the writer behind to_json, with the options of that
     "org.apache.spark.sql.catalyst.plans.physical.KeyGroupedPartitioning",  # patch releases changed its constructor
     "org.apache.spark.sql.catalyst.util.RebaseDateTime",  # a parameter of the Parquet reader
@@ -29,7 +35,9 @@ INTERNALS_OF_SPARK = [
     "org.apache.spark.sql.execution.datasources.parquet",  # the Parquet reader
     "org.apache.spark.sql.execution.exchange",  # shuffles, and where they are added
     "org.apache.spark.sql.execution.joins.StoragePartitionJoinParams",  # what joins say to scans
+    "org.apache.spark.sql.execution.vectorized",  # the vectors behind the public one
     "org.apache.spark.sql.internal",  # settings, as code has them
+    "org.apache.spark.unsafe.Platform",  # memory by address
     "org.apache.spark.util.Utils",  # helpers of all kinds
 ]
 
@@ -89,8 +97,8 @@ def test_java_imports_point_one_way(module: str, own: list[str]) -> None:
             assert not [name for name in foreign if module == "merge" or "spark" in name], path.name
 
 
-def test_internals_of_spark_are_named_in_one_room() -> None:
-    internal = re.compile(rf"\b(?:{'|'.join(map(re.escape, INTERNALS_OF_SPARK))})\w*\.?")
+def test_internals_are_named_in_one_room() -> None:
+    internal = re.compile(rf"\b(?:{'|'.join(map(re.escape, INTERNALS))})\w*\.?")
     found = {
         path.name: names
         for room, paths in sources("spark").items()

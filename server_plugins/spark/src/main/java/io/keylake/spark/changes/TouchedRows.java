@@ -1,5 +1,6 @@
 package io.keylake.spark.changes;
 
+import io.keylake.spark.engine.Hash64;
 import io.keylake.spark.merge.ReadTask;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
@@ -18,7 +19,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DeleteFile;
-import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
@@ -29,8 +29,6 @@ import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import org.apache.spark.unsafe.Platform;
-import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.sketch.BloomFilter;
 import org.roaringbitmap.RoaringBitmap;
 
@@ -165,23 +163,20 @@ final class TouchedRows {
 
   private static long hash(ColumnVector values, DataType type, int row, long seed) {
     if (type instanceof StringType) {
-      UTF8String text = values.getUTF8String(row);
-      return XXH64.hashUnsafeBytes(
-          text.getBaseObject(), text.getBaseOffset(), text.numBytes(), seed);
+      return Hash64.of(values.getUTF8String(row), seed);
     }
     if (type instanceof BinaryType) {
-      byte[] bytes = values.getBinary(row);
-      return XXH64.hashUnsafeBytes(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length, seed);
+      return Hash64.of(values.getBinary(row), seed);
     }
     if (type instanceof DecimalType decimal) {
       Decimal value = values.getDecimal(row, decimal.precision(), decimal.scale());
-      return XXH64.hashLong(value.toJavaBigDecimal().unscaledValue().longValue(), seed);
+      return Hash64.of(value.toJavaBigDecimal().unscaledValue().longValue(), seed);
     }
     if (type instanceof IntegerType || type instanceof DateType) {
-      return XXH64.hashLong(values.getInt(row), seed);
+      return Hash64.of(values.getInt(row), seed);
     }
     return type instanceof BooleanType
-        ? XXH64.hashLong(values.getBoolean(row) ? 1 : 0, seed)
-        : XXH64.hashLong(values.getLong(row), seed);
+        ? Hash64.of(values.getBoolean(row) ? 1 : 0, seed)
+        : Hash64.of(values.getLong(row), seed);
   }
 }

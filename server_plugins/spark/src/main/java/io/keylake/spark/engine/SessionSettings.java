@@ -1,8 +1,12 @@
 package io.keylake.spark.engine;
 
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.SparkTableUtil;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /** The settings of Spark that keylake follows, as the session of this thread has them. */
 public final class SessionSettings {
@@ -30,5 +34,18 @@ public final class SessionSettings {
   public static long fileBytesPerTask(SparkSession session) {
     return JavaUtils.byteStringAsBytes(
         session.conf().get(SQLConf.FILES_MAX_PARTITION_BYTES().key()));
+  }
+
+  /**
+   * The branch that Iceberg would write to, which the session can choose for all tables.
+   *
+   * @param branch that the statement names; null for none
+   */
+  public static @Nullable String writeBranch(
+      SparkSession session,
+      Table table,
+      @Nullable String branch,
+      CaseInsensitiveStringMap options) {
+    return SparkTableUtil.determineWriteBranch(session, table, branch, options);
   }
 }

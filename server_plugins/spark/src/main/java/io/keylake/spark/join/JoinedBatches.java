@@ -1,5 +1,6 @@
 package io.keylake.spark.join;
 
+import io.keylake.spark.engine.ConstantVector;
 import io.keylake.spark.vectors.TakenVector;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -8,7 +9,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.function.LongConsumer;
-import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
@@ -127,7 +127,7 @@ final class JoinedBatches implements Iterator<ColumnarBatch> {
       ColumnarBatch batch = output.input() == 0 ? first : sides.get(output.input() - 1).batch();
       ColumnVector source =
           batch == null
-              ? new ConstantColumnVector(1, output.type()) // no row of it is met
+              ? ConstantVector.ofNulls(output.type(), 1) // no row of it is met
               : batch.column(output.column());
       vectors[i] =
           output.input() == 0 && count == first.numRows()

@@ -5,6 +5,7 @@ import io.keylake.merge.MergeRules;
 import io.keylake.merge.SortedMerge;
 import io.keylake.merge.Stamps;
 import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.vectors.FlagVector;
 import io.keylake.spark.vectors.GatheredVector;
 import io.keylake.spark.vectors.PickedVector;
 import io.keylake.spark.vectors.StampVector;
@@ -17,8 +18,6 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.iceberg.types.Types.NestedField;
-import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -141,7 +140,7 @@ final class MergedReader extends SectionReader {
   }
 
   private ColumnVector isDeleted(Decisions decisions) {
-    OnHeapColumnVector deleted = new OnHeapColumnVector(decisions.count(), DataTypes.BooleanType);
+    boolean[] deleted = new boolean[decisions.count()];
     MergeRules.Wanted wanted = section.merging().wanted();
     int[] rows =
         wanted == MergeRules.Wanted.ROWS_AND_TOMBSTONES
@@ -152,9 +151,9 @@ final class MergedReader extends SectionReader {
           rows != null
               ? rows[i] != Decisions.NOWHERE
               : !wanted.hasStamps() || decisions.written().isSet(i);
-      deleted.putBoolean(i, !isWritten);
+      deleted[i] = !isWritten;
     }
-    return deleted;
+    return new FlagVector(deleted);
   }
 
   /** A file to be written keeps tombstones only where the merge keeps their rows. */

@@ -1,5 +1,6 @@
 package io.keylake.spark.merge;
 
+import io.keylake.spark.engine.ConstantVector;
 import io.keylake.spark.keys.KeyOrder;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
@@ -14,8 +15,6 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.Iterator;
 import java.util.List;
-import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
@@ -161,9 +160,7 @@ final class PassedThroughReader extends SectionReader {
       if (column.source() == OutputColumn.Source.BUCKET) {
         vectors[i] = bucketVector(rows);
       } else if (column.source() == OutputColumn.Source.IS_DELETED) {
-        ConstantColumnVector none = new ConstantColumnVector(rows, DataTypes.BooleanType);
-        none.setBoolean(false);
-        vectors[i] = none;
+        vectors[i] = ConstantVector.of(false, rows);
       } else {
         ColumnVector stored = batch.column(columns.position(column.fieldId()));
         ColumnVector shown = column.isUuid() ? new UuidVector(stored) : stored;

@@ -1,13 +1,12 @@
 package io.keylake.spark.merge;
 
+import io.keylake.spark.engine.ConstantVector;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.tables.planning.SectionPlan;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.List;
-import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
@@ -39,8 +38,6 @@ abstract class SectionReader implements Closeable {
   abstract @Nullable ColumnarBatch next() throws IOException;
 
   final ColumnVector bucketVector(int rows) {
-    ConstantColumnVector vector = new ConstantColumnVector(rows, DataTypes.IntegerType);
-    vector.setInt(bucket);
-    return vector;
+    return ConstantVector.of(bucket, rows);
   }
 }

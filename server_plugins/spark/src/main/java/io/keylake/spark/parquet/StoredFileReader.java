@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.engine.Portion;
 import io.keylake.spark.engine.RowGroupDecoder;
 import io.keylake.spark.vectors.TextVector;
 import io.keylake.tables.StoreFailure;
@@ -7,11 +8,9 @@ import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.PrimitiveIterator;
-import java.util.Set;
 import java.util.stream.LongStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
@@ -20,16 +19,10 @@ import org.apache.hadoop.mapred.FileSplit;
 import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
 import org.apache.parquet.column.page.PageReadStore;
-import org.apache.parquet.filter2.compat.FilterCompat;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.hadoop.ParquetFileReader;
-import org.apache.parquet.hadoop.metadata.BlockMetaData;
-import org.apache.parquet.hadoop.metadata.ColumnPath;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
-import org.apache.parquet.internal.filter2.columnindex.ColumnIndexFilter;
-import org.apache.parquet.internal.filter2.columnindex.RowRanges;
 import org.apache.parquet.schema.MessageType;
-import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -85,7 +78,7 @@ public final class StoredFileReader implements Closeable {
       List<Portion> wanted = portions(predicate, reading.mostBytes(), superseded, needed);
       portions = wanted.iterator();
       described = wanted.iterator();
-      decoder.feed(this::open, wanted.stream().mapToLong(each -> each.rows().rowCount()).sum());
+      decoder.feed(this::open, wanted.stream().mapToLong(Portion::rowCount).sum());
       int read = (int) wanted.stream().mapToInt(Portion::rowGroup).distinct().count();
       counters.rowGroupsSkipped += opened.footer().getBlocks().size() - read;
       counters.columnsOpened += read == 0 ? 0 : columns.getColumns().size();
@@ -110,7 +103,7 @@ public final class StoredFileReader implements Closeable {
     for (int i = 0; i < vectors.length; i++) {
       vectors[i] = stored.column(i);
       if (vectors[i].dataType() instanceof StringType) {
-        TextVector text = new TextVector((WritableColumnVector) vectors[i]);
+        TextVector text = new TextVector(vectors[i]);
         texts.add(text);
         vectors[i] = text;
       }
@@ -138,34 +131,27 @@ public final class StoredFileReader implements Closeable {
       @Nullable RoaringBitmap superseded,
       @Nullable RoaringBitmap needed) {
     List<Portion> wanted = new ArrayList<>();
-    List<BlockMetaData> rowGroups = pages.getRowGroups();
+    MessageType columns = decoder.columns();
     int number = 0;
-    for (int group = 0; group < rowGroups.size(); group++) {
-      long rows = rowGroups.get(group).getRowCount();
-      RowRanges ranges =
-          predicate == null ? RowRanges.createSingle(rows) : matching(predicate, group, rows);
+    for (int group = 0; group < pages.getRowGroups().size(); group++) {
+      Portion rows =
+          predicate == null
+              ? Portion.all(pages, group)
+              : Portion.matching(pages, group, predicate, columns);
       if (superseded != null) {
-        long first = rowGroups.get(group).getRowIndexOffset();
-        Portion.Choice isLive = (any, row) -> !superseded.contains((int) (first + row));
-        ranges = Portion.chosen(ranges, isLive, number, rows);
+        long first = pages.getRowGroups().get(group).getRowIndexOffset();
+        rows = rows.chosen((any, row) -> !superseded.contains((int) (first + row)), number);
       }
-      int left = Math.toIntExact(ranges.rowCount());
+      int left = Math.toIntExact(rows.rowCount());
       if (needed != null) {
-        ranges = Portion.chosen(ranges, (each, row) -> needed.contains(each), number, rows);
+        rows = rows.chosen((each, row) -> needed.contains(each), number);
       }
       number += left;
-      if (ranges.rowCount() > 0) {
-        wanted.addAll(Portion.of(pages, group, ranges, decoder.columns(), mostBytes));
+      if (rows.rowCount() > 0) {
+        wanted.addAll(rows.cut(columns, mostBytes));
       }
     }
     return wanted;
-  }
-
-  private RowRanges matching(@Nullable FilterPredicate predicate, int group, long rows) {
-    Set<ColumnPath> paths = new HashSet<>();
-    decoder.columns().getColumns().forEach(column -> paths.add(ColumnPath.get(column.getPath())));
-    return ColumnIndexFilter.calculateRowRanges(
-        FilterCompat.get(predicate), pages.getColumnIndexStore(group), paths, rows);
   }
 
   private PageReadStore open() throws IOException {
@@ -175,7 +161,7 @@ public final class StoredFileReader implements Closeable {
       rowGroup = portion.rowGroup();
       counters.rowGroupsRead++;
     }
-    return pages.readFilteredRowGroup(portion.rowGroup(), portion.rows());
+    return portion.pages();
   }
 
   /** The next batch, or null at the end. */
@@ -200,7 +186,7 @@ public final class StoredFileReader implements Closeable {
     for (int i = 0; i < batch.numRows(); i++) {
       while (!rows.hasNext()) {
         Portion portion = described.next();
-        rows = portion.rows().iterator();
+        rows = portion.rows();
         firstRow = pages.getRowGroups().get(portion.rowGroup()).getRowIndexOffset();
       }
       into[i] = firstRow + rows.nextLong();

@@ -2,7 +2,7 @@ package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
-import io.keylake.spark.engine.ClassicSession;
+import io.keylake.spark.engine.StagedFiles;
 import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
@@ -14,16 +14,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.spark.ScanTaskSetManager;
-import org.apache.iceberg.spark.source.SparkRewriteTable;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.functions;
 import org.jspecify.annotations.Nullable;
-import scala.Option;
 
 /**
  * Adopts a commit of another engine: reads the rows that it appended, and writes them as an upsert
@@ -63,9 +60,8 @@ record AdoptionProcedure(TableArgument tables) {
     Adoption adoption = Adoption.of(table, branch, arguments.requiredNumber("snapshot_id"));
     adoption.checkKeys(schema);
     String writeId = UUID.randomUUID().toString();
-    try {
-      ScanTaskSetManager.get().stageTasks(table, writeId, adoption.files());
-      Dataset<?> rows = rows(table, writeId);
+    try (StagedFiles files = StagedFiles.of(table, writeId, adoption.files())) {
+      Dataset<Row> rows = files.rows();
       if (!rows.filter(column(KeyedSchema.MERGE_INFO).isNotNull()).isEmpty()) {
         throw adoption.hasVersions();
       }
@@ -75,22 +71,12 @@ record AdoptionProcedure(TableArgument tables) {
           .append();
     } catch (org.apache.spark.sql.catalyst.analysis.NoSuchTableException e) {
       throw new IllegalStateException(e); // it was loaded a moment ago
-    } finally {
-      ScanTaskSetManager.get().removeTasks(table, writeId);
     }
     table.refresh();
     return new CommitLog(table, branch)
         .entries(entry -> writeId.equals(entry.writeId()), 1).stream()
             .map(entry -> LocalProcedure.row(CommitRow.values(entry)))
             .toList();
-  }
-
-  /** The rows of the staged files, as they lie there. */
-  private static Dataset<?> rows(Table table, String staged) {
-    DataSourceV2Relation relation =
-        DataSourceV2Relation.create(
-            new SparkRewriteTable(table, staged), Option.empty(), Option.empty());
-    return ClassicSession.active().frame(relation);
   }
 
   /** The user's columns, and the position in the file: at equal versions the later row wins. */

@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.catalog.SqlDefinition;
+import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.merge.MergeInfoType;
 import io.keylake.spark.scan.KeyedScanBuilder;
 import io.keylake.spark.scan.ReadRange;
@@ -24,7 +25,6 @@ import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.spark.SparkSchemaUtil;
-import org.apache.iceberg.spark.SparkTableUtil;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
@@ -304,7 +304,7 @@ public final class KeyedTable extends SparkTable {
     }
     loaded.newWriteBuilder(
         info); // refuses what Iceberg refuses: time travel, a tag, a branch that is not there
-    String target = SparkTableUtil.determineWriteBranch(spark(), table(), branch(), info.options());
+    String target = SessionSettings.writeBranch(spark(), table(), branch(), info.options());
     if (!Objects.equals(target, branch()) && info.options().get("branch") == null) {
       throw new KeylakeException(
           UNSUPPORTED,

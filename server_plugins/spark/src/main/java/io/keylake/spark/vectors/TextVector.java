@@ -1,8 +1,9 @@
 package io.keylake.spark.vectors;
 
+import io.keylake.spark.engine.EntryNumbers;
 import java.util.Arrays;
-import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.jspecify.annotations.Nullable;
 
@@ -14,16 +15,21 @@ import org.jspecify.annotations.Nullable;
 public final class TextVector extends ReadOnlyVector {
   static final int NOT_COPIED = -1;
 
-  private final WritableColumnVector stored;
+  private final ColumnVector stored;
+  private final EntryNumbers numbers;
   private UTF8String[] entries = new UTF8String[0];
   private int[] begins = {};
   private int[] lengths = {}; // 0 where the entry is not known, or is no text at all
   private byte[] bytes = {};
   private int end;
 
-  public TextVector(WritableColumnVector stored) {
+  /**
+   * @param stored as the decoder of the file fills it
+   */
+  public TextVector(ColumnVector stored) {
     super(DataTypes.StringType);
     this.stored = stored;
+    this.numbers = EntryNumbers.of(stored);
   }
 
   /** To be called when another row group begins: it has a dictionary of its own. */
@@ -53,11 +59,11 @@ public final class TextVector extends ReadOnlyVector {
     if (stored.isNullAt(row)) {
       return null;
     }
-    return stored.hasDictionary() ? entry(row) : stored.getUTF8String(row);
+    return numbers.exist() ? entry(row) : stored.getUTF8String(row);
   }
 
   private UTF8String entry(int row) {
-    int number = stored.getDictionaryIds().getDictId(row);
+    int number = numbers.at(row);
     if (number >= entries.length) {
       entries = Arrays.copyOf(entries, Math.max(number + 1, 2 * entries.length));
     }
@@ -77,10 +83,10 @@ public final class TextVector extends ReadOnlyVector {
    *     is in no dictionary
    */
   int copy(int row, byte[] into, int at, int most) {
-    if (!stored.hasDictionary()) {
+    if (!numbers.exist()) {
       return NOT_COPIED;
     }
-    int number = stored.getDictionaryIds().getDictId(row);
+    int number = numbers.at(row);
     if (number >= lengths.length || lengths[number] == 0) {
       keep(number, stored.getUTF8String(row).getBytes(), most);
     }

@@ -1,0 +1,196 @@
+package io.keylake.spark.engine;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.PrimitiveIterator;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.apache.parquet.column.page.PageReadStore;
+import org.apache.parquet.filter2.compat.FilterCompat;
+import org.apache.parquet.filter2.predicate.FilterPredicate;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnPath;
+import org.apache.parquet.internal.column.columnindex.OffsetIndex;
+import org.apache.parquet.internal.filter2.columnindex.ColumnIndexFilter;
+import org.apache.parquet.internal.filter2.columnindex.RowRanges;
+import org.apache.parquet.schema.MessageType;
+
+/**
+ * Rows of one row group whose pages are held in memory together. A row group that would take more
+ * than its share of memory is read in several portions, cut where its heaviest column has pages.
+ */
+public final class Portion {
+  private final ParquetFileReader file;
+  private final int rowGroup;
+  private final RowRanges rows;
+
+  private Portion(ParquetFileReader file, int rowGroup, RowRanges rows) {
+    this.file = file;
+    this.rowGroup = rowGroup;
+    this.rows = rows;
+  }
+
+  /** All rows of a row group. */
+  public static Portion all(ParquetFileReader file, int rowGroup) {
+    long count = file.getRowGroups().get(rowGroup).getRowCount();
+    return new Portion(file, rowGroup, RowRanges.createSingle(count));
+  }
+
+  /**
+   * The rows of a row group that lie in pages which may have what is asked for.
+   *
+   * @param columns that are read
+   */
+  public static Portion matching(
+      ParquetFileReader file, int rowGroup, FilterPredicate predicate, MessageType columns) {
+    Set<ColumnPath> paths = new HashSet<>();
+    columns.getColumns().forEach(column -> paths.add(ColumnPath.get(column.getPath())));
+    return new Portion(
+        file,
+        rowGroup,
+        ColumnIndexFilter.calculateRowRanges(
+            FilterCompat.get(predicate),
+            file.getColumnIndexStore(rowGroup),
+            paths,
+            file.getRowGroups().get(rowGroup).getRowCount()));
+  }
+
+  public int rowGroup() {
+    return rowGroup;
+  }
+
+  public long rowCount() {
+    return rows.rowCount();
+  }
+
+  /** The numbers of the rows in their row group, in order. */
+  public PrimitiveIterator.OfLong rows() {
+    return rows.iterator();
+  }
+
+  /** The pages that have the rows. */
+  public PageReadStore pages() throws IOException {
+    return file.readFilteredRowGroup(rowGroup, rows);
+  }
+
+  /**
+   * The same rows in portions of a size.
+   *
+   * @param columns that are read
+   * @param mostBytes of compressed pages
+   */
+  public List<Portion> cut(MessageType columns, long mostBytes) {
+    ColumnChunkMetaData heaviest = null;
+    long bytes = 0;
+    for (ColumnChunkMetaData chunk : block().getColumns()) {
+      if (columns.containsPath(chunk.getPath().toArray())) {
+        bytes += chunk.getTotalSize();
+        heaviest =
+            heaviest == null || chunk.getTotalSize() > heaviest.getTotalSize() ? chunk : heaviest;
+      }
+    }
+    if (heaviest == null || bytes <= mostBytes || heaviest.getOffsetIndexReference() == null) {
+      return List.of(this);
+    }
+    OffsetIndex pages = file.getColumnIndexStore(rowGroup).getOffsetIndex(heaviest.getPath());
+    return cut(pages, Math.max(mostBytes * heaviest.getTotalSize() / bytes, 1));
+  }
+
+  private List<Portion> cut(OffsetIndex pages, long mostBytes) {
+    List<Portion> portions = new ArrayList<>();
+    int first = 0;
+    while (first < pages.getPageCount()) {
+      int next = first;
+      long bytes = 0;
+      while (next < pages.getPageCount()
+          && (next == first || bytes + pages.getCompressedPageSize(next) <= mostBytes)) {
+        bytes += pages.getCompressedPageSize(next);
+        next++;
+      }
+      RowRanges part = RowRanges.intersection(rows, ranges(first, next, pages));
+      if (part.rowCount() > 0) {
+        portions.add(new Portion(file, rowGroup, part));
+      }
+      first = next;
+    }
+    return portions;
+  }
+
+  private BlockMetaData block() {
+    return file.getRowGroups().get(rowGroup);
+  }
+
+  private RowRanges ranges(int firstPage, int endPage, OffsetIndex pages) {
+    PrimitiveIterator.OfInt numbers = IntStream.range(firstPage, endPage).iterator();
+    return RowRanges.create(block().getRowCount(), numbers, pages);
+  }
+
+  /** Which rows are chosen. */
+  public interface Choice {
+    /**
+     * @param number of the row, counted from that of the first row of the portion
+     * @param row in its row group
+     */
+    boolean takes(int number, long row);
+  }
+
+  /**
+   * The rows of this portion that are chosen.
+   *
+   * @param firstNumber the number of its first row
+   */
+  public Portion chosen(Choice choice, int firstNumber) {
+    List<long[]> stretches = new ArrayList<>();
+    PrimitiveIterator.OfLong each = rows.iterator();
+    long[] last = null;
+    for (int number = firstNumber; each.hasNext(); number++) {
+      long row = each.nextLong();
+      if (choice.takes(number, row)) {
+        if (last != null && last[1] + 1 == row) {
+          last[1] = row;
+        } else {
+          last = new long[] {row, row};
+          stretches.add(last);
+        }
+      }
+    }
+    return new Portion(file, rowGroup, ranges(0, stretches.size(), new Stretches(stretches)));
+  }
+
+  /** Ranges of rows in the only form that makes {@link RowRanges}: as if each were a page. */
+  private record Stretches(List<long[]> stretches) implements OffsetIndex {
+    @Override
+    public int getPageCount() {
+      return stretches.size();
+    }
+
+    @Override
+    public long getOffset(int number) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public int getCompressedPageSize(int number) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public long getFirstRowIndex(int number) {
+      return stretches.get(number)[0];
+    }
+
+    @Override
+    public long getLastRowIndex(int number, long rowCount) {
+      return stretches.get(number)[1];
+    }
+
+    @Override
+    public int getPageOrdinal(int number) {
+      return number;
+    }
+  }
+}
