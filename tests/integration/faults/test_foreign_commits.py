@@ -375,10 +375,8 @@ def test_misspelt_properties_make_no_plain_table(lake: kl.Lake) -> None:
     name = fresh_name("foreign")
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {lake.catalog}.foreign").collect()
     full = f"{lake.catalog}.{name}"
-    for properties, word in (
-        ("'keylake.key' = 'id'", "'keylake.spec'"),
-        ("'keylake.compaction' = '{}'", "USING keylake"),
-    ):
+    words = {"'keylake.key' = 'id'": "'keylake.spec'", "'keylake.compaction' = '{}'": "USING keylake"}
+    for properties, word in words.items():
         for columns, query in (("(id BIGINT)", ""), ("", "AS SELECT 1L AS id")):
             with refused_in_sql(lake, name, "DEFINITION", word):
                 statement = f"CREATE TABLE {full} {columns} USING iceberg TBLPROPERTIES ({properties}) {query}"
@@ -388,10 +386,9 @@ def test_misspelt_properties_make_no_plain_table(lake: kl.Lake) -> None:
     lake.spark.sql(f"CREATE TABLE {full} (id BIGINT) USING iceberg").collect()
     with refused_in_sql(lake, name, "UNSUPPORTED", "'keylake.spec'", "create a keyed table"):
         lake.spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('keylake.spec' = '{{}}')").collect()
-    with refused_in_sql(lake, _procedures_table(lake).name, "DEFINITION", "'keylake.kye'", "'keylake.retention'"):
-        lake.spark.sql(
-            f"ALTER TABLE {lake.catalog}.{_procedures_table(lake).name} SET TBLPROPERTIES ('keylake.kye' = 'id')"
-        ).collect()
+    keyed = _procedures_table(lake).name
+    with refused_in_sql(lake, keyed, "DEFINITION", "'keylake.kye'", "'keylake.retention'"):
+        lake.spark.sql(f"ALTER TABLE {lake.catalog}.{keyed} SET TBLPROPERTIES ('keylake.kye' = 'id')").collect()
 
 
 def test_a_time_in_the_future_has_no_state_yet(lake: kl.Lake) -> None:
