@@ -3,8 +3,9 @@ package io.keylake.tables.branches;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommittedFiles;
+import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.FileFacts;
-import io.keylake.tables.planning.KeyBound;
+import io.keylake.tables.spec.ColumnNames;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -28,8 +29,8 @@ public record Overlap(List<String> columns, int buckets, long rowsAtMost) {
   public static final Overlap NONE = new Overlap(List.of(), 0, 0);
 
   static Overlap of(Table table, List<Snapshot> ours, List<Snapshot> theirs) {
-    SortedSet<String> columns = columns(ours);
-    columns.retainAll(columns(theirs));
+    SortedSet<String> columns = columns(table, ours);
+    columns.retainAll(columns(table, theirs));
     KeyedSchema schema = KeyedSchema.of(table);
     Map<List<Serializable>, List<DataFile>> byBucket = byBucket(table, theirs);
     int buckets = 0;
@@ -46,9 +47,13 @@ public record Overlap(List<String> columns, int buckets, long rowsAtMost) {
     return new Overlap(List.copyOf(columns), buckets, rows);
   }
 
-  private static SortedSet<String> columns(List<Snapshot> commits) {
+  /** Under the names of now. */
+  private static SortedSet<String> columns(Table table, List<Snapshot> commits) {
     SortedSet<String> columns = new TreeSet<>();
-    commits.forEach(commit -> columns.addAll(CommitLog.Entry.of(commit).columns()));
+    for (Snapshot commit : commits) {
+      ColumnNames names = new ColumnNames(WriteSummary.schema(table, commit), table.schema());
+      CommitLog.Entry.of(commit).columns().forEach(column -> columns.add(names.name(column)));
+    }
     return columns;
   }
 
@@ -79,11 +84,6 @@ public record Overlap(List<String> columns, int buckets, long rowsAtMost) {
   }
 
   private static boolean meets(KeyedSchema schema, FileFacts file, List<FileFacts> others) {
-    var order = KeyBound.order(schema.sortKey());
-    return others.stream()
-        .anyMatch(
-            other ->
-                order.compare(file.lower(), other.upper()) <= 0
-                    && order.compare(other.lower(), file.upper()) <= 0);
+    return others.stream().anyMatch(other -> file.meets(other, schema));
   }
 }

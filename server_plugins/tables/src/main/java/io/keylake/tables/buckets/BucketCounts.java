@@ -44,7 +44,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class BucketCounts {
   /** The counts by the names of partition fields, once there are several. */
-  static final String PROPERTY = "keylake.bucket_counts";
+  public static final String PROPERTY = "keylake.bucket_counts";
 
   private final Table table;
   private final Map<Integer, Integer> bySpec = new TreeMap<>();
@@ -59,7 +59,9 @@ public final class BucketCounts {
               last -> {
                 Integer count = byField.get(last.name());
                 String transform = isStored ? "identity" : "bucket[" + count + "]";
-                if (count != null && last.transform().toString().equals(transform)) {
+                boolean isOfTable =
+                    table.schema().findField(last.sourceId()) != null; // not replaced
+                if (isOfTable && count != null && last.transform().toString().equals(transform)) {
                   bySpec.put(spec.specId(), count);
                 }
               });
@@ -87,8 +89,13 @@ public final class BucketCounts {
     return counts;
   }
 
+  /** What a table has to say of its partition fields when columns with their names get others. */
+  public static String said(Table table) {
+    return SpecJson.write(byField(table));
+  }
+
   /** The name of the first partition field; those of later counts begin with it. */
-  static String fieldName(KeyedSchema schema) {
+  public static String fieldName(KeyedSchema schema) {
     return schema.hasBucketColumn()
         ? KeyedSchema.BUCKET
         : schema.spec().bucketBy().get(0) + "_bucket";

@@ -1,6 +1,5 @@
 package io.keylake.tables.commits;
 
-import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.WriteSummary;
 import java.util.Collections;
 import java.util.List;
@@ -14,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param branch null for main
  */
 public record Append(@Nullable String branch, List<DataFile> files, WriteSummary summary)
-    implements Change {
+    implements RowWrite {
   public Append {
     files = List.copyOf(files);
   }
@@ -46,20 +45,5 @@ public record Append(@Nullable String branch, List<DataFile> files, WriteSummary
             return more.of(Said.ofWrite(write.summary(), isFirst, parent), parent, number);
           });
     }
-  }
-
-  @Override
-  public List<String> written() {
-    return files.stream().map(DataFile::location).toList();
-  }
-
-  @Override
-  public @Nullable String idempotencyKey() {
-    return summary.labels().idempotencyKey();
-  }
-
-  @Override
-  public KeylakeException lost(String why) {
-    return Change.lostWrite(branch, why);
   }
 }

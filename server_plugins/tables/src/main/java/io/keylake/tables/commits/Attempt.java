@@ -231,7 +231,8 @@ public final class Attempt {
           .and(parent.watermarks())
           .properties()
           .forEach(all::put);
-      Ledger ledger = parent.ledger().and(now.sameAs()).and(now.takesIn());
+      Ledger before = now.isAnew() ? Ledger.NOTHING : parent.ledger();
+      Ledger ledger = before.and(now.sameAs()).and(now.takesIn());
       all.put(WriteSummary.TAKEN_IN, ledger.said());
       if (!now.sameAs().equals(NumberSet.EMPTY)) {
         all.put(WriteSummary.SAME_AS, now.sameAs().toString());

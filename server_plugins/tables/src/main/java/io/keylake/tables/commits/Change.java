@@ -1,10 +1,7 @@
 package io.keylake.tables.commits;
 
-import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
-
 import io.keylake.tables.KeylakeException;
 import java.util.List;
-import org.apache.iceberg.SnapshotRef;
 import org.jspecify.annotations.Nullable;
 
 /** What one commit of a table does, on one branch or on several at once: all of it or nothing. */
@@ -37,13 +34,5 @@ public interface Change {
    */
   default @Nullable KeylakeException lost(String why) {
     return null;
-  }
-
-  /** For writes, which the writer has to repeat. */
-  static KeylakeException lostWrite(@Nullable String branch, String why) {
-    return new KeylakeException(
-        COMMIT_CONFLICT,
-        "the commit to branch '%s' lost against other commits too often (%s); write again"
-            .formatted(branch == null ? SnapshotRef.MAIN_BRANCH : branch, why));
   }
 }

@@ -8,6 +8,7 @@ import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
+import io.keylake.tables.history.OlderDefinition;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -113,9 +114,16 @@ public final class Commits {
 
   /** What is required of the branch at each commit. */
   private List<ParentCheck> checks(Change change) {
+    ParentCheck definition =
+        parent ->
+            OlderDefinition.check(
+                table.name(),
+                parent.metadata().schema(),
+                parent.metadata().schemasById(),
+                parent.snapshot());
     return change.takesForeign()
-        ? List.of()
-        : List.of(parent -> Lineage.check(table, parent.commits()));
+        ? List.of(definition)
+        : List.of(definition, parent -> Lineage.check(table, parent.commits()));
   }
 
   /** Null if another attempt may succeed. */

@@ -1,6 +1,5 @@
 package io.keylake.tables.commits;
 
-import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.WriteSummary;
 import java.util.Collections;
 import java.util.List;
@@ -20,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record Overwrite(
     @Nullable String branch, Expression filter, List<DataFile> files, WriteSummary summary)
-    implements Change {
+    implements RowWrite {
   public Overwrite {
     files = List.copyOf(files);
   }
@@ -45,20 +44,5 @@ public record Overwrite(
   /** An expression on columns of a table in Iceberg's JSON, with dates as such. */
   public static String json(Table table, Expression filter) {
     return ExpressionParser.toJson(Binder.bind(table.schema().asStruct(), filter, true));
-  }
-
-  @Override
-  public List<String> written() {
-    return files.stream().map(DataFile::location).toList();
-  }
-
-  @Override
-  public @Nullable String idempotencyKey() {
-    return summary.labels().idempotencyKey();
-  }
-
-  @Override
-  public KeylakeException lost(String why) {
-    return Change.lostWrite(branch, why);
   }
 }

@@ -17,13 +17,15 @@ import org.jspecify.annotations.Nullable;
  * @param takesIn further commits of which nothing is missing on the branch from now on
  * @param copied files that come to the branch without all of the commit that has written them
  * @param undone the ids of the snapshots whose writes it takes back
+ * @param isAnew whether nothing counts as taken in that the branch has taken in before
  */
 public record Said(
     Map<String, String> summary,
     NumberSet sameAs,
     NumberSet takesIn,
     List<Copied> copied,
-    List<Long> undone) {
+    List<Long> undone,
+    boolean isAnew) {
 
   /**
    * Files, or a part of an overwrite, that came without the rest of their commit.
@@ -73,29 +75,34 @@ public record Said(
   }
 
   public static Said of(Map<String, String> summary) {
-    return new Said(summary, NumberSet.EMPTY, NumberSet.EMPTY, List.of(), List.of());
+    return new Said(summary, NumberSet.EMPTY, NumberSet.EMPTY, List.of(), List.of(), false);
   }
 
   public Said with(String name, String value) {
     Map<String, String> more = new LinkedHashMap<>(summary);
     more.put(name, value);
-    return new Said(more, sameAs, takesIn, copied, undone);
+    return new Said(more, sameAs, takesIn, copied, undone, isAnew);
   }
 
   /** The same of a commit that makes others again. */
   public Said sameAs(NumberSet commits) {
-    return new Said(summary, commits, takesIn, copied, undone);
+    return new Said(summary, commits, takesIn, copied, undone, isAnew);
   }
 
   public Said takingIn(NumberSet commits) {
-    return new Said(summary, sameAs, commits, copied, undone);
+    return new Said(summary, sameAs, commits, copied, undone, isAnew);
   }
 
   public Said copying(List<Copied> parts) {
-    return new Said(summary, sameAs, takesIn, parts, undone);
+    return new Said(summary, sameAs, takesIn, parts, undone, isAnew);
   }
 
   public Said undoing(List<Long> snapshotIds) {
-    return new Said(summary, sameAs, takesIn, copied, snapshotIds);
+    return new Said(summary, sameAs, takesIn, copied, snapshotIds, isAnew);
+  }
+
+  /** The same of a commit with which a branch begins anew. */
+  public Said anew() {
+    return new Said(summary, sameAs, takesIn, copied, undone, true);
   }
 }

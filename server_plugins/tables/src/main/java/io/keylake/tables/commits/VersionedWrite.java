@@ -1,5 +1,8 @@
 package io.keylake.tables.commits;
 
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
+
+import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.history.WriteSummary;
@@ -10,6 +13,7 @@ import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.Metrics;
@@ -36,6 +40,7 @@ record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCo
       Attempt attempt, List<String> branches, List<DataFile> files, WriteSummary summary) {
     Table table = attempt.transaction().table();
     KeyedSchema schema = KeyedSchema.of(table);
+    checkDefinition(table, files);
     boolean isOfCommit = schema.spec().versions() == Versions.COMMIT;
     VersionedWrite written = new VersionedWrite(files, summary, isOfCommit);
     Long highest = null;
@@ -45,6 +50,23 @@ record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCo
     return highest != null && written.isBelow(highest)
         ? written.raised(table, schema, Math.max(highest, PointInTime.micros(Instant.now())))
         : written;
+  }
+
+  /** The columns by which files are partitioned have new ids where a table was replaced. */
+  private static void checkDefinition(Table table, List<DataFile> files) {
+    boolean isOfTable =
+        files.stream()
+            .map(DataFile::specId)
+            .distinct()
+            .map(id -> Objects.requireNonNull(table.specs().get(id), "a table keeps its specs"))
+            .flatMap(spec -> spec.fields().stream())
+            .allMatch(field -> table.schema().findField(field.sourceId()) != null);
+    if (!isOfTable) {
+      throw new KeylakeException(
+          COMMIT_CONFLICT,
+          "table %s was replaced by one of another definition after the write to it began; nothing was written; write again"
+              .formatted(table.name()));
+    }
   }
 
   private boolean isBelow(long highest) {

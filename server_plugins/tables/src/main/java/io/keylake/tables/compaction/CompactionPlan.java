@@ -1,5 +1,6 @@
 package io.keylake.tables.compaction;
 
+import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Optional;
@@ -9,11 +10,16 @@ import org.jspecify.annotations.Nullable;
 /**
  * What a policy makes of a snapshot: the picture of each bucket, and the merge that it wants there.
  *
+ * @param schema has the columns that are planned for, and written: the table may get others
+ *     meanwhile
  * @param snapshot as it was when it was planned; null where nothing was ever written
  * @param settlements of all buckets that are not settled, if the policy wants one of them to be
  */
 public record CompactionPlan(
-    @Nullable Snapshot snapshot, List<Choice> buckets, List<Settlement> settlements) {
+    KeyedSchema schema,
+    @Nullable Snapshot snapshot,
+    List<Choice> buckets,
+    List<Settlement> settlements) {
   public CompactionPlan {
     buckets = List.copyOf(buckets);
     settlements = List.copyOf(settlements);

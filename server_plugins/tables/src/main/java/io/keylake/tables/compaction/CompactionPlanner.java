@@ -13,6 +13,7 @@ import io.keylake.tables.planning.FileFacts;
 import io.keylake.tables.planning.PlannedFile;
 import io.keylake.tables.planning.PlannedSection;
 import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.time.Instant;
@@ -31,6 +32,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
@@ -58,19 +60,48 @@ public final class CompactionPlanner {
 
   public CompactionPlanner(
       Table table, @Nullable String branch, CompactionPolicy policy, Instant now) {
-    this(table, policy, now, new CommitLog(table, branch).headId());
+    this(
+        table,
+        KeyedSchema.ofBranch(table, branch),
+        policyOf(table, branch, policy),
+        now,
+        new CommitLog(table, branch).headId());
   }
 
   /** What the policy would make of any snapshot. */
   CompactionPlanner(Table table, CompactionPolicy policy, Instant now, @Nullable Long snapshotId) {
+    this(table, KeyedSchema.of(table), policy, now, snapshotId);
+  }
+
+  private CompactionPlanner(
+      Table table,
+      KeyedSchema schema,
+      CompactionPolicy policy,
+      Instant now,
+      @Nullable Long snapshotId) {
     this.table = table;
-    this.schema = KeyedSchema.of(table);
+    this.schema = schema;
     this.policy = policy;
     this.now = now;
     this.snapshot = snapshotId == null ? null : table.snapshot(snapshotId);
     this.counts = BucketCounts.of(table);
     this.newest = schema.spec().buckets();
     table.snapshots().forEach(each -> commitTimes.put(each.sequenceNumber(), committedAt(each)));
+  }
+
+  /**
+   * Files of main and of an experiment are merged when they are read. So none of their rows is
+   * settled while there are experiments, and tombstones of main stay.
+   */
+  private static CompactionPolicy policyOf(
+      Table table, @Nullable String branch, CompactionPolicy policy) {
+    if (Experiment.ofBranch(table.properties(), branch) != null) {
+      return policy.settlingNothing();
+    }
+    boolean isMain = branch == null || branch.equals(SnapshotRef.MAIN_BRANCH);
+    return isMain && !Experiment.all(table.properties()).isEmpty()
+        ? policy.settlingNothing().keepingTombstones()
+        : policy;
   }
 
   private static Instant committedAt(Snapshot snapshot) {
@@ -87,7 +118,7 @@ public final class CompactionPlanner {
     choices.sort(Comparator.comparing(choice -> choice.partition().toString()));
     boolean isSettling = choices.stream().anyMatch(choice -> choice.settling().isPresent());
     return new CompactionPlan(
-        snapshot, choices, isSettling ? settlements(choices, buckets) : List.of());
+        schema, snapshot, choices, isSettling ? settlements(choices, buckets) : List.of());
   }
 
   /**
@@ -210,7 +241,7 @@ public final class CompactionPlanner {
   }
 
   private boolean hasTombstones(DataFile file) {
-    return FileFacts.presence(file, schema.deleted()) != Presence.NEVER;
+    return FileFacts.presence(file, schema, schema.deleted()) != Presence.NEVER;
   }
 
   /** Empty where all of the picked files would come out as they went in. */

@@ -92,6 +92,30 @@ public record CompactionPolicy(
         null);
   }
 
+  /** The same for files that are read together with those of another branch. */
+  CompactionPolicy settlingNothing() {
+    return with(null, tombstoneSeconds);
+  }
+
+  /** The same, but tombstones stay. */
+  CompactionPolicy keepingTombstones() {
+    return with(settleShare, null);
+  }
+
+  private CompactionPolicy with(@Nullable Double share, @Nullable Long seconds) {
+    return new CompactionPolicy(
+        maxFiles,
+        tierRuns,
+        tierRatio,
+        smallBytes,
+        supersededShare,
+        leastFreedShare,
+        share,
+        maxBytes,
+        targetFileBytes,
+        seconds);
+  }
+
   private static final List<String> MEMBERS =
       List.of(
           "max_files",

@@ -121,6 +121,9 @@ public final class CommitLog {
       if (fits.test(entry)) {
         entries.add(entry);
       }
+      if (WriteSummary.CREATE_EXPERIMENT.equals(entry.verb())) {
+        break; // what is older is of main
+      }
     }
     return entries;
   }

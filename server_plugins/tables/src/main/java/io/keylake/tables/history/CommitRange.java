@@ -46,9 +46,10 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
   /** The commits after one and up to another, whoever made them, oldest first. */
   public static List<Snapshot> line(Table table, long after, long until) {
     if (after != BEGINNING) {
-      there(table, after);
+      OlderDefinition.check(table, there(table, after));
     }
     Snapshot each = there(table, until);
+    OlderDefinition.check(table, each);
     List<Snapshot> commits = new ArrayList<>();
     while (each.snapshotId() != after) {
       commits.add(each);

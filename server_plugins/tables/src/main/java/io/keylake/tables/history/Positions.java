@@ -13,6 +13,7 @@ import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
@@ -48,6 +49,11 @@ public final class Positions {
   public Positions(Table table, Kind kind) {
     this.table = table;
     this.kind = kind;
+  }
+
+  /** Whether a property is the position of a reader. */
+  public static boolean isOne(String property) {
+    return Stream.of(Kind.values()).anyMatch(kind -> property.startsWith(kind.prefix));
   }
 
   public SortedMap<String, Long> all() {

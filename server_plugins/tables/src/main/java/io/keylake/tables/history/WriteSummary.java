@@ -42,6 +42,11 @@ public record WriteSummary(
   static final String PUBLISH = "publish";
   static final String UNDO = "undo";
   static final String ADOPT = "adopt";
+
+  /** The first commit of an experiment; those before it are of main. */
+  public static final String CREATE_EXPERIMENT = "create_experiment";
+
+  public static final String PROMOTE_EXPERIMENT = "promote_experiment";
   public static final String DROP_FILES = "drop_files";
   public static final String MOVE_FILES = "move_files";
   public static final String RESTORE_FILES = "restore_files";

@@ -82,7 +82,7 @@ public record Extent(
     Set<Integer> carried = new HashSet<>();
     for (NestedField leaf : schema.leaves().fields()) {
       if (files.stream()
-          .anyMatch(task -> FileFacts.presence(task.file(), leaf) != Presence.NEVER)) {
+          .anyMatch(task -> FileFacts.presence(task.file(), schema, leaf) != Presence.NEVER)) {
         carried.add(leaf.fieldId());
       }
     }

@@ -5,6 +5,7 @@ import io.keylake.tables.spec.KeyedSchema;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.DataFile;
@@ -47,10 +48,16 @@ public record FileFacts(
     return new FileFacts(
         lower(file, sortKey),
         upper(file, sortKey),
-        presence(file, schema.written()),
+        presence(file, schema, schema.written()),
         count(file.nullValueCounts(), schema.written()) == 0,
-        presence(file, schema.deleted()),
+        presence(file, schema, schema.deleted()),
         versions(file, schema, leaves));
+  }
+
+  /** Whether the range of keys has something in common with that of another file. */
+  public boolean meets(FileFacts other, KeyedSchema schema) {
+    Comparator<KeyBound> order = KeyBound.order(schema.sortKey());
+    return order.compare(lower, other.upper) <= 0 && order.compare(other.lower, upper) <= 0;
   }
 
   static KeyBound lower(DataFile file, List<NestedField> fields) {
@@ -78,15 +85,30 @@ public record FileFacts(
             .allMatch(leaf -> count(file.nullValueCounts(), leaf) == unwritten);
   }
 
-  /** Whether the rows of a file carry what a version leaf stands for. */
-  public static Presence presence(DataFile file, NestedField leaf) {
+  /**
+   * Whether the rows of a file carry what a version leaf stands for.
+   *
+   * @param leaf one whose statistics came along with the file, if it has any
+   */
+  public static Presence presence(DataFile file, KeyedSchema schema, NestedField leaf) {
     long nulls = count(file.nullValueCounts(), leaf);
-    if (nulls >= 0 && nulls == count(file.valueCounts(), leaf)) {
+    if ((nulls >= 0 && nulls == count(file.valueCounts(), leaf)) || isOlder(file, schema, leaf)) {
       return Presence.NEVER;
     }
     return nulls == 0 && isZero(file.lowerBounds(), leaf) && isZero(file.upperBounds(), leaf)
         ? Presence.ALWAYS
         : Presence.PER_ROW;
+  }
+
+  /**
+   * Whether a file is from a writer that did not know the column yet: ids only grow, and whoever
+   * knows a leaf says its statistics.
+   */
+  private static boolean isOlder(DataFile file, KeyedSchema schema, NestedField leaf) {
+    Map<Integer, Long> counts = file.valueCounts();
+    return counts != null
+        && counts.containsKey(schema.written().fieldId())
+        && counts.keySet().stream().allMatch(id -> id < leaf.fieldId());
   }
 
   private static boolean isZero(@Nullable Map<Integer, ByteBuffer> bounds, NestedField leaf) {
@@ -100,7 +122,7 @@ public record FileFacts(
       DataFile file, KeyedSchema schema, Collection<NestedField> wanted) {
     VersionRange range = null;
     for (NestedField source : versionSources(file, schema)) {
-      if (presence(file, source) == Presence.NEVER) {
+      if (presence(file, schema, source) == Presence.NEVER) {
         continue;
       }
       Object min = bound(file.lowerBounds(), source);
@@ -151,7 +173,7 @@ public record FileFacts(
     leaves.add(schema.deleted());
     long largest = 0;
     for (NestedField leaf : leaves) {
-      if (presence(file, leaf) == Presence.PER_ROW) {
+      if (presence(file, schema, leaf) == Presence.PER_ROW) {
         Object min = bound(file.lowerBounds(), leaf);
         Object max = bound(file.upperBounds(), leaf);
         if (!(min instanceof Long least) || !(max instanceof Long most) || least < 0) {

@@ -2,13 +2,16 @@ package io.keylake.tables.planning;
 
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.history.UndoneCommits;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.spec.ColumnNames;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -16,25 +19,42 @@ import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.IncrementalAppendScan;
 import org.apache.iceberg.Scan;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotChanges;
 import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Lists data files, as manifests have them.
  *
+ * @param schema has the names that the filter uses
  * @param filter for files that may have such rows
- * @param statistics the columns whose statistics come along; null for all
+ * @param statistics field ids of the columns whose statistics come along; null for all
  */
-public record FileListing(Table table, Expression filter, @Nullable List<String> statistics) {
+public record FileListing(
+    Table table, Schema schema, Expression filter, @Nullable Set<Integer> statistics) {
 
-  /** All files of a snapshot. */
+  /** Of all files, with all of their statistics. */
+  public static FileListing ofAll(Table table) {
+    return new FileListing(table, table.schema(), Expressions.alwaysTrue(), null);
+  }
+
+  /**
+   * All files of a snapshot. Iceberg looks up names of statistics in the columns that the table had
+   * then, and names in filters, too, unless the snapshot is the head of main.
+   */
   public List<FileScanTask> at(long snapshotId) {
-    return planned(table.newScan().useSnapshot(snapshotId));
+    OlderDefinition.check(table, table.snapshot(snapshotId));
+    Schema then = SnapshotUtil.schemaFor(table, snapshotId);
+    Snapshot head = table.currentSnapshot();
+    boolean isHead = head != null && head.snapshotId() == snapshotId;
+    return planned(table.newScan().useSnapshot(snapshotId), then, isHead ? table.schema() : then);
   }
 
   /**
@@ -104,7 +124,8 @@ public record FileListing(Table table, Expression filter, @Nullable List<String>
 
   private List<FileScanTask> appended(@Nullable Long after, Snapshot last) {
     IncrementalAppendScan scan = table.newIncrementalAppendScan().toSnapshot(last.snapshotId());
-    return planned(after == null ? scan : scan.fromSnapshotExclusive(after));
+    return planned(
+        after == null ? scan : scan.fromSnapshotExclusive(after), table.schema(), table.schema());
   }
 
   /** What a commit has added bears its number; all else in its snapshot is older. */
@@ -133,10 +154,21 @@ public record FileListing(Table table, Expression filter, @Nullable List<String>
         .toList();
   }
 
-  private <S extends Scan<S, FileScanTask, ?>> List<FileScanTask> planned(S scan) {
-    S chosen = scan.filter(filter).ignoreResiduals();
+  /**
+   * @param named has the names of the statistics
+   * @param filtered has the names of the filter
+   */
+  private <S extends Scan<S, FileScanTask, ?>> List<FileScanTask> planned(
+      S scan, Schema named, Schema filtered) {
+    S chosen = scan.filter(new ColumnNames(schema, filtered).translated(filter)).ignoreResiduals();
     S wanted =
-        statistics == null ? chosen.includeColumnStats() : chosen.includeColumnStats(statistics);
+        statistics == null
+            ? chosen.includeColumnStats()
+            : chosen.includeColumnStats(
+                statistics.stream()
+                    .map(named::findColumnName)
+                    .filter(Objects::nonNull) // no file had it then
+                    .toList());
     try (CloseableIterable<FileScanTask> tasks = wanted.planFiles()) {
       List<FileScanTask> all = new ArrayList<>();
       tasks.forEach(all::add);

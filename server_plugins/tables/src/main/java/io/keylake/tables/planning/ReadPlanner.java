@@ -11,7 +11,9 @@ import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Settling;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -19,10 +21,12 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedSet;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
@@ -47,6 +51,9 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  */
 public final class ReadPlanner {
+  /** At equal versions, a value of an experiment is the later write, whatever was compacted. */
+  private static final long AFTER_MAIN = 1L << 48;
+
   private final Table table;
   private final KeyedSchema schema;
   private final Wish wish;
@@ -57,6 +64,7 @@ public final class ReadPlanner {
   private final int buckets;
   private final Settled settled;
   private final Set<Integer> sizedColumns = new HashSet<>();
+  private final Map<String, Integer> besides = new HashMap<>();
 
   /**
    * What a read wants.
@@ -68,6 +76,7 @@ public final class ReadPlanner {
    * @param values field ids of the wanted value columns
    * @param wanted which rows, and whether with their stamps
    * @param isOrdered whether the rows of a bucket have to come in key order
+   * @param besides experiments whose rows are merged with those of the snapshot
    */
   public record Wish(
       @Nullable Long snapshotId,
@@ -76,9 +85,11 @@ public final class ReadPlanner {
       Expression valueFilter,
       Set<Integer> values,
       MergeRules.Wanted wanted,
-      boolean isOrdered) {
+      boolean isOrdered,
+      List<Beside> besides) {
     public Wish {
       values = Set.copyOf(values);
+      besides = List.copyOf(besides);
     }
 
     public Wish(
@@ -87,6 +98,18 @@ public final class ReadPlanner {
         Set<Integer> values,
         MergeRules.Wanted wanted) {
       this(snapshotId, null, filter, Expressions.alwaysTrue(), values, wanted, true);
+    }
+
+    /** Without experiments. */
+    public Wish(
+        @Nullable Long snapshotId,
+        @Nullable Long after,
+        Expression filter,
+        Expression valueFilter,
+        Set<Integer> values,
+        MergeRules.Wanted wanted,
+        boolean isOrdered) {
+      this(snapshotId, after, filter, valueFilter, values, wanted, isOrdered, List.of());
     }
 
     /** All columns of all rows. */
@@ -99,12 +122,13 @@ public final class ReadPlanner {
 
     /** Only rows that a filter on key columns selects. */
     Wish where(Expression keyFilter) {
-      return new Wish(snapshotId, after, keyFilter, valueFilter, values, wanted, isOrdered);
+      return new Wish(
+          snapshotId, after, keyFilter, valueFilter, values, wanted, isOrdered, besides);
     }
 
     /** The same rows in any order. */
     public Wish unordered() {
-      return new Wish(snapshotId, after, filter, valueFilter, values, wanted, false);
+      return new Wish(snapshotId, after, filter, valueFilter, values, wanted, false, besides);
     }
 
     boolean stamps() {
@@ -112,8 +136,39 @@ public final class ReadPlanner {
     }
   }
 
+  /**
+   * The files of an experiment, at their branch's head: values of its own columns, which no file of
+   * the snapshot has, whatever the order of commits.
+   *
+   * @param schema of its files
+   */
+  public record Beside(long snapshotId, KeyedSchema schema) {
+    private boolean has(int leaf) {
+      return schema.leaves().field(leaf) != null;
+    }
+  }
+
   public ReadPlanner(Table table, KeyedSchema schema, Wish wish) {
-    this(table, schema, wish, BucketCounts.of(table).read(wish.snapshotId(), wish.after()).first());
+    this(
+        table,
+        schema,
+        wish,
+        buckets(table, wish.snapshotId(), wish.after(), wish.besides()).first());
+  }
+
+  /** The bucket counts of the files that a read looks at. */
+  public static SortedSet<Integer> buckets(
+      Table table, @Nullable Long snapshotId, @Nullable Long after, List<Beside> besides) {
+    BucketCounts counts = BucketCounts.of(table);
+    if (besides.isEmpty() || after != null) {
+      return counts.read(snapshotId, after);
+    }
+    List<Snapshot> read = new ArrayList<>();
+    besides.forEach(each -> read.add(table.snapshot(each.snapshotId())));
+    if (snapshotId != null) {
+      read.add(table.snapshot(snapshotId));
+    }
+    return counts.in(read);
   }
 
   /**
@@ -127,7 +182,11 @@ public final class ReadPlanner {
     this.wish = wish;
     this.keyOrderId = schema.keyOrder(table).orderId();
     this.valueFilter = new ValueFilter(schema, wish.valueFilter());
-    this.sections = new SectionPlanner(schema, wish, valueFilter);
+    boolean isInCommitOrder =
+        schema.spec().versions() == TableSpec.Versions.COMMIT
+            && wish.besides().isEmpty()
+            && !table.properties().containsKey(Experiment.VERSIONS_DECIDE);
+    this.sections = new SectionPlanner(schema, wish, valueFilter, isInCommitOrder);
     this.counts = BucketCounts.of(table);
     this.buckets = buckets;
     this.settled =
@@ -180,18 +239,28 @@ public final class ReadPlanner {
   }
 
   public FileListing listing() {
-    return new FileListing(table, wish.filter(), statistics());
+    return new FileListing(table, schema.table(), wish.filter(), statistics());
   }
 
   private List<FileScanTask> tasks() {
     Long snapshotId = wish.snapshotId();
     Long after = wish.after();
-    if (snapshotId == null) {
-      return List.of();
+    if (after != null) {
+      return snapshotId == null
+          ? List.of()
+          : listing().writtenIn(CommitRange.of(table, after, snapshotId));
     }
-    return after == null
-        ? listing().at(snapshotId)
-        : listing().writtenIn(CommitRange.of(table, after, snapshotId));
+    List<FileScanTask> tasks = new ArrayList<>();
+    if (snapshotId != null) {
+      tasks.addAll(listing().at(snapshotId));
+    }
+    for (int number = 0; number < wish.besides().size(); number++) {
+      int of = number;
+      List<FileScanTask> own = listing().at(wish.besides().get(number).snapshotId());
+      own.forEach(task -> besides.put(task.file().location(), of));
+      tasks.addAll(own);
+    }
+    return tasks;
   }
 
   /** The sections that the files of one bucket make, in key order. */
@@ -225,7 +294,7 @@ public final class ReadPlanner {
   }
 
   /** The columns whose statistics planning needs. */
-  private List<String> statistics() {
+  private Set<Integer> statistics() {
     Set<Integer> ids = schema.statistics(sections.wantedLeaves().keySet());
     for (NestedField value : schema.values()) {
       if (valueFilter.columns().contains(value.fieldId())) {
@@ -234,7 +303,7 @@ public final class ReadPlanner {
       }
     }
     ids.addAll(sizedColumns);
-    return ids.stream().map(schema.table()::findColumnName).toList();
+    return ids;
   }
 
   private void check(FileScanTask task) {
@@ -257,9 +326,22 @@ public final class ReadPlanner {
 
   private PlannedFile planned(FileScanTask task) {
     DataFile file = task.file();
-    Map<Integer, NestedField> wanted = sections.wantedLeaves();
+    Integer number = besides.get(file.location());
+    Beside beside = number == null ? null : wish.besides().get(number);
+    KeyedSchema own = beside == null ? schema : beside.schema();
+    List<NestedField> wanted = new ArrayList<>();
     Map<Integer, Presence> leaves = new HashMap<>();
-    wanted.forEach((id, leaf) -> leaves.put(id, FileFacts.presence(file, leaf)));
+    sections
+        .wantedLeaves()
+        .forEach(
+            (id, leaf) -> {
+              if (isOfOther(leaf, beside)) {
+                leaves.put(id, Presence.NEVER);
+              } else {
+                leaves.put(id, FileFacts.presence(file, own, leaf));
+                wanted.add(leaf);
+              }
+            });
     return new PlannedFile(
         new StoredFile(
             file.location(),
@@ -267,12 +349,21 @@ public final class ReadPlanner {
             file.recordCount(),
             task.deletes().stream().map(DeleteFile::copyWithoutStats).toList(),
             FileFacts.onlyVersion(file, schema)),
-        file.dataSequenceNumber(),
-        settled.covers(partition(file), file),
-        FileFacts.of(file, schema, wanted.values()),
+        number == null ? file.dataSequenceNumber() : file.dataSequenceNumber() + AFTER_MAIN,
+        number == null && settled.covers(partition(file), file),
+        FileFacts.of(file, own, wanted),
         leaves,
         wantedBytes(file),
         valueFilter.mayMatch(file));
+  }
+
+  /** Whether a leaf is known to belong to files of another kind, of main or of an experiment. */
+  private boolean isOfOther(NestedField leaf, @Nullable Beside beside) {
+    boolean isFact = schema.leaves().field(leaf.fieldId()) == null; // each row has those
+    return !isFact
+        && (beside == null
+            ? wish.besides().stream().anyMatch(each -> each.has(leaf.fieldId()))
+            : !beside.has(leaf.fieldId()));
   }
 
   /** Without sizes of columns, a file counts whole. */

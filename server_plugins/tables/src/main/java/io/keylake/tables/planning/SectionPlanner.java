@@ -9,7 +9,6 @@ import io.keylake.tables.planning.FileFacts.VersionRange;
 import io.keylake.tables.planning.SectionPlan.DecidedColumns;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.spec.KeyedSchema;
-import io.keylake.tables.spec.TableSpec;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -29,10 +28,16 @@ final class SectionPlanner {
   private final KeyedSchema schema;
   private final ReadPlanner.Wish wish;
   private final ValueFilter valueFilter;
+  private final boolean isInCommitOrder;
   private final Map<Integer, NestedField> wantedLeaves = new LinkedHashMap<>();
   private final Map<Integer, List<Integer>> valuesByLeaf = new HashMap<>();
 
-  SectionPlanner(KeyedSchema schema, ReadPlanner.Wish wish, ValueFilter valueFilter) {
+  /**
+   * @param isInCommitOrder whether a later commit has the larger versions
+   */
+  SectionPlanner(
+      KeyedSchema schema, ReadPlanner.Wish wish, ValueFilter valueFilter, boolean isInCommitOrder) {
+    this.isInCommitOrder = isInCommitOrder;
     this.schema = schema;
     this.wish = wish;
     this.valueFilter = valueFilter;
@@ -101,9 +106,7 @@ final class SectionPlanner {
       return new SectionPlan(List.of(files(runs.get(0))), null, List.of());
     }
     List<SortedRun<PlannedFile>> byVersion =
-        schema.spec().versions() == TableSpec.Versions.COMMIT || single
-            ? runs
-            : inVersionOrder(runs);
+        isInCommitOrder || single ? runs : inVersionOrder(runs);
     MergeRules.Order order = byVersion == null ? MergeRules.Order.VERSION : MergeRules.Order.RUN;
     List<SortedRun<PlannedFile>> ordered = byVersion == null ? runs : byVersion;
     List<DecidedColumns> columns = new ArrayList<>();

@@ -133,7 +133,7 @@ final class ValueFilter {
     boolean isCarried =
         schema.values().stream()
             .filter(value -> value.fieldId() == atom.column())
-            .noneMatch(v -> FileFacts.presence(file, schema.leafOf(v)) == Presence.NEVER);
+            .noneMatch(v -> FileFacts.presence(file, schema, schema.leafOf(v)) == Presence.NEVER);
     return isCarried
         && (atom.files().eval(file) || (atom.orNaN() && mayHoldNaN(file, atom.column())));
   }

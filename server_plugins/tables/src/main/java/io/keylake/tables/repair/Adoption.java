@@ -16,7 +16,6 @@ import java.util.Set;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
@@ -72,14 +71,13 @@ public record Adoption(
     }
     Set<String> locations = Set.copyOf(strange);
     List<FileScanTask> files =
-        new FileListing(table, Expressions.alwaysTrue(), null)
-            .at(head).stream()
-                .filter(
-                    task ->
-                        foreign.isPresent()
-                            ? task.file().fileSequenceNumber() == foreign.get().sequenceNumber()
-                            : locations.contains(task.file().location()))
-                .toList();
+        FileListing.ofAll(table).at(head).stream()
+            .filter(
+                task ->
+                    foreign.isPresent()
+                        ? task.file().fileSequenceNumber() == foreign.get().sequenceNumber()
+                        : locations.contains(task.file().location()))
+            .toList();
     files.forEach(Adoption::checkWhole);
     int rest = lineage.foreign().size() - (foreign.isPresent() ? 1 : 0);
     boolean isLast = rest == 0 && (isExpired ? strange.size() == files.size() : strange.isEmpty());

@@ -44,7 +44,6 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expressions;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -226,7 +225,7 @@ public record FileChange(
 
   /** With all of their statistics, as a commit needs them. */
   private static List<FileScanTask> files(Table table, long snapshotId) {
-    return new FileListing(table, Expressions.alwaysTrue(), null).at(snapshotId);
+    return FileListing.ofAll(table).at(snapshotId);
   }
 
   private static Set<String> locations(List<FileScanTask> tasks) {

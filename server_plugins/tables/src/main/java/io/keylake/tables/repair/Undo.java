@@ -47,12 +47,14 @@ import org.jspecify.annotations.Nullable;
  *       place of all that is there.
  * </ol>
  *
+ * @param schema has the columns that are planned for: the table may get others meanwhile
  * @param plannedAt where the branch stands
  * @param undone the writes that are taken back
  * @param buckets that these have touched, and no later overwrite has emptied
  * @param of how many buckets there are where those are some
  */
-public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int of) {
+public record Undo(
+    KeyedSchema schema, long plannedAt, CommitRange undone, List<Bucket> buckets, int of) {
 
   /**
    * One bucket.
@@ -120,12 +122,14 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int
     CommitRange later = CommitRange.of(table, last.snapshotId(), head);
     Replay replay = Replay.of(table, head, undone.ids());
     int of = BucketCounts.of(table).in(replay.commits().snapshots(table)).first();
+    KeyedSchema schema = KeyedSchema.of(table);
     return new Undo(
+        schema,
         head,
         undone,
         isAddedOnly(undone) && isAddedOnly(later)
             ? addedBy(table, undone)
-            : new Planning(table, replay, head, of).buckets(),
+            : new Planning(table, schema, replay, head, of).buckets(),
         of);
   }
 
@@ -159,8 +163,7 @@ public record Undo(long plannedAt, CommitRange undone, List<Bucket> buckets, int
     private final List<FileScanTask> before;
     private final Set<Place> known;
 
-    Planning(Table table, Replay replay, long head, int of) {
-      KeyedSchema schema = KeyedSchema.of(table);
+    Planning(Table table, KeyedSchema schema, Replay replay, long head, int of) {
       Long after = replay.commits().after();
       this.replay = replay;
       this.planner =

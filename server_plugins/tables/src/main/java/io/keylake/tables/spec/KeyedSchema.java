@@ -10,8 +10,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.Schema;
@@ -58,21 +60,97 @@ public record KeyedSchema(
   }
 
   public static KeyedSchema of(Table table) {
-    return of(table, table.schema());
+    PastSpecs.Moment now = PastSpecs.Moment.of(table);
+    return of(table, now, now.schema());
   }
 
+  /**
+   * @param schema one that the table has or had
+   */
   public static KeyedSchema of(Table table, Schema schema) {
-    String json = table.properties().get(TableSpec.PROPERTY);
-    if (json == null) {
+    return of(table, PastSpecs.Moment.of(table), schema);
+  }
+
+  private static KeyedSchema of(Table table, PastSpecs.Moment now, Schema schema) {
+    TableSpec spec = now.specOf(schema);
+    if (spec == null) {
       throw new KeylakeException(
           NOT_KEYED,
           "table %s is not keyed: it has no property '%s'"
               .formatted(table.name(), TableSpec.PROPERTY));
     }
-    return of(TableSpec.fromJson(json), schema);
+    Set<Integer> hidden = Experiment.hidden(now.properties());
+    return hidden.isEmpty() ? of(spec, schema) : with(spec, schema, not(hidden));
   }
 
-  static KeyedSchema of(TableSpec spec, Schema schema) {
+  /** Main with the columns of experiments, and without those that one of them does not show. */
+  public static KeyedSchema withExperiments(Table table, List<Experiment> experiments) {
+    PastSpecs.Moment now = PastSpecs.Moment.of(table);
+    TableSpec spec = Objects.requireNonNull(now.specOf(now.schema()), "a keyed table");
+    Set<Integer> left = Experiment.hidden(now.properties());
+    experiments.forEach(each -> left.addAll(each.dropped()));
+    experiments.forEach(each -> each.added().forEach(left::remove));
+    return with(spec, now.schema(), not(left));
+  }
+
+  /** The columns that the files of an experiment have: the key, and its own. */
+  public static KeyedSchema ofExperiment(Table table, Experiment experiment) {
+    PastSpecs.Moment now = PastSpecs.Moment.of(table);
+    TableSpec spec = Objects.requireNonNull(now.specOf(now.schema()), "a keyed table");
+    Set<String> key = Set.copyOf(spec.key());
+    return with(
+        spec,
+        now.schema(),
+        field -> key.contains(field.name()) || experiment.added().contains(field.fieldId()));
+  }
+
+  /** The columns that the files of a branch have; null for main. */
+  public static KeyedSchema ofBranch(Table table, @Nullable String branch) {
+    Experiment experiment = Experiment.ofBranch(table.properties(), branch);
+    return experiment == null ? of(table) : ofExperiment(table, experiment);
+  }
+
+  private static Predicate<NestedField> not(Set<Integer> hidden) {
+    return field -> !hidden.contains(field.fieldId());
+  }
+
+  /** Some of the user's columns, with the leaves that these have. */
+  private static KeyedSchema with(TableSpec spec, Schema schema, Predicate<NestedField> isThere) {
+    Set<String> names = new LinkedHashSet<>();
+    Set<String> leaves = new LinkedHashSet<>();
+    for (NestedField field : schema.columns()) {
+      if (!isHidden(field.name()) && isThere.test(field)) {
+        names.add(field.name());
+        leaves.add(spec.leafOf(field.name()));
+      }
+    }
+    List<NestedField> fields = new ArrayList<>();
+    for (NestedField field : schema.columns()) {
+      if (field.name().equals(MERGE_INFO) && field.type().isStructType()) {
+        fields.add(NestedField.from(field).ofType(stamps(field, leaves)).build());
+      } else if (isHidden(field.name()) || names.contains(field.name())) {
+        fields.add(field);
+      }
+    }
+    return of(spec.of(names), new Schema(schema.schemaId(), fields, schema.identifierFieldIds()));
+  }
+
+  private static StructType stamps(NestedField mergeInfo, Set<String> leaves) {
+    List<NestedField> parts = new ArrayList<>();
+    for (NestedField part : mergeInfo.type().asStructType().fields()) {
+      StructType some =
+          !part.name().equals(COLUMNS)
+              ? null
+              : StructType.of(
+                  part.type().asStructType().fields().stream()
+                      .filter(leaf -> leaves.contains(leaf.name()))
+                      .toList());
+      parts.add(some == null ? part : NestedField.from(part).ofType(some).build());
+    }
+    return StructType.of(parts);
+  }
+
+  public static KeyedSchema of(TableSpec spec, Schema schema) {
     NestedField mergeInfo = schema.findField(MERGE_INFO);
     if (mergeInfo == null || !mergeInfo.type().isStructType()) {
       throw new KeylakeException(

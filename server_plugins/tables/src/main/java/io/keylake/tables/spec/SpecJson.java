@@ -158,10 +158,7 @@ public final class SpecJson {
       String column = entry.getKey();
       JsonNode form = object(node, column);
       refuseUnknown(form, Set.of("type"), "the reducer of column '" + column + "'");
-      Reducer reducer = Reducer.of(column, text(form, "type"));
-      if (reducer != Reducer.LATEST) {
-        reducers.put(column, reducer);
-      }
+      reducers.put(column, Reducer.of(column, text(form, "type")));
     }
     return reducers;
   }

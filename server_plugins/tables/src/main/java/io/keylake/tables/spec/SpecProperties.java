@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The words of a spec as a CREATE TABLE statement carries them. The key, the buckets and the
- * partitions have clauses of SQL; the rest are properties:
+ * partitions have clauses of SQL; the rest are properties, and so is the key where the columns come
+ * from a query:
  *
  * <pre>
  * 'ordering' = 'event_time'           'versions' = 'commit'
@@ -28,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class SpecProperties {
   private static final int DEFAULT_BUCKETS = 16;
+  private static final String KEY = "key";
   private static final String ORDERING = "ordering";
   private static final String VERSIONS = "versions";
   private static final String REDUCE = "reduce.";
@@ -54,12 +56,18 @@ public final class SpecProperties {
   /** Whether a property is a word of a spec. */
   public static boolean isWord(String property) {
     return switch (property) {
-      case ORDERING, VERSIONS, GROUPS, HASH -> true;
+      case KEY, ORDERING, VERSIONS, GROUPS, HASH -> true;
       default ->
           property.startsWith(REDUCE)
               || property.startsWith(COLUMN_GROUP)
               || property.startsWith(DOC);
     };
+  }
+
+  /** The key where no clause says it; empty where no property does. */
+  public static List<String> key(Map<String, String> properties) {
+    String key = properties.get(KEY);
+    return key == null ? List.of() : names(KEY, key);
   }
 
   /** The spec of a new table; properties that are not words of a spec are not looked at. */
@@ -94,11 +102,7 @@ public final class SpecProperties {
     spec.columnGroups()
         .forEach(
             (name, group) -> {
-              properties.put(
-                  COLUMN_GROUP + name,
-                  group.columns().stream()
-                      .map(SpecProperties::quoted)
-                      .collect(Collectors.joining(", ")));
+              properties.put(COLUMN_GROUP + name, columns(group.columns()));
               if (!group.doc().isEmpty()) {
                 properties.put(DOC + name, group.doc());
               }
@@ -110,16 +114,15 @@ public final class SpecProperties {
     return properties;
   }
 
+  /** Names of columns with commas between them. */
+  public static String columns(List<String> names) {
+    return names.stream().map(SpecProperties::quoted).collect(Collectors.joining(", "));
+  }
+
   private static Map<String, Reducer> reducers(Map<String, String> properties) {
     Map<String, Reducer> reducers = new HashMap<>();
     withPrefix(REDUCE, properties)
-        .forEach(
-            (column, type) -> {
-              Reducer reducer = Reducer.of(column, type);
-              if (reducer != Reducer.LATEST) {
-                reducers.put(column, reducer);
-              }
-            });
+        .forEach((column, type) -> reducers.put(column, Reducer.of(column, type)));
     return reducers;
   }
 

@@ -65,7 +65,11 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
 
   /** The full form of an existing table's spec. */
   public static String describe(Table table, String name) {
-    KeyedSchema keyed = KeyedSchema.of(table);
+    return describe(table, name, KeyedSchema.of(table));
+  }
+
+  /** The same of the columns of an experiment. */
+  public static String describe(Table table, String name, KeyedSchema keyed) {
     Map<String, Object> members = new TreeMap<>(SpecJson.members(keyed.spec()));
     members.put("name", name);
     members.put("comment", table.properties().getOrDefault("comment", ""));

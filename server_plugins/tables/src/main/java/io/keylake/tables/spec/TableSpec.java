@@ -89,7 +89,7 @@ public record TableSpec(
     key = List.copyOf(key);
     bucketBy = List.copyOf(bucketBy);
     partitionBy = List.copyOf(partitionBy);
-    reducers = Map.copyOf(reducers);
+    reducers = withoutDefault(reducers);
     columnGroups = Map.copyOf(columnGroups);
     checkBucketing(key, buckets, bucketBy, partitionBy);
     if (groups != null && groups.count() < buckets) {
@@ -102,6 +102,12 @@ public record TableSpec(
     checkReducers(ordering, columnGroups, reducers);
   }
 
+  private static Map<String, Reducer> withoutDefault(Map<String, Reducer> reducers) {
+    Map<String, Reducer> others = new HashMap<>(reducers);
+    others.values().removeIf(Reducer.LATEST::equals);
+    return Map.copyOf(others);
+  }
+
   public Reducer reducer(String column) {
     return reducers.getOrDefault(column, Reducer.LATEST);
   }
@@ -109,6 +115,67 @@ public record TableSpec(
   public TableSpec withBuckets(int count) {
     return new TableSpec(
         key, versions, ordering, count, bucketBy, partitionBy, reducers, columnGroups, groups);
+  }
+
+  /**
+   * The same rules for columns of other names.
+   *
+   * @param names of the columns that are left, by those that they had
+   */
+  public TableSpec renamed(Map<String, String> names) {
+    Map<String, Reducer> reducersLeft = new HashMap<>();
+    reducers.forEach(
+        (column, reducer) -> {
+          if (names.containsKey(column)) {
+            reducersLeft.put(names.get(column), reducer);
+          }
+        });
+    Map<String, ColumnGroup> groupsLeft = new HashMap<>();
+    columnGroups.forEach(
+        (name, group) -> {
+          List<String> columns = renamed(group.columns(), names);
+          if (!columns.isEmpty()) {
+            groupsLeft.put(name, new ColumnGroup(columns, group.doc()));
+          }
+        });
+    return new TableSpec(
+        renamed(key, names),
+        versions,
+        ordering == null ? null : names.get(ordering),
+        buckets,
+        renamed(bucketBy, names),
+        renamed(partitionBy, names),
+        reducersLeft,
+        groupsLeft,
+        groups);
+  }
+
+  /**
+   * The same rules for some of the columns. Without the ordering column, whoever writes gives the
+   * versions.
+   */
+  TableSpec of(Set<String> columns) {
+    Map<String, String> names = new HashMap<>();
+    columns.forEach(name -> names.put(name, name));
+    boolean isOrdered = ordering == null || columns.contains(ordering);
+    TableSpec versioned =
+        isOrdered
+            ? this
+            : new TableSpec(
+                key,
+                Versions.EXPLICIT,
+                null,
+                buckets,
+                bucketBy,
+                partitionBy,
+                reducers,
+                columnGroups,
+                groups);
+    return versioned.renamed(names);
+  }
+
+  private static List<String> renamed(List<String> columns, Map<String, String> names) {
+    return columns.stream().filter(names::containsKey).map(names::get).toList();
   }
 
   /** The version leaf of a value column: its group's, or its own. */

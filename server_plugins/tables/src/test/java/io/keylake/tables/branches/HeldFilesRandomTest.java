@@ -3,7 +3,6 @@ package io.keylake.tables.branches;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.keylake.tables.CaseFiles;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.RandomRuns;
@@ -18,7 +17,6 @@ import io.keylake.tables.history.CommittedFiles;
 import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTables;
-import io.keylake.tables.spec.TableDefinition;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -28,7 +26,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
@@ -49,9 +46,7 @@ class HeldFilesRandomTest {
   private static final List<String> DRAFTS = List.of("one", "two");
   private static final int STEPS = 60;
 
-  private final Table table =
-      MemoryTables.create(
-          TableDefinition.fromJson(CaseFiles.json("spec/partitioned.json").get("spec").toString()));
+  private final Table table = MemoryTables.partitioned().loadTable(MemoryTables.NAME);
   private final Map<String, Set<String>> model = new TreeMap<>();
   private final Map<Long, Set<String>> modelAt = new HashMap<>();
   private final Map<String, Set<String>> merged = new HashMap<>();
@@ -105,13 +100,7 @@ class HeldFilesRandomTest {
   }
 
   private DataFile file(String name) {
-    return DataFiles.builder(table.spec())
-        .withPath(name)
-        .withFormat("parquet")
-        .withFileSizeInBytes(10)
-        .withRecordCount(1)
-        .withPartitionPath("day=2026-01-0%s/tenant=t/user_id_bucket=0".formatted(name.charAt(0)))
-        .build();
+    return MemoryTables.dayFile(table, name);
   }
 
   private List<FileScanTask> live(String branch) {

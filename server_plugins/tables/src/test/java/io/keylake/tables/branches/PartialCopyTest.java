@@ -2,7 +2,6 @@ package io.keylake.tables.branches;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.keylake.tables.CaseFiles;
 import io.keylake.tables.buckets.BucketChange;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Change;
@@ -14,11 +13,9 @@ import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTables;
 import io.keylake.tables.spec.KeyedSchema;
-import io.keylake.tables.spec.TableDefinition;
 import java.util.List;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
@@ -29,22 +26,10 @@ class PartialCopyTest {
   private static final Expression FIRST_DAY = Expressions.equal("day", "2026-01-01");
   private static final Expression SECOND_DAY = Expressions.equal("day", "2026-01-02");
 
-  private final Table table =
-      MemoryTables.catalogWith(
-              TableDefinition.fromJson(
-                  CaseFiles.json("spec/partitioned.json").get("spec").toString()))
-          .loadTable(MemoryTables.NAME);
+  private final Table table = MemoryTables.partitioned().loadTable(MemoryTables.NAME);
 
   private DataFile file(String name) {
-    return DataFiles.builder(table.spec())
-        .withPath(name)
-        .withFormat("parquet")
-        .withFileSizeInBytes(10)
-        .withRecordCount(1)
-        .withPartitionPath(
-            "day=2026-01-0%s/tenant=t/%s=0"
-                .formatted(name.charAt(0), table.spec().fields().get(2).name()))
-        .build();
+    return MemoryTables.dayFile(table, name);
   }
 
   private void make(Change change) {

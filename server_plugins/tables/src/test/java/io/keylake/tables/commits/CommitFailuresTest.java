@@ -5,16 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.keylake.tables.CaseFiles;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.planning.MemoryTables;
-import io.keylake.tables.spec.TableDefinition;
 import java.util.List;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
@@ -34,19 +31,12 @@ class CommitFailuresTest {
 
   @BeforeEach
   void createTable() {
-    String spec = CaseFiles.json("spec/partitioned.json").get("spec").toString();
-    catalog = MemoryTables.catalogWith(TableDefinition.fromJson(spec));
+    catalog = MemoryTables.partitioned();
     table = catalog.loadTable(MemoryTables.NAME);
   }
 
   private DataFile file(String name) {
-    return DataFiles.builder(table.spec())
-        .withPath(name)
-        .withFormat("parquet")
-        .withFileSizeInBytes(10)
-        .withRecordCount(1)
-        .withPartitionPath("day=2026-01-0%s/tenant=t/user_id_bucket=0".formatted(name.charAt(0)))
-        .build();
+    return MemoryTables.dayFile(table, name);
   }
 
   private List<String> files(Table of) {

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.keylake.tables.CaseFiles;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitLog.Entry;
@@ -15,12 +14,10 @@ import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTables;
-import io.keylake.tables.spec.TableDefinition;
 import java.util.List;
 import java.util.function.Predicate;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
@@ -37,8 +34,7 @@ class CommitsTest {
 
   @BeforeEach
   void createTable() {
-    String spec = CaseFiles.json("spec/partitioned.json").get("spec").toString();
-    catalog = MemoryTables.catalogWith(TableDefinition.fromJson(spec));
+    catalog = MemoryTables.partitioned();
     table = catalog.loadTable(MemoryTables.NAME);
   }
 
@@ -62,13 +58,7 @@ class CommitsTest {
   }
 
   private DataFile file(String name) {
-    return DataFiles.builder(table.spec())
-        .withPath(name)
-        .withFormat("parquet")
-        .withFileSizeInBytes(10)
-        .withRecordCount(1)
-        .withPartitionPath("day=2026-01-0%s/tenant=t/user_id_bucket=0".formatted(name.charAt(0)))
-        .build();
+    return MemoryTables.dayFile(table, name);
   }
 
   private static WriteSummary keyed(String verb, String idempotencyKey) {

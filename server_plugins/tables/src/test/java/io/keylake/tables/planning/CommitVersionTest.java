@@ -29,8 +29,7 @@ class CommitVersionTest {
 
   private Long onlyVersion(String location) {
     table.table.refresh();
-    for (FileScanTask task :
-        new FileListing(table.table, Expressions.alwaysTrue(), null).at(table.head())) {
+    for (FileScanTask task : FileListing.ofAll(table.table).at(table.head())) {
       if (task.file().location().equals(location)) {
         return FileFacts.onlyVersion(task.file(), table.schema);
       }
@@ -72,11 +71,10 @@ class CommitVersionTest {
     }
     explicit.table.refresh();
     List<Long> found =
-        new FileListing(explicit.table, Expressions.alwaysTrue(), null)
-            .at(explicit.head()).stream()
-                .map(task -> FileFacts.onlyVersion(task.file(), explicit.schema))
-                .sorted()
-                .toList();
+        FileListing.ofAll(explicit.table).at(explicit.head()).stream()
+            .map(task -> FileFacts.onlyVersion(task.file(), explicit.schema))
+            .sorted()
+            .toList();
     assertEquals(List.of(10L, 20L), found);
   }
 }

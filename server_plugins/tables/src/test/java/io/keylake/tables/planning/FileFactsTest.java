@@ -56,7 +56,7 @@ class FileFactsTest {
     for (String each : leaves.split(" ")) {
       String[] leaf = each.split("=");
       NestedField field = table.schema.leaves().field(leaf[0]);
-      assertEquals(leaf[1], FileFacts.presence(file, field).name(), each);
+      assertEquals(leaf[1], FileFacts.presence(file, table.schema, field).name(), each);
     }
   }
 

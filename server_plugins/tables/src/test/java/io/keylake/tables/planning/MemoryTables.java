@@ -1,7 +1,10 @@
 package io.keylake.tables.planning;
 
+import io.keylake.tables.CaseFiles;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.Map;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.Namespace;
@@ -27,6 +30,24 @@ public final class MemoryTables {
         .withProperties(definition.properties(Map.of()))
         .create();
     return catalog;
+  }
+
+  /** A catalog that holds one new table of the case "partitioned". */
+  public static InMemoryCatalog partitioned() {
+    return catalogWith(
+        TableDefinition.fromJson(CaseFiles.json("spec/partitioned.json").get("spec").toString()));
+  }
+
+  /** A file of that table, on the day of January 2026 that its name begins with. */
+  public static DataFile dayFile(Table table, String name) {
+    String bucket = table.spec().fields().get(2).name();
+    return DataFiles.builder(table.spec())
+        .withPath(name)
+        .withFormat("parquet")
+        .withFileSizeInBytes(10)
+        .withRecordCount(1)
+        .withPartitionPath("day=2026-01-0%s/tenant=t/%s=0".formatted(name.charAt(0), bucket))
+        .build();
   }
 
   public static Table create(TableDefinition definition) {

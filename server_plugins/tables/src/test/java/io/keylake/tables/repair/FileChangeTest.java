@@ -16,7 +16,6 @@ import io.keylake.tables.planning.MemoryTable;
 import java.util.List;
 import java.util.Set;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.expressions.Expressions;
 import org.junit.jupiter.api.Test;
 
 /** Files that are dropped, moved and restored while others commit. No file is opened here. */
@@ -32,8 +31,10 @@ class FileChangeTest {
   private static List<String> files(MemoryTable table, String branch) {
     table.table.refresh();
     Long head = new CommitLog(table.table, branch).headId();
-    return new FileListing(table.table, Expressions.alwaysTrue(), null)
-        .at(head).stream().map(task -> task.file().location()).sorted().toList();
+    return FileListing.ofAll(table.table).at(head).stream()
+        .map(task -> task.file().location())
+        .sorted()
+        .toList();
   }
 
   @Test

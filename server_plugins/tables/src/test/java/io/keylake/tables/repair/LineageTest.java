@@ -22,7 +22,6 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expressions;
 import org.junit.jupiter.api.Test;
 
 /** Who made the commits of a branch, and what is done about those that keylake did not make. */
@@ -108,8 +107,7 @@ class LineageTest {
   void aRewriteOfFilesCanOnlyBeRolledBack() {
     memory.commit("1 a @10");
     long good = memory.head();
-    DataFile written =
-        new FileListing(table, Expressions.alwaysTrue(), null).at(good).get(0).file();
+    DataFile written = FileListing.ofAll(table).at(good).get(0).file();
     table.newRewrite().deleteFile(written).addFile(plain("rewritten")).commit();
     table.refresh();
     assertRefused("(replace)", "roll back to commit " + good);
@@ -216,8 +214,9 @@ class LineageTest {
     assertEquals(
         Set.of("a1", "a2"),
         Set.copyOf(
-            new FileListing(table, Expressions.alwaysTrue(), null)
-                .writtenIn(range).stream().map(task -> task.file().location()).toList()));
+            FileListing.ofAll(table).writtenIn(range).stream()
+                .map(task -> task.file().location())
+                .toList()));
     assertFalse(isAdopted(second, List.of()), "once");
   }
 

@@ -258,10 +258,9 @@ final class RandomSteps {
 
   private void restore(Table table, Snapshot at) {
     Set<String> locations =
-        new FileListing(table, Expressions.alwaysTrue(), null)
-            .at(at.snapshotId()).stream()
-                .map(task -> task.file().location())
-                .collect(Collectors.toSet());
+        FileListing.ofAll(table).at(at.snapshotId()).stream()
+            .map(task -> task.file().location())
+            .collect(Collectors.toSet());
     FileChange restored = FileChange.restore(table, anyBranch(table), locations, at.snapshotId());
     cleanMeanwhile();
     if (!restored.isEmpty()) {
@@ -286,7 +285,7 @@ final class RandomSteps {
 
   private static List<FileScanTask> tasks(Table table, String branch) {
     Long head = new CommitLog(table, branch).headId();
-    return new FileListing(table, Expressions.alwaysTrue(), null).at(head);
+    return FileListing.ofAll(table).at(head);
   }
 
   private String anyBranch(Table table) {

@@ -1,0 +1,5 @@
+/** Tables that are made, or replaced, together with their first rows. */
+@NullMarked
+package io.keylake.tables.drafts;
+
+import org.jspecify.annotations.NullMarked;
