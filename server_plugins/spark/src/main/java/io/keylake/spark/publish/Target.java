@@ -1,5 +1,6 @@
 package io.keylake.spark.publish;
 
+import io.keylake.spark.localfiles.PlainLocalFiles;
 import java.io.Closeable;
 import java.io.File;
 import java.io.FileInputStream;
