@@ -1,9 +1,11 @@
 package io.keylake.spark;
 
-import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.catalog.ColumnChanges;
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.catalog.KeyedProperties;
 import io.keylake.spark.catalog.SqlDefinition;
 import io.keylake.spark.catalog.TableNames;
 import io.keylake.spark.keys.KeyBucketFunction;
@@ -16,26 +18,23 @@ import io.keylake.spark.table.ChangesTable;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.StoreFailure;
+import io.keylake.tables.schema.ColumnChange;
+import io.keylake.tables.schema.SchemaChange;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
-import io.keylake.tables.spec.TableSpec;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
-import org.apache.iceberg.Schema;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
-import org.apache.iceberg.spark.Spark3Util;
 import org.apache.iceberg.spark.SparkCatalog;
-import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.source.SparkChangelogTable;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
@@ -47,7 +46,6 @@ import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
@@ -140,18 +138,21 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   private Optional<Table> part(Identifier ident, TableLoader loader) {
     boolean isFeed = ident.name().equalsIgnoreCase(ChangesTable.NAME);
     Optional<Part> part = Part.of(ident.name());
-    if (ident.namespace().length == 0 || (part.isEmpty() && !isFeed)) {
+    Optional<List<String>> experiments = TableNames.experiments(ident.name());
+    if (ident.namespace().length == 0 || (part.isEmpty() && experiments.isEmpty() && !isFeed)) {
       return Optional.empty();
     }
     try {
-      Table of = keyedIfSo(loader.load(parent(ident)));
-      if (!(of instanceof KeyedTable keyed)) {
+      if (!(loaded(parent(ident), loader) instanceof KeyedTable keyed)) {
         return Optional.empty();
+      }
+      if (experiments.isPresent()) {
+        return Optional.of(keyed.withExperiments(experiments.get()));
       }
       return Optional.of(
           isFeed
               ? new ChangesTable(keyed)
-              : new MetadataTable(keyed.table(), keyed.keyed(), keyed.snapshotId(), part.get()));
+              : new MetadataTable(keyed.table(), keyed.stored(), keyed.snapshotId(), part.get()));
     } catch (NoSuchTableException e) {
       return Optional.empty();
     }
@@ -164,14 +165,17 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   }
 
   private static Table keyedIfSo(Table table) {
-    boolean isKeyed = table instanceof SparkTable spark && KeyedSchema.isKeyed(spark.table());
-    return isKeyed && !(table instanceof KeyedTable) ? KeyedTable.of((SparkTable) table) : table;
+    if (!(table instanceof SparkTable loaded) || table instanceof KeyedTable) {
+      return table;
+    }
+    SparkTable then = KeyedTable.asOfItsTime(loaded);
+    return KeyedSchema.isKeyed(then.table()) ? KeyedTable.of(then) : then;
   }
 
   /** CREATE TABLE ... USING keylake makes a keyed table, and so does a spec in the properties. */
   @Override
   public Table createTable(Identifier ident, TableInfo info) throws TableAlreadyExistsException {
-    TableDefinition definition = definition(info);
+    TableDefinition definition = SqlDefinition.of(info);
     if (definition == null) {
       checkPlain(super.stageCreate(ident, info));
       return super.createTable(ident, info);
@@ -183,26 +187,6 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     }
   }
 
-  /** Of the keyed table that a statement defines; null for one that makes a plain table. */
-  private static @Nullable TableDefinition definition(TableInfo info) {
-    KeyedProperties.checkCreated(info.properties(), SqlDefinition.isOne(info));
-    if (SqlDefinition.isOne(info)) {
-      return SqlDefinition.of(info);
-    }
-    SqlDefinition.checkPlain(info);
-    String spec = info.properties().get(TableSpec.PROPERTY);
-    if (spec == null) {
-      return null;
-    }
-    if (info.partitions().length > 0) {
-      throw new KeylakeException(
-          DEFINITION,
-          "a keyed table is partitioned by its spec (buckets, bucket_by, partition_by); drop PARTITIONED BY");
-    }
-    Schema columns = SparkSchemaUtil.convert(info.schema());
-    return new TableDefinition(TableSpec.fromJson(spec), columns, "");
-  }
-
   @Override
   public Set<TableCatalogCapability> capabilities() {
     return Set.of(TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
@@ -211,17 +195,11 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   /** Creates a keyed table; {@link AlreadyExistsException} when there is one of that name. */
   public Table create(
       TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
-    TableNames.check(ident);
-    Schema schema = definition.icebergSchema();
-    Catalog.TableBuilder builder =
-        icebergCatalog()
-            .buildTable(ident, schema)
-            .withPartitionSpec(definition.partitionSpec(schema))
-            .withSortOrder(definition.sortOrder(schema))
-            .withProperties(
-                definition.properties(Spark3Util.rebuildCreateProperties(new HashMap<>(given))));
-    return keyedIfSo(
-        new SparkTable(places.placed(builder, given.get(TableCatalog.PROP_LOCATION)).create()));
+    return keyedIfSo(new SparkTable(newTables().create(ident, definition, given)));
+  }
+
+  private NewTables newTables() {
+    return new NewTables(name(), icebergCatalog(), places);
   }
 
   /** Makes the namespaces of a table that are not there yet. */
@@ -263,20 +241,52 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
   @Override
   public StagedTable stageCreate(Identifier ident, TableInfo info)
       throws TableAlreadyExistsException {
-    refuseKeyed(info);
-    return checkPlain(super.stageCreate(ident, info));
+    TableDefinition definition = SqlDefinition.of(info);
+    if (definition == null) {
+      return checkPlain(super.stageCreate(ident, info));
+    }
+    try {
+      return newTables()
+          .staged(buildIdentifier(ident), definition, SqlDefinition.kept(info.properties()));
+    } catch (AlreadyExistsException e) {
+      throw new TableAlreadyExistsException(ident);
+    }
   }
 
   @Override
   public StagedTable stageReplace(Identifier ident, TableInfo info) throws NoSuchTableException {
-    refuseReplacing(ident, info);
-    return checkPlain(super.stageReplace(ident, info));
+    TableDefinition definition = SqlDefinition.of(info);
+    if (definition == null) {
+      checkReplacedByPlain(ident);
+      return checkPlain(super.stageReplace(ident, info));
+    }
+    try {
+      TableIdentifier name = buildIdentifier(ident);
+      return newTables()
+          .replacing(
+              name,
+              icebergCatalog().loadTable(name),
+              definition,
+              SqlDefinition.kept(info.properties()));
+    } catch (org.apache.iceberg.exceptions.NoSuchTableException e) {
+      throw new NoSuchTableException(ident);
+    }
   }
 
   @Override
   public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) {
-    refuseReplacing(ident, info);
-    return checkPlain(super.stageCreateOrReplace(ident, info));
+    if (SqlDefinition.of(info) == null) {
+      checkReplacedByPlain(ident);
+      return checkPlain(super.stageCreateOrReplace(ident, info));
+    }
+    try {
+      return tableExists(ident) ? stageReplace(ident, info) : stageCreate(ident, info);
+    } catch (NoSuchTableException | TableAlreadyExistsException e) {
+      throw new KeylakeException(
+          COMMIT_CONFLICT,
+          "table %s was created or dropped by somebody else meanwhile; nothing was changed; run the statement again"
+              .formatted(ident));
+    }
   }
 
   private StagedTable checkPlain(StagedTable staged) {
@@ -284,23 +294,14 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     return staged;
   }
 
-  private static void refuseKeyed(TableInfo info) {
-    if (SqlDefinition.isOne(info) || info.properties().containsKey(TableSpec.PROPERTY)) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "a keyed table cannot be created or replaced together with its rows; create it, then INSERT INTO it");
-    }
-    KeyedProperties.checkCreated(info.properties(), false);
-    SqlDefinition.checkPlain(info);
-  }
-
-  private void refuseReplacing(Identifier ident, TableInfo info) {
-    refuseKeyed(info);
+  private void checkReplacedByPlain(Identifier ident) {
     try {
-      if (loadTable(ident) instanceof KeyedTable) {
+      if (super.loadTable(ident) instanceof SparkTable there
+          && KeyedSchema.isKeyed(there.table())) {
         throw new KeylakeException(
             UNSUPPORTED,
-            "keyed table %s cannot be replaced; drop it, or overwrite it".formatted(ident));
+            "keyed table %s cannot be replaced by a plain one, which would show its old commits with their hidden columns; write USING keylake with its key, INSERT OVERWRITE it, or drop it first"
+                .formatted(ident));
       }
     } catch (NoSuchTableException e) {
       // nothing is replaced
@@ -313,21 +314,25 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     for (TableChange change : changes) {
       KeyedProperties.checkChanged(ident, table instanceof KeyedTable, change);
       if (table instanceof KeyedTable keyed) {
-        checkChange(ident, change);
         places.check(keyed.table(), change);
       }
     }
-    return keyedIfSo(super.alterTable(ident, changes));
-  }
-
-  private static void checkChange(Identifier ident, TableChange change) {
-    boolean isComment = change instanceof TableChange.UpdateColumnComment;
-    if (change instanceof TableChange.ColumnChange && !isComment) {
+    if (table instanceof KeyedTable keyed) {
+      keyed.checkIsNoExperiment("properties and no columns that change");
+    }
+    List<ColumnChange> columns =
+        table instanceof KeyedTable ? ColumnChanges.of(table.name(), changes) : List.of();
+    if (columns.isEmpty()) {
+      return keyedIfSo(super.alterTable(ident, changes));
+    }
+    if (columns.size() < changes.length) {
       throw new KeylakeException(
           UNSUPPORTED,
-          "columns of keyed table %s cannot be added, dropped, renamed or retyped yet; create a new table and copy"
+          "columns and properties of %s are changed one after the other, in two statements"
               .formatted(ident));
     }
+    SchemaChange.make(((KeyedTable) table).table(), columns);
+    return loadTable(ident);
   }
 
   @Override

@@ -6,19 +6,22 @@ import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
 import io.keylake.spark.layout.KeyLayoutRule;
+import io.keylake.spark.rules.CreateLikeRule;
+import io.keylake.spark.rules.DescribeRule;
+import io.keylake.spark.rules.HeldStatementRule;
 import io.keylake.spark.rules.KeyRangeRule;
 import io.keylake.spark.rules.KeyedWriteRule;
+import io.keylake.spark.rules.MergeEvolutionRule;
 import io.keylake.spark.rules.PlainScanRule;
 import io.keylake.spark.rules.ReadOptionsRule;
+import io.keylake.spark.rules.RowStatementRule;
+import io.keylake.spark.rules.StreamWriteRule;
 import io.keylake.spark.rules.TableChangeRule;
 import io.keylake.spark.write.KeyRangeExchange;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.SparkStrategy;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
@@ -31,87 +34,31 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     EngineVersions.check();
     extensions.injectHintResolutionRule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new ReadOptionsRule(session); // before Spark resolves tables
-          }
-        });
-    extensions.injectResolutionRule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new KeyedWriteRule();
-          }
-        });
-    extensions.injectResolutionRule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new BucketedFrameRule();
-          }
-        });
-    extensions.injectResolutionRule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new TableChangeRule(session);
-          }
-        });
-    extensions.injectPreCBORule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new KeyLayoutRule();
-          }
-        });
-    extensions.injectOptimizerRule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new KeyRangeRule(session);
-          }
-        });
-    extensions.injectPreCBORule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new PlainScanRule();
-          }
-        });
-    extensions.injectPlannerStrategy(
-        new AbstractFunction1<SparkSession, SparkStrategy>() {
-          @Override
-          public SparkStrategy apply(SparkSession session) {
-            return new BucketExchange(session);
-          }
-        });
-    extensions.injectPlannerStrategy(
-        new AbstractFunction1<SparkSession, SparkStrategy>() {
-          @Override
-          public SparkStrategy apply(SparkSession session) {
-            return new KeyRangeExchange();
-          }
-        });
-    extensions.injectQueryStagePrepRule(
-        new AbstractFunction1<SparkSession, Rule<SparkPlan>>() {
-          @Override
-          public Rule<SparkPlan> apply(SparkSession session) {
-            return new ExchangeRule();
-          }
-        });
+        session -> new ReadOptionsRule(session)); // before Spark resolves tables
+    extensions.injectHintResolutionRule(
+        session -> new HeldStatementRule()); // before Spark resolves tables
+    extensions.injectResolutionRule(session -> new MergeEvolutionRule());
+    extensions.injectResolutionRule(session -> new RowStatementRule());
+    extensions.injectResolutionRule(session -> new KeyedWriteRule());
+    extensions.injectResolutionRule(session -> new StreamWriteRule());
+    extensions.injectResolutionRule(session -> new BucketedFrameRule());
+    extensions.injectResolutionRule(session -> new TableChangeRule(session));
+    extensions.injectResolutionRule(session -> new CreateLikeRule(session));
+    extensions.injectPostHocResolutionRule(session -> new DescribeRule());
+    extensions.injectPreCBORule(session -> new KeyLayoutRule());
+    extensions.injectOptimizerRule(session -> new KeyRangeRule(session));
+    extensions.injectPreCBORule(session -> new PlainScanRule());
+    extensions.injectPlannerStrategy(session -> new BucketExchange(session));
+    extensions.injectPlannerStrategy(session -> new KeyRangeExchange());
+    extensions.injectQueryStagePrepRule(session -> new ExchangeRule());
     extensions.injectColumnar(
-        new AbstractFunction1<SparkSession, ColumnarRule>() {
-          @Override
-          public ColumnarRule apply(SparkSession session) {
-            return new ColumnarRule() {
+        session ->
+            new ColumnarRule() {
               @Override
               public Rule<SparkPlan> preColumnarTransitions() {
                 return new KeyedMergeJoinRule();
               }
-            };
-          }
-        });
+            });
     return BoxedUnit.UNIT;
   }
 }

@@ -1,5 +1,6 @@
 package io.keylake.spark;
 
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
@@ -51,6 +52,25 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
   /** A plain table may lie outside the warehouse, and where a dropped one has left its files. */
   void checkPlain(Table draft) {
     placement(draft).checkNotAroundWarehouse(draft.location()).checkApart(draft.location());
+  }
+
+  /**
+   * Refuses to put a keyed table in the place of one where it could not lie, or to move it.
+   *
+   * @param given the location that the user named, or null
+   */
+  void checkReplaced(Table table, @Nullable String given) {
+    boolean isSame =
+        given == null
+            || (Placement.isWithin(given, table.location())
+                && Placement.isWithin(table.location(), given));
+    if (!isSame) {
+      throw new KeylakeException(
+          DEFINITION,
+          "table %s lies in %s, and a table that is replaced stays in its place; leave LOCATION '%s' out"
+              .formatted(table.name(), table.location(), given));
+    }
+    placement(table).checkInWarehouse(table.location()).checkApart(table.location());
   }
 
   /** Refuses to move a keyed table to a place that is not its own. */

@@ -32,6 +32,12 @@ import org.jspecify.annotations.Nullable;
  * PARTITIONED BY (day) CLUSTERED BY (user_id) INTO 64 BUCKETS
  * TBLPROPERTIES ('ordering' = 'event_time', 'reduce.clicks' = 'LatestNotNull')
  * </pre>
+ *
+ * Spark takes no constraints where the columns come from a query; there the key is a property:
+ *
+ * <pre>
+ * CREATE TABLE t USING keylake TBLPROPERTIES ('key' = 'user_id, day') AS SELECT ...
+ * </pre>
  */
 public final class SqlDefinition {
   /** The word after USING. */
@@ -40,7 +46,6 @@ public final class SqlDefinition {
   /** What people may write as a property, and the clause that says it. */
   private static final Map<String, String> CLAUSES =
       Map.of(
-          "key", "PRIMARY KEY (column, ...) behind the columns",
           "buckets", "CLUSTERED BY (column, ...) INTO n BUCKETS",
           "bucket_by", "CLUSTERED BY (column, ...) INTO n BUCKETS",
           "partition_by", "PARTITIONED BY (column, ...)",
@@ -50,12 +55,12 @@ public final class SqlDefinition {
   private SqlDefinition() {}
 
   /** Whether a statement that creates a table asks for a keyed one in these words. */
-  public static boolean isOne(TableInfo info) {
+  private static boolean isOne(TableInfo info) {
     return PROVIDER.equalsIgnoreCase(info.properties().get(TableCatalog.PROP_PROVIDER));
   }
 
   /** Refuses a primary key of a table that is no keyed table: nothing would keep to it. */
-  public static void checkPlain(TableInfo info) {
+  private static void checkPlain(TableInfo info) {
     if (info.constraints().length > 0) {
       throw new KeylakeException(
           DEFINITION,
@@ -64,7 +69,27 @@ public final class SqlDefinition {
     }
   }
 
-  public static TableDefinition of(TableInfo info) {
+  /** Of the keyed table that a statement defines; null for one that makes a plain table. */
+  public static @Nullable TableDefinition of(TableInfo info) {
+    KeyedProperties.checkCreated(info.properties(), isOne(info));
+    if (isOne(info)) {
+      return ofClauses(info);
+    }
+    checkPlain(info);
+    String spec = info.properties().get(TableSpec.PROPERTY);
+    if (spec == null) {
+      return null;
+    }
+    if (info.partitions().length > 0) {
+      throw new KeylakeException(
+          DEFINITION,
+          "a keyed table is partitioned by its spec (buckets, bucket_by, partition_by); drop PARTITIONED BY");
+    }
+    return new TableDefinition(
+        TableSpec.fromJson(spec), SparkSchemaUtil.convert(info.schema()), "");
+  }
+
+  private static TableDefinition ofClauses(TableInfo info) {
     Map<String, String> given = info.properties();
     if (given.containsKey(TableSpec.PROPERTY)) {
       throw new KeylakeException(
@@ -73,7 +98,7 @@ public final class SqlDefinition {
               .formatted(TableSpec.PROPERTY));
     }
     given.keySet().forEach(SqlDefinition::checkWord);
-    List<String> key = key(info.constraints());
+    List<String> key = key(info.constraints(), SpecProperties.key(given));
     return new TableDefinition(
         SpecProperties.read(clauses(key, info.partitions()), given),
         SparkSchemaUtil.convert(info.schema()),
@@ -101,8 +126,8 @@ public final class SqlDefinition {
     }
   }
 
-  private static List<String> key(Constraint[] constraints) {
-    @Nullable List<String> key = null;
+  private static List<String> key(Constraint[] constraints, List<String> named) {
+    List<String> key = named;
     for (Constraint each : constraints) {
       if (!(each instanceof PrimaryKey primary)) {
         throw new KeylakeException(
@@ -110,12 +135,18 @@ public final class SqlDefinition {
             "constraint %s is not checked by keyed tables; leave it out, and check rows where they are published"
                 .formatted(each.toDDL()));
       }
+      if (!named.isEmpty()) {
+        throw new KeylakeException(
+            DEFINITION,
+            "the key is said twice, by %s and by the property 'key'; leave one of them out"
+                .formatted(each.toDDL()));
+      }
       key = Arrays.stream(primary.columns()).map(SqlDefinition::column).toList();
     }
-    if (key == null) {
+    if (key.isEmpty()) {
       throw new KeylakeException(
           DEFINITION,
-          "a keyed table needs a key; write PRIMARY KEY (column, ...) behind the columns");
+          "a keyed table needs a key; write PRIMARY KEY (column, ...) behind the columns, or set the property 'key' = 'column, ...' where they come from a query");
     }
     return key;
   }

@@ -3,7 +3,10 @@ package io.keylake.spark.catalog;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.Experiment;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.apache.iceberg.catalog.TableIdentifier;
 
@@ -23,6 +26,13 @@ public final class TableNames {
                 .formatted(level));
       }
     }
+  }
+
+  /** The experiments that the last part of a name names, with commas between them. */
+  public static Optional<List<String>> experiments(String part) {
+    return part.startsWith(Experiment.BRANCH)
+        ? Optional.of(List.of(part.substring(Experiment.BRANCH.length()).split(",", -1)))
+        : Optional.empty();
   }
 
   private static void checkPart(String part) {

@@ -7,6 +7,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.execution.CommandExecutionMode;
@@ -36,6 +37,15 @@ public final class ClassicSession {
 
   public CatalogManager catalogs() {
     return session.sessionState().catalogManager();
+  }
+
+  /** A statement of ours, which the parser takes. */
+  public LogicalPlan parsed(String statement) {
+    try {
+      return session.sessionState().sqlParser().parsePlan(statement);
+    } catch (ParseException e) {
+      throw new IllegalStateException(statement, e);
+    }
   }
 
   public Dataset<Row> frame(LogicalPlan plan) {

@@ -17,6 +17,16 @@ public final class SessionSettings {
     return SQLConf.get().caseSensitiveAnalysis();
   }
 
+  /** The zone in which times without one are meant. */
+  public static String timeZone() {
+    return SQLConf.get().sessionLocalTimeZone();
+  }
+
+  /** A setting of keylake's own; null where it is not set. */
+  public static @Nullable String value(String name) {
+    return SQLConf.get().getConfString(name, null);
+  }
+
   public static int shufflePartitions() {
     return SQLConf.get().numShufflePartitions();
   }

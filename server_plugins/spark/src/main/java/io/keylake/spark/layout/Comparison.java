@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.types.DataTypes;
 
 /** How the condition of a join compares the columns that decide where the rows of two sides lie. */
-enum Comparison {
+public enum Comparison {
   /** Not all of them: rows are joined that may lie anywhere. */
   NONE,
   OF_COLUMNS,
@@ -64,7 +64,7 @@ enum Comparison {
   }
 
   /** The terms of a condition that all have to hold. */
-  static List<Expression> terms(Expression condition) {
+  public static List<Expression> terms(Expression condition) {
     if (condition instanceof And and) {
       List<Expression> terms = new ArrayList<>(terms(and.left()));
       terms.addAll(terms(and.right()));

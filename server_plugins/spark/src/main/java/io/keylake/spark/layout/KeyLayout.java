@@ -1,9 +1,7 @@
 package io.keylake.spark.layout;
 
-import io.keylake.spark.scan.ReadRange;
 import io.keylake.spark.scan.RelationOptions;
 import io.keylake.spark.table.KeyedTable;
-import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.spec.KeyGroups;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
@@ -48,12 +46,7 @@ record KeyLayout(
     static Hashing of(KeyedTable table, DataSourceV2Relation relation) {
       KeyedSchema schema = table.keyed();
       Integer wanted = RelationOptions.buckets(relation.options());
-      ReadRange range = ReadRange.of(relation.options(), table.snapshotId());
-      BucketCounts counts = BucketCounts.of(table.table());
-      int found =
-          range == null
-              ? counts.read(table.snapshotId(), null).first()
-              : counts.read(range.until(), range.after()).first();
+      int found = table.buckets(relation.options());
       return new Hashing(
           wanted == null ? found : wanted,
           schema.spec().groups(),

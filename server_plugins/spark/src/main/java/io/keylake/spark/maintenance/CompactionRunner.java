@@ -147,7 +147,7 @@ public final class CompactionRunner {
         outcomes.addAll(settle(plan, atOnce));
         break;
       }
-      List<Outcome> ofRound = merge(wanted, atOnce);
+      List<Outcome> ofRound = merge(plan.schema(), wanted, atOnce);
       ofRound.stream()
           .filter(outcome -> !outcome.isCommitted())
           .forEach(outcome -> lost.add(outcome.partition()));
@@ -166,11 +166,11 @@ public final class CompactionRunner {
     }
   }
 
-  private List<Outcome> merge(List<Compaction> wanted, int atOnce) {
+  private List<Outcome> merge(KeyedSchema schema, List<Compaction> wanted, int atOnce) {
     Broadcast<Table> copy = broadcast();
     try {
       List<Callable<Outcome>> merges = new ArrayList<>();
-      wanted.forEach(compaction -> merges.add(() -> merge(compaction, copy)));
+      wanted.forEach(compaction -> merges.add(() -> merge(schema, compaction, copy)));
       return sideBySide(merges, atOnce);
     } finally {
       copy.destroy();
@@ -188,7 +188,10 @@ public final class CompactionRunner {
     List<SettledBuckets.Found> found;
     try {
       List<Callable<SettledBuckets.Found>> looks = new ArrayList<>();
-      plan.settlements().forEach(settlement -> looks.add(() -> look(settlement, operation, copy)));
+      for (Settlement each : plan.settlements()) {
+        SettleWork work = SettleWork.of(plan.schema(), each, operation);
+        looks.add(() -> look(each, work, copy));
+      }
       found = sideBySide(looks, atOnce);
     } finally {
       copy.destroy();
@@ -197,9 +200,7 @@ public final class CompactionRunner {
     return found.stream().map(each -> Outcome.of(each, isCommitted, start)).toList();
   }
 
-  private SettledBuckets.Found look(
-      Settlement settlement, String operation, Broadcast<Table> copy) {
-    SettleWork work = SettleWork.of(KeyedSchema.of(copy.value()), settlement, operation);
+  private SettledBuckets.Found look(Settlement settlement, SettleWork work, Broadcast<Table> copy) {
     SettleWork.Done done =
         JavaSparkContext.fromSparkContext(spark)
             .parallelize(List.of(work), 1)
@@ -243,11 +244,11 @@ public final class CompactionRunner {
     return outcomes;
   }
 
-  private Outcome merge(Compaction compaction, Broadcast<Table> copy) {
+  private Outcome merge(KeyedSchema schema, Compaction compaction, Broadcast<Table> copy) {
     long start = System.nanoTime();
     CompactionWork work =
         new CompactionWork(
-            KeyedSchema.of(copy.value()),
+            schema,
             compaction.stretches(),
             compaction.tuple(),
             compaction.of(),

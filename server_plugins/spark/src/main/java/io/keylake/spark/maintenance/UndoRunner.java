@@ -8,7 +8,6 @@ import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.repair.Undo;
 import io.keylake.tables.repair.UndoChange;
-import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -65,7 +64,6 @@ public final class UndoRunner {
 
   private List<DataFile> merged(Undo undo) {
     Table copied = SerializableTable.copyOf(table);
-    KeyedSchema schema = KeyedSchema.of(copied);
     long targetFileBytes = CompactionPolicy.of(table).targetFileBytes();
     String operation = "undo-" + UUID.randomUUID();
     List<CompactionWork> works = new ArrayList<>();
@@ -73,7 +71,7 @@ public final class UndoRunner {
       if (!bucket.merged().sections().isEmpty()) {
         works.add(
             new CompactionWork(
-                schema,
+                undo.schema(),
                 List.of(bucket.merged()),
                 bucket.tuple(),
                 undo.of(),

@@ -9,8 +9,12 @@ import java.util.Set;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
+import org.apache.parquet.schema.GroupType;
+import org.apache.parquet.schema.MessageType;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -24,6 +28,7 @@ import org.apache.spark.sql.types.StructType;
 public record FileColumns(Map<Integer, Integer> positions, StructType schema)
     implements Serializable {
   private static final String FIELD_ID = "parquet.field.id";
+  private static final String MISSING = "\u0001"; // no column's name can have it
 
   /**
    * @param fields top-level columns
@@ -51,6 +56,54 @@ public record FileColumns(Map<Integer, Integer> positions, StructType schema)
   public static FileColumns of(Types.NestedField field) {
     return new FileColumns(
         Map.of(field.fieldId(), 0), new StructType().add(fieldWithId(field, stored(field.type()))));
+  }
+
+  /**
+   * The columns under the names that they have in a file. Spark's decoder finds a column by its id,
+   * but its type by the name.
+   */
+  StructType in(MessageType file) {
+    Map<Integer, String> names = new HashMap<>();
+    addNames(file, names);
+    return renamed(schema, names);
+  }
+
+  private static void addNames(GroupType group, Map<Integer, String> names) {
+    for (org.apache.parquet.schema.Type field : group.getFields()) {
+      if (field.getId() != null) {
+        names.put(field.getId().intValue(), field.getName());
+      }
+      if (!field.isPrimitive()) {
+        addNames(field.asGroupType(), names);
+      }
+    }
+  }
+
+  /** One that the file does not have gets a name that no other column has. */
+  private static StructType renamed(StructType struct, Map<Integer, String> names) {
+    StructType all = new StructType();
+    for (StructField field : struct.fields()) {
+      int id = (int) field.metadata().getLong(FIELD_ID);
+      String name = names.getOrDefault(id, MISSING + id);
+      all =
+          all.add(
+              new StructField(
+                  name, renamed(field.dataType(), names), field.nullable(), field.metadata()));
+    }
+    return all;
+  }
+
+  private static DataType renamed(DataType type, Map<Integer, String> names) {
+    if (type instanceof StructType struct) {
+      return renamed(struct, names);
+    }
+    if (type instanceof ArrayType list) {
+      return new ArrayType(renamed(list.elementType(), names), list.containsNull());
+    }
+    return type instanceof MapType map
+        ? new MapType(
+            renamed(map.keyType(), names), renamed(map.valueType(), names), map.valueContainsNull())
+        : type;
   }
 
   public int position(int fieldId) {

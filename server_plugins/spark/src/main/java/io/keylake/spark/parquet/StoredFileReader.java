@@ -70,7 +70,8 @@ public final class StoredFileReader implements Closeable {
     boolean isReady = false;
     try {
       decoder = new RowGroupDecoder(reading.batchRows());
-      initialize(decoder, file, opened, RowGroupDecoder.configuration(reading.columns().schema()));
+      StructType stored = reading.columns().in(opened.footer().getFileMetaData().getSchema());
+      initialize(decoder, file, opened, RowGroupDecoder.configuration(stored));
       MessageType columns = decoder.columns();
       FilterPredicate predicate = reading.choice().on(columns);
       pages = opened.pages(predicate);

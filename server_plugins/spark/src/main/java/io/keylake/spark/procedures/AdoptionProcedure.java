@@ -19,6 +19,7 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.functions;
 import org.jspecify.annotations.Nullable;
 
@@ -90,12 +91,12 @@ record AdoptionProcedure(TableArgument tables) {
   }
 
   private static Column column(String name) {
-    return functions.col("`" + name.replace("`", "``") + "`");
+    return functions.col(QuotingUtils.quoteIdentifier(name));
   }
 
   private String target(LocalProcedure.Arguments arguments, @Nullable String branch) {
     String table = tables.inSql(tables.identifier(arguments));
-    return branch == null ? table : table + ".`branch_" + branch.replace("`", "``") + "`";
+    return branch == null ? table : table + "." + QuotingUtils.quoteIdentifier("branch_" + branch);
   }
 
   private static Map<String, String> options(

@@ -119,7 +119,7 @@ record IcebergProcedure(KeyedCatalog catalog, UnboundProcedure unbound, @Nullabl
     @Override
     public Iterator<Scan> call(InternalRow input) {
       LocalProcedure.Arguments arguments =
-          new LocalProcedure.Arguments(List.of(bound.parameters()), input);
+          new LocalProcedure.Arguments(bound.name(), List.of(bound.parameters()), input);
       Optional<Table> keyed = keyed(arguments);
       if (keyed.isEmpty()) {
         return bound.call(input);

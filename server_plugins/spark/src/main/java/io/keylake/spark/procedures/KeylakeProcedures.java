@@ -25,6 +25,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -47,8 +48,8 @@ public final class KeylakeProcedures {
                 List.of(
                     version(),
                     createTable(),
+                    createTableLike(),
                     tables(),
-                    describe(),
                     commits(),
                     commitRange(),
                     rollback()),
@@ -59,6 +60,8 @@ public final class KeylakeProcedures {
                 new CompactionProcedures(tables).all(),
                 List.of(new AdoptionProcedure(tables).procedure()),
                 new BucketProcedures(tables).all(),
+                new SchemaProcedures(tables).all(),
+                new ExperimentProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 new PublishProcedures(tables).all(),
                 MaintenanceProcedures.all())
@@ -99,16 +102,43 @@ public final class KeylakeProcedures {
         arguments -> {
           TableIdentifier ident = tables.identifier(arguments);
           TableDefinition definition = TableDefinition.fromJson(arguments.requiredText("spec"));
-          try {
-            catalog.createNamespaces(ident);
-            catalog.create(ident, definition, Map.of());
-          } catch (AlreadyExistsException e) {
-            throw new KeylakeException(
-                TABLE_EXISTS,
-                "table %s exists already; open it, drop it, or take another name"
-                    .formatted(quoted(ident)));
-          }
+          create(ident, definition, false);
           return List.of(LocalProcedure.row(quoted(ident)));
+        });
+  }
+
+  private void create(TableIdentifier ident, TableDefinition definition, boolean unlessThere) {
+    try {
+      catalog.createNamespaces(ident);
+      catalog.create(ident, definition, Map.of());
+    } catch (AlreadyExistsException e) {
+      if (!unlessThere) {
+        throw new KeylakeException(
+            TABLE_EXISTS,
+            "table %s exists already; open it, drop it, or take another name"
+                .formatted(quoted(ident)));
+      }
+    }
+  }
+
+  /** What CREATE TABLE ... LIKE comes to; it gives no rows, as a statement does. */
+  private LocalProcedure createTableLike() {
+    return new LocalProcedure(
+        "create_table_like",
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.required("like"),
+            ProcedureParameter.in("if_not_exists", DataTypes.BooleanType)
+                .defaultValue("false")
+                .build()),
+        new StructType().add("table", DataTypes.StringType),
+        arguments -> {
+          Table like = tables.load(arguments, "like");
+          create(
+              tables.identifier(arguments),
+              TableDefinition.fromJson(TableDefinition.describe(like, "")),
+              arguments.isSet("if_not_exists"));
+          return List.of();
         });
   }
 
@@ -130,19 +160,6 @@ public final class KeylakeProcedures {
             }
           }
           return rows;
-        });
-  }
-
-  private LocalProcedure describe() {
-    StructType result = new StructType().add("spec", DataTypes.StringType);
-    return new LocalProcedure(
-        "describe",
-        List.of(LocalProcedure.required("table")),
-        result,
-        arguments -> {
-          String name = quoted(tables.identifier(arguments));
-          return List.of(
-              LocalProcedure.row(TableDefinition.describe(tables.load(arguments), name)));
         });
   }
 

@@ -29,7 +29,7 @@ record LocalProcedure(
     implements UnboundProcedure, BoundProcedure {
 
   /** The arguments of one call, by name. */
-  record Arguments(List<ProcedureParameter> in, InternalRow values) {
+  record Arguments(String procedure, List<ProcedureParameter> in, InternalRow values) {
     /** Whether the procedure takes it. */
     boolean has(String name) {
       return in.stream().anyMatch(each -> each.name().equals(name));
@@ -45,6 +45,12 @@ record LocalProcedure(
     @Nullable Long number(String name) {
       int position = position(name);
       return values.isNullAt(position) ? null : Long.valueOf(values.getLong(position));
+    }
+
+    /** Whether a flag was given, and is true. */
+    boolean isSet(String name) {
+      int position = position(name);
+      return !values.isNullAt(position) && values.getBoolean(position);
     }
 
     String requiredText(String name) {
@@ -143,7 +149,7 @@ record LocalProcedure(
 
   @Override
   public Iterator<Scan> call(InternalRow input) {
-    List<InternalRow> rows = body.apply(new Arguments(in, input));
+    List<InternalRow> rows = body.apply(new Arguments(name, in, input));
     return List.<Scan>of(new LocalRows(name, result, () -> rows)).iterator();
   }
 }

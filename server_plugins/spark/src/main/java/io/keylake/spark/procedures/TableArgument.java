@@ -2,14 +2,17 @@ package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.StoreFailure;
+import io.keylake.tables.spec.Experiment;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
@@ -19,19 +22,44 @@ import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 
 /** The argument {@code table} of a call: a name, and what it names in a catalog. */
 record TableArgument(KeyedCatalog catalog) {
+  /** What looks at the files of a branch as such, or merges them among themselves. */
+  private static final Set<String> FOR_EXPERIMENTS =
+      Set.of("commits", "commit_range", "compact", "compaction_plan", "rebucket");
 
   Table load(Arguments arguments) {
-    TableIdentifier ident = identifier(arguments);
+    return load(arguments, "table");
+  }
+
+  /**
+   * @param name of the argument
+   */
+  Table load(Arguments arguments, String name) {
+    TableIdentifier ident = identifier(arguments, name);
     try {
-      return catalog.icebergCatalog().loadTable(ident);
+      Table table = catalog.icebergCatalog().loadTable(ident);
+      List.of("branch", "source").forEach(each -> checkBranch(arguments, table, each));
+      return table;
     } catch (NoSuchTableException | NoSuchNamespaceException e) {
       throw new KeylakeException(
           NOT_FOUND, "there is no table %s in catalog %s".formatted(quoted(ident), catalog.name()));
     } catch (NotFoundException | RuntimeIOException e) {
       throw StoreFailure.loading(catalog.name() + "." + ident, e);
+    }
+  }
+
+  /** Refuses what would bring commits of an experiment elsewhere, or others to it. */
+  private static void checkBranch(Arguments arguments, Table table, String name) {
+    Experiment experiment =
+        Experiment.ofBranch(table.properties(), arguments.has(name) ? arguments.text(name) : null);
+    if (experiment != null && !FOR_EXPERIMENTS.contains(arguments.procedure())) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "%s is not supported on experiment '%s' of table %s; promote_experiment brings it to main, and drop_experiment ends it"
+              .formatted(arguments.procedure(), experiment.name(), table.name()));
     }
   }
 
@@ -51,12 +79,16 @@ record TableArgument(KeyedCatalog catalog) {
   /** The name of a table with its catalog, every part quoted. */
   String inSql(TableIdentifier ident) {
     return Stream.concat(Stream.of(catalog.name()), parts(ident))
-        .map(TableArgument::backticked)
+        .map(QuotingUtils::quoteIdentifier)
         .collect(Collectors.joining("."));
   }
 
   TableIdentifier identifier(Arguments arguments) {
-    List<String> parts = arguments.identifier("table");
+    return identifier(arguments, "table");
+  }
+
+  private TableIdentifier identifier(Arguments arguments, String name) {
+    List<String> parts = arguments.identifier(name);
     boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
     return TableIdentifier.of(
         parts.subList(hasCatalog ? 1 : 0, parts.size()).toArray(String[]::new));
@@ -65,15 +97,13 @@ record TableArgument(KeyedCatalog catalog) {
   /** The name of a table as people read it. */
   static String quoted(TableIdentifier ident) {
     return parts(ident)
-        .map(part -> part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : backticked(part))
+        .map(
+            part ->
+                part.matches("[A-Za-z_][A-Za-z0-9_]*") ? part : QuotingUtils.quoteIdentifier(part))
         .collect(Collectors.joining("."));
   }
 
   private static Stream<String> parts(TableIdentifier ident) {
     return Stream.concat(Arrays.stream(ident.namespace().levels()), Stream.of(ident.name()));
-  }
-
-  private static String backticked(String part) {
-    return "`" + part.replace("`", "``") + "`";
   }
 }

@@ -62,7 +62,7 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     return (LogicalPlan)
         write
             .withNewTable(target)
-            .withNewQuery(isSmall ? write.query() : byRange(write.query(), table.keyed()));
+            .withNewQuery(isSmall ? write.query() : byRange(write.query(), table.stored()));
   }
 
   /** Spark's own measure of what is worth a task. */

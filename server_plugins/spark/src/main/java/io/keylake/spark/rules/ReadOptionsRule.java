@@ -13,11 +13,9 @@ import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
-import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * Keeps apart the reads of one table that have different options. Within a query, Spark resolves a
@@ -26,7 +24,7 @@ import scala.runtime.AbstractPartialFunction;
  * which the catalog knows to stand for the table, and an alias by which its columns can be named as
  * before.
  */
-public final class ReadOptionsRule extends Rule<LogicalPlan> {
+public final class ReadOptionsRule extends NodeRule {
   /** No table has such a name: a slash cannot be part of it. */
   private static final String PREFIX = "with options/";
 
@@ -42,21 +40,15 @@ public final class ReadOptionsRule extends Rule<LogicalPlan> {
   }
 
   @Override
-  public LogicalPlan apply(LogicalPlan plan) {
-    return plan.resolveOperatorsUp(
-        new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
-          @Override
-          public boolean isDefinedAt(LogicalPlan node) {
-            return node instanceof UnresolvedRelation relation
-                && !relation.isStreaming()
-                && !relation.options().isEmpty();
-          }
+  boolean concerns(LogicalPlan node) {
+    return node instanceof UnresolvedRelation relation
+        && !relation.isStreaming()
+        && !relation.clearWritePrivileges().options().isEmpty();
+  }
 
-          @Override
-          public LogicalPlan apply(LogicalPlan node) {
-            return named((UnresolvedRelation) node);
-          }
-        });
+  @Override
+  LogicalPlan changed(LogicalPlan node) {
+    return named((UnresolvedRelation) node);
   }
 
   private LogicalPlan named(UnresolvedRelation relation) {

@@ -6,7 +6,6 @@ import io.keylake.spark.merge.OutputColumn;
 import io.keylake.spark.merge.ReadTask;
 import io.keylake.spark.parquet.FileFilter;
 import io.keylake.spark.parquet.ParquetRowGroups;
-import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlanner;
@@ -24,6 +23,7 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
@@ -61,16 +61,26 @@ final class KeyedScan
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
+  private final @Nullable StatementRead statement;
   private ScanRequest request;
   private int runtimeFilters;
   private @Nullable ReadPlan plan;
   private @Nullable List<BucketPlan> parts;
 
-  KeyedScan(SparkSession spark, Table table, KeyedSchema schema, ScanRequest request) {
+  /**
+   * @param statement that changes the table by what is read; null for none
+   */
+  KeyedScan(
+      SparkSession spark,
+      Table table,
+      KeyedSchema schema,
+      ScanRequest request,
+      @Nullable StatementRead statement) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
     this.request = request;
+    this.statement = statement;
   }
 
   @Override
@@ -105,11 +115,14 @@ final class KeyedScan
               request.snapshotId(),
               request.after(),
               filters.fileFilter(
-                  schema, BucketCounts.of(table).read(request.snapshotId(), request.after())),
+                  schema,
+                  ReadPlanner.buckets(
+                      table, request.snapshotId(), request.after(), request.besides())),
               filters.onValues(),
               values,
               rows,
-              !request.isSpread());
+              !request.isSpread(),
+              request.besides());
       ReadPlanner planner =
           request.buckets() == null
               ? new ReadPlanner(table, schema, wish)
@@ -179,6 +192,9 @@ final class KeyedScan
 
   @Override
   public InputPartition[] planInputPartitions() {
+    if (statement != null) {
+      statement.looksAt(request.filters());
+    }
     return parts().stream()
         .map(bucket -> new BucketPartition(bucket, partitionKey(bucket.partition())))
         .toArray(InputPartition[]::new);
@@ -215,7 +231,7 @@ final class KeyedScan
     } else if (!schema.hasBucketColumn()) {
       keys.add(
           org.apache.spark.sql.connector.expressions.Expressions.bucket(
-              plan().bucketCount(), quoted(schema.spec().bucketBy().get(0))));
+              plan().bucketCount(), QuotingUtils.quoteIdentifier(schema.spec().bucketBy().get(0))));
     } else {
       return new UnknownPartitioning(parts().size());
     }
@@ -257,10 +273,6 @@ final class KeyedScan
   private static NamedReference column(String name) {
     return org.apache.spark.sql.connector.expressions.FieldReference.apply(
         scala.jdk.javaapi.CollectionConverters.asScala(List.of(name)).toSeq());
-  }
-
-  private static String quoted(String name) {
-    return "`" + name.replace("`", "``") + "`";
   }
 
   @Override

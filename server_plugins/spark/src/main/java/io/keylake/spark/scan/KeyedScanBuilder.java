@@ -1,7 +1,9 @@
 package io.keylake.spark.scan;
 
 import io.keylake.spark.merge.MergeInfoType;
+import io.keylake.tables.planning.ReadPlanner.Beside;
 import io.keylake.tables.spec.KeyedSchema;
+import java.util.List;
 import java.util.Optional;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkSchemaUtil;
@@ -40,6 +42,8 @@ public final class KeyedScanBuilder
   private StructType wanted;
   private PushedFilters filters = PushedFilters.NONE;
   private int limit = ScanRequest.ALL;
+  private @Nullable StatementRead statement;
+  private List<Beside> besides = List.of();
   private @Nullable KeyedScan counted;
   private @Nullable AnsweredScan answered;
 
@@ -65,6 +69,18 @@ public final class KeyedScanBuilder
     this.wanted = visible;
     this.isPlain = RelationOptions.isPlain(options);
     this.buckets = RelationOptions.buckets(options);
+  }
+
+  /** The statement that changes the table by what the scan gives. */
+  public KeyedScanBuilder readFor(@Nullable StatementRead changing) {
+    statement = changing;
+    return this;
+  }
+
+  /** Experiments whose rows are merged with those of the snapshot. */
+  public KeyedScanBuilder with(List<Beside> experiments) {
+    besides = experiments;
+    return this;
   }
 
   @Override
@@ -129,6 +145,9 @@ public final class KeyedScanBuilder
   @Override
   public Scan build() {
     if (answered != null) {
+      if (statement != null) {
+        statement.looksAt(filters);
+      }
       return answered;
     }
     return counted != null && wanted.isEmpty() && limit == ScanRequest.ALL
@@ -138,7 +157,7 @@ public final class KeyedScanBuilder
 
   private KeyedScan scan(StructType columns, boolean isSpread) {
     ScanRequest request =
-        new ScanRequest(snapshotId, after, columns, filters, limit, isSpread, buckets);
-    return new KeyedScan(spark, table, schema, request);
+        new ScanRequest(snapshotId, after, columns, filters, limit, isSpread, buckets, besides);
+    return new KeyedScan(spark, table, schema, request, statement);
   }
 }

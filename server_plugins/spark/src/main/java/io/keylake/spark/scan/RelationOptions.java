@@ -1,5 +1,9 @@
 package io.keylake.spark.scan;
 
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.tables.KeylakeException;
+import java.util.Set;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
 
@@ -17,7 +21,29 @@ public final class RelationOptions {
   /** Set by a rule: the query needs neither the buckets nor the order of the scan. */
   public static final String PLAIN_SCAN = "keylake.plain-scan";
 
+  private static final Set<String> OPTIONS_OF_OTHER_READS =
+      Set.of(
+          "snapshot-id",
+          "as-of-timestamp",
+          "branch",
+          "tag",
+          "start-snapshot-id",
+          "end-snapshot-id",
+          "scan-task-set-id");
+
   private RelationOptions() {}
+
+  /** Refuses the options of other tables that choose a snapshot. */
+  public static void checkRead(CaseInsensitiveStringMap options, String table) {
+    for (String option : OPTIONS_OF_OTHER_READS) {
+      if (options.containsKey(option)) {
+        throw new KeylakeException(
+            UNSUPPORTED,
+            "the read option '%s' is not supported on keyed table %s; write SELECT ... VERSION AS OF, or TIMESTAMP AS OF"
+                .formatted(option, table));
+      }
+    }
+  }
 
   static boolean isPlain(CaseInsensitiveStringMap options) {
     return options.containsKey(PLAIN_SCAN);

@@ -1,6 +1,8 @@
 package io.keylake.spark.scan;
 
+import io.keylake.tables.planning.ReadPlanner.Beside;
 import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  *     so that a bucket may become several tasks
  * @param buckets by how many the rows are wanted, a part of those that files lie in; null for as
  *     many as there are
+ * @param besides experiments whose rows are merged with those of the snapshot
  */
 record ScanRequest(
     @Nullable Long snapshotId,
@@ -24,11 +27,13 @@ record ScanRequest(
     PushedFilters filters,
     int limit,
     boolean isSpread,
-    @Nullable Integer buckets) {
+    @Nullable Integer buckets,
+    List<Beside> besides) {
   static final int ALL = -1;
 
   ScanRequest and(PushedFilters more) {
-    return new ScanRequest(snapshotId, after, wanted, filters.and(more), limit, isSpread, buckets);
+    return new ScanRequest(
+        snapshotId, after, wanted, filters.and(more), limit, isSpread, buckets, besides);
   }
 
   boolean has(String column) {

@@ -18,6 +18,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public record ChangesTable(KeyedTable of) implements SupportsRead {
   public static final String NAME = "changes";
 
+  public ChangesTable {
+    of.checkIsNoExperiment("changes");
+  }
+
   @Override
   public String name() {
     return of.name() + "." + NAME;

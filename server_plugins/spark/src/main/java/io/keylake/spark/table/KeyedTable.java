@@ -3,38 +3,40 @@ package io.keylake.spark.table;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.catalog.SqlDefinition;
 import io.keylake.spark.engine.SessionSettings;
-import io.keylake.spark.merge.MergeInfoType;
 import io.keylake.spark.scan.KeyedScanBuilder;
 import io.keylake.spark.scan.ReadRange;
+import io.keylake.spark.scan.RelationOptions;
+import io.keylake.spark.scan.StatementRead;
 import io.keylake.spark.write.KeyedWriteBuilder;
+import io.keylake.spark.write.WriteOptions;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.compaction.CompactionPolicy;
-import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.drafts.PastTable;
+import io.keylake.tables.experiments.Experiments;
+import io.keylake.tables.history.OlderDefinition;
+import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
-import io.keylake.tables.spec.SpecProperties;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.SortedSet;
 import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.spark.TimeTravel;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.TableCapability;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
-import org.apache.spark.sql.connector.expressions.Expressions;
-import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -43,8 +45,6 @@ import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
@@ -58,33 +58,15 @@ import org.jspecify.annotations.Nullable;
  * statement that reads and writes the table has one table for both. {@code KeyedWriteRule} prepares
  * the rows and then puts a prepared table in the place of the target.
  */
-public final class KeyedTable extends SparkTable {
+public class KeyedTable extends SparkTable {
   /** The name of the class, whose room stands on this one. */
   private static final String EXTENSIONS = "io.keylake.spark.KeylakeExtensions";
-
-  private static final Set<String> OPTIONS_OF_OTHER_READS =
-      Set.of(
-          "snapshot-id",
-          "as-of-timestamp",
-          "branch",
-          "tag",
-          "start-snapshot-id",
-          "end-snapshot-id",
-          "scan-task-set-id");
-
-  /** Spark names the constraint of a key so, if nobody does. */
-  private static final String KEY = "primary_key";
-
-  /** Properties of Iceberg that are not set but follow from the table. */
-  private static final Set<String> DERIVED =
-      Set.of("format", "current-snapshot-id", "sort-order", "identifier-fields", "table_type");
-
-  private static final Set<String> POLICIES =
-      Set.of(CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY);
 
   private final SparkTable loaded;
   private final KeyedSchema keyed;
   private final Rows rows;
+  private final @Nullable StatementRead statement;
+  private final @Nullable ExperimentView view; // null for main and ordinary branches
 
   /**
    * How far the rows that are to be written are: prepared, and then spread over tasks in some way.
@@ -96,33 +78,121 @@ public final class KeyedTable extends SparkTable {
     BY_RANGE
   }
 
-  private KeyedTable(SparkTable loaded, KeyedSchema keyed, Rows rows) {
+  private KeyedTable(
+      SparkTable loaded,
+      KeyedSchema keyed,
+      Rows rows,
+      @Nullable StatementRead statement,
+      @Nullable ExperimentView view) {
     super(loaded.table());
+    this.view = view;
     this.loaded = loaded;
     this.keyed = keyed;
     this.rows = rows;
+    this.statement = statement;
+  }
+
+  /** The target of a write that makes the table. */
+  KeyedTable(SparkTable draft) {
+    this(draft, KeyedSchema.of(draft.table()), Rows.AS_GIVEN, null, null);
+  }
+
+  /** A table that is read at a commit from before it was replaced, with its definition of then. */
+  public static SparkTable asOfItsTime(SparkTable loaded) {
+    Long snapshot = loaded.snapshotId();
+    Table then =
+        snapshot == null
+            ? loaded.table()
+            : PastTable.at(loaded.table(), loaded.table().snapshot(snapshot));
+    return then == loaded.table()
+        ? loaded
+        : SparkTable.create(then, TimeTravel.version(String.valueOf(snapshot)));
   }
 
   public static KeyedTable of(SparkTable loaded) {
+    Table table = loaded.table();
+    Experiment own = Experiment.ofBranch(table.properties(), loaded.branch());
+    if (own != null) {
+      return with(loaded, List.of(own));
+    }
     Long snapshot = loaded.snapshotId();
-    boolean isHead = loaded.branch() == null && Objects.equals(snapshot, headOf(loaded));
-    Schema schema =
-        isHead || snapshot == null
-            ? loaded.table().schema()
-            : SnapshotUtil.schemaFor(loaded.table(), snapshot);
-    Schema effective = loaded.branch() == null ? schema : loaded.table().schema();
-    return new KeyedTable(loaded, KeyedSchema.of(loaded.table(), effective), Rows.AS_GIVEN);
+    if (snapshot != null) {
+      OlderDefinition.check(table, table.snapshot(snapshot));
+    }
+    boolean isPresent =
+        loaded.branch() != null || snapshot == null || loaded.equals(new SparkTable(table));
+    Schema schema = isPresent ? table.schema() : SnapshotUtil.schemaFor(table, snapshot);
+    return new KeyedTable(loaded, KeyedSchema.of(table, schema), Rows.AS_GIVEN, null, null);
   }
 
-  private static @Nullable Long headOf(SparkTable loaded) {
-    return loaded.table().currentSnapshot() == null
-        ? null
-        : loaded.table().currentSnapshot().snapshotId();
+  private static KeyedTable with(SparkTable loaded, List<Experiment> experiments) {
+    ExperimentView view = ExperimentView.of(loaded.table(), experiments);
+    return new KeyedTable(loaded, view.read(), Rows.AS_GIVEN, null, view);
+  }
+
+  /** The table with experiments, of which one alone can be written to. */
+  public KeyedTable withExperiments(List<String> names) {
+    List<Experiment> found = names.stream().map(new Experiments(table())::found).toList();
+    return found.size() == 1
+        ? (KeyedTable) copyWithBranch(found.get(0).branch())
+        : with(loaded, found);
+  }
+
+  /** The columns of the files that belong to it alone, which are those that writes carry. */
+  public KeyedSchema stored() {
+    return view == null ? keyed : view.stored(name());
+  }
+
+  /** Refuses what an experiment has not. */
+  public void checkIsNoExperiment(String what) {
+    if (view != null) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "an experiment of table %s has no %s; take those of the table itself"
+              .formatted(table().name(), what));
+    }
+  }
+
+  /** The same for rows of a verb. */
+  public KeyedSchema writtenBy(WriteOptions.Verb verb) {
+    if (view != null) {
+      view.check(name(), verb);
+    }
+    return stored();
+  }
+
+  /** Of how many buckets its files are, the coarsest of them. */
+  public int buckets(CaseInsensitiveStringMap options) {
+    ReadRange range = ReadRange.of(options, snapshotId());
+    SortedSet<Integer> counts =
+        range != null
+            ? ReadPlanner.buckets(table(), range.until(), range.after(), List.of())
+            : view == null
+                ? ReadPlanner.buckets(table(), snapshotId(), null, List.of())
+                : ReadPlanner.buckets(table(), view.main(), null, view.besides());
+    return counts.first();
   }
 
   /** The same table, as the target of rows that are so far. */
   public KeyedTable taking(Rows next) {
-    return new KeyedTable(loaded, keyed, next);
+    return new KeyedTable(loaded, keyed, next, statement, view);
+  }
+
+  /** The same table, as a statement reads and writes it. */
+  public KeyedTable readBy(StatementRead changing) {
+    return new KeyedTable(loaded, keyed, rows, changing, view);
+  }
+
+  /** Refuses to change what is a tag or an earlier snapshot of the table. */
+  public void checkIsChangeable() {
+    try {
+      loaded.canDeleteWhere(new Predicate[0]);
+    } catch (IllegalArgumentException e) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "the statement names a tag or an earlier snapshot of %s, which do not change; name the table or a branch"
+              .formatted(name()));
+    }
   }
 
   public Rows rows() {
@@ -196,102 +266,47 @@ public final class KeyedTable extends SparkTable {
         TableCapability.BATCH_READ,
         TableCapability.BATCH_WRITE,
         TableCapability.OVERWRITE_BY_FILTER,
+        TableCapability.OVERWRITE_DYNAMIC,
         TableCapability.TRUNCATE,
+        TableCapability.STREAMING_WRITE,
         TableCapability.ACCEPT_ANY_SCHEMA);
   }
 
-  /** A stored bucket is shown as what it is made of. */
   @Override
   public Transform[] partitioning() {
-    if (!keyed.hasBucketColumn()) {
-      return loaded.partitioning();
-    }
-    List<Transform> transforms = new ArrayList<>();
-    keyed.spec().partitionBy().forEach(name -> transforms.add(Expressions.identity(quoted(name))));
-    transforms.add(
-        Expressions.bucket(
-            keyed.spec().buckets(),
-            keyed.spec().bucketBy().stream().map(KeyedTable::quoted).toArray(String[]::new)));
-    return transforms.toArray(Transform[]::new);
+    return keyed.hasBucketColumn() ? DeclaredLayout.buckets(keyed) : loaded.partitioning();
   }
 
-  /** Not enforced, in the words of SQL: a row whose key is there already is no error. */
   @Override
   public Constraint[] constraints() {
-    NamedReference[] key =
-        keyed.spec().key().stream()
-            .map(name -> Expressions.column(quoted(name)))
-            .toArray(NamedReference[]::new);
-    return new Constraint[] {Constraint.primaryKey(KEY, key).enforced(false).build()};
+    return DeclaredLayout.key(keyed);
   }
 
   /** What SHOW CREATE TABLE puts into a statement that makes the same table. */
   @Override
   public Map<String, String> properties() {
-    Map<String, String> shown = new HashMap<>(super.properties());
-    shown.keySet().removeIf(KeyedTable::isDerived);
-    shown.put(TableCatalog.PROP_PROVIDER, SqlDefinition.PROVIDER);
-    // Its place follows from its name; another table cannot take it.
-    shown.put(TableCatalog.PROP_IS_MANAGED_LOCATION, "true");
-    shown.putAll(SpecProperties.write(keyed.spec()));
-    return shown;
-  }
-
-  private static boolean isDerived(String property) {
-    boolean isOurs = property.startsWith("keylake.");
-    return DERIVED.contains(property) || (isOurs && !POLICIES.contains(property));
-  }
-
-  private static String quoted(String name) {
-    return "`" + name.replace("`", "``") + "`";
+    return ShownProperties.of(super.properties(), keyed.spec());
   }
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    List<MetadataColumn> columns = new ArrayList<>();
-    columns.add(
-        new Hidden(
-            KeyedSchema.MERGE_INFO,
-            MergeInfoType.of(keyed),
-            "Versions of the merged row and its values."));
-    columns.add(new Hidden(KeyedSchema.BUCKET, DataTypes.IntegerType, "Bucket of the row's key."));
-    if (keyed.hasGroups()) {
-      columns.add(new Hidden(KeyedSchema.GROUP, DataTypes.IntegerType, "Group of the row's key."));
-    }
-    columns.add(
-        new Hidden(
-            KeyedSchema.IS_DELETED,
-            DataTypes.BooleanType,
-            "Whether the key was deleted, in a read of what was written after a commit."));
-    return columns.toArray(MetadataColumn[]::new);
-  }
-
-  private record Hidden(String name, DataType dataType, String comment) implements MetadataColumn {
-    @Override
-    public boolean isNullable() {
-      return false;
-    }
+    return HiddenColumn.of(keyed);
   }
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    for (String option : OPTIONS_OF_OTHER_READS) {
-      if (options.containsKey(option)) {
-        throw new KeylakeException(
-            UNSUPPORTED,
-            "the read option '%s' is not supported on keyed table %s; write SELECT ... VERSION AS OF, or TIMESTAMP AS OF"
-                .formatted(option, name()));
-      }
-    }
+    RelationOptions.checkRead(options, name());
     ReadRange range = ReadRange.of(options, snapshotId());
     return new KeyedScanBuilder(
-        spark(),
-        table(),
-        keyed,
-        range == null ? snapshotId() : range.until(),
-        range == null ? null : range.after(),
-        schema(),
-        options);
+            spark(),
+            table(),
+            keyed,
+            range == null ? (view == null ? snapshotId() : view.main()) : range.until(),
+            range == null ? null : range.after(),
+            schema(),
+            options)
+        .readFor(statement)
+        .with(range == null && view != null ? view.besides() : List.of());
   }
 
   @Override
@@ -304,14 +319,20 @@ public final class KeyedTable extends SparkTable {
     }
     loaded.newWriteBuilder(
         info); // refuses what Iceberg refuses: time travel, a tag, a branch that is not there
-    String target = SessionSettings.writeBranch(spark(), table(), branch(), info.options());
-    if (!Objects.equals(target, branch()) && info.options().get("branch") == null) {
+    String target = targetBranch(info.options());
+    return new KeyedWriteBuilder(spark(), table(), target, stored(), info, rows == Rows.BY_RANGE)
+        .madeOf(statement);
+  }
+
+  private @Nullable String targetBranch(CaseInsensitiveStringMap options) {
+    String target = SessionSettings.writeBranch(spark(), table(), branch(), options);
+    if (!Objects.equals(target, branch()) && options.get("branch") == null) {
       throw new KeylakeException(
           UNSUPPORTED,
           "the session's write-audit-publish branch '%s' is not supported on keyed table %s; write to the table's branch_%s"
               .formatted(target, name(), target));
     }
-    return new KeyedWriteBuilder(spark(), table(), target, keyed, info, rows == Rows.BY_RANGE);
+    return target;
   }
 
   /** Refuses a time to read that has not come yet: the table may have other rows then. */
@@ -328,11 +349,12 @@ public final class KeyedTable extends SparkTable {
     }
   }
 
-  KeylakeException noRowLevel(String statement) {
+  /** Where rules of ours have not made the statement a write of rows. */
+  private KeylakeException noRowLevel(String statement) {
     return new KeylakeException(
         UNSUPPORTED,
-        "%s in SQL is not supported on keyed table %s: its rows are versioned; use delete() or update() of the SDK, or INSERT INTO"
-            .formatted(statement, name()));
+        "%s in SQL is not supported on keyed table %s in this session; see that spark.sql.extensions has %s"
+            .formatted(statement, name(), EXTENSIONS));
   }
 
   @Override
@@ -350,14 +372,22 @@ public final class KeyedTable extends SparkTable {
     throw noRowLevel("DELETE");
   }
 
+  /** The rows are left out of the next snapshot; no file is opened. */
   @Override
   public boolean truncateTable() {
-    throw noRowLevel("TRUNCATE");
+    checkIsChangeable();
+    String target = targetBranch(CaseInsensitiveStringMap.empty());
+    KeyedWriteBuilder.truncate(spark(), table(), target, writtenBy(WriteOptions.Verb.OVERWRITE));
+    return true;
   }
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof KeyedTable that && loaded.equals(that.loaded) && rows == that.rows;
+    return other instanceof KeyedTable that
+        && loaded.equals(that.loaded)
+        && Objects.equals(view, that.view)
+        && rows == that.rows
+        && statement == that.statement;
   }
 
   @Override

@@ -4,6 +4,8 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
 import io.keylake.spark.keys.ColumnTypes;
 import io.keylake.tables.KeylakeException;
+import java.math.BigDecimal;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -20,6 +22,7 @@ import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
@@ -62,32 +65,70 @@ public final class CheckedCast {
     if (nestedWidens(given, target)) {
       return cast(value, target);
     }
+    if (value instanceof Literal literal
+        && literal.value() instanceof Decimal number
+        && isShownBy(number, target)) {
+      return ofShown(value, target);
+    }
     throw new KeylakeException(
         BAD_ROWS,
         "column '%s' is %s in the table and %s in the frame, and values are never changed to fit; cast it yourself"
             .formatted(column, ColumnTypes.word(target), ColumnTypes.word(given)));
   }
 
+  /** The fraction for decimals of which each is {@linkplain #isShownBy shown} by one. */
+  public static Expression ofShown(Expression value, DataType target) {
+    return cast(value, target);
+  }
+
+  /**
+   * A number in a statement is a decimal to Spark; whoever writes 0.1 means the double that shows
+   * so.
+   */
+  public static boolean isShownBy(Decimal number, DataType target) {
+    if (!isBinary(target)) {
+      return false;
+    }
+    BigDecimal said = number.toJavaBigDecimal();
+    String shown =
+        target instanceof DoubleType
+            ? Double.toString(said.doubleValue())
+            : Float.toString(said.floatValue());
+    return new BigDecimal(shown).compareTo(said) == 0;
+  }
+
   private static Expression thereAndBack(Expression value, String column, DataType target) {
     Expression there = cast(value, target);
     Expression back = cast(there, value.dataType());
-    Expression sentence =
-        new Concat(
-            CollectionConverters.asScala(
-                    List.<Expression>of(
-                        Literal.create(
-                            KeylakeException.line(
-                                BAD_ROWS,
-                                "column '%s' is %s and cannot hold the %s value "
-                                    .formatted(
-                                        column,
-                                        ColumnTypes.word(target),
-                                        ColumnTypes.word(value.dataType()))),
-                            DataTypes.StringType),
-                        cast(value, DataTypes.StringType),
-                        Literal.create(
-                            " without changing it; no row was written.", DataTypes.StringType)))
-                .toSeq());
+    Expression refusal =
+        refusal(
+            BAD_ROWS,
+            target,
+            List.of(
+                "column '%s' is %s and cannot hold the %s value "
+                    .formatted(
+                        column, ColumnTypes.word(target), ColumnTypes.word(value.dataType())),
+                value,
+                " without changing it; no row was written."));
+    return new If(new And(new EqualNullSafe(back, value), isInRange(value, there)), there, refusal);
+  }
+
+  /**
+   * An error at run time, in the place of a value.
+   *
+   * @param type of the value
+   * @param parts of the sentence: texts, and expressions that are shown as text
+   */
+  public static Expression refusal(KeylakeException.Kind kind, DataType type, List<Object> parts) {
+    List<Expression> texts = new ArrayList<>();
+    texts.add(Literal.create(KeylakeException.line(kind, ""), DataTypes.StringType));
+    for (Object part : parts) {
+      texts.add(
+          part instanceof Expression value
+              ? cast(value, DataTypes.StringType)
+              : Literal.create(part, DataTypes.StringType));
+    }
+    Expression sentence = new Concat(CollectionConverters.asScala(texts).toSeq());
     Expression parameters =
         new CreateMap(
             CollectionConverters.asScala(
@@ -95,10 +136,8 @@ public final class CheckedCast {
                         Literal.create("errorMessage", DataTypes.StringType), sentence))
                 .toSeq(),
             false);
-    Expression refusal =
-        new RaiseError(
-            Literal.create("USER_RAISED_EXCEPTION", DataTypes.StringType), parameters, target);
-    return new If(new And(new EqualNullSafe(back, value), isInRange(value, there)), there, refusal);
+    return new RaiseError(
+        Literal.create("USER_RAISED_EXCEPTION", DataTypes.StringType), parameters, type);
   }
 
   /** A binary fraction is no decimal: there is no decimal for it that is not a choice. */

@@ -3,21 +3,21 @@ package io.keylake.spark.write;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.parquet.SortedFiles;
 import io.keylake.spark.write.KeyedDataWriter.Written;
-import io.keylake.tables.branches.HistoryBranches;
-import io.keylake.tables.commits.Append;
-import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
-import io.keylake.tables.commits.Overwrite;
+import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
+import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.repair.Adoption;
 import io.keylake.tables.repair.AdoptionChange;
+import io.keylake.tables.spec.ColumnNames;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.UUID;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.SerializableTable;
@@ -45,6 +45,8 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -62,14 +64,14 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private final LogicalWriteInfo info;
   private final WriteOptions options;
   private final boolean isSpread;
-  private final @Nullable Expression replaces;
+  private final Effect effect;
   private final WriteLayout layout;
   private final @Nullable String branch;
   private boolean isHandedOver;
 
   /**
    * @param isSpread whether every task has the ranges of keys that it is to write already
-   * @param replaces what an overwrite replaces; null for an append
+   * @param effect what becomes of the rows
    */
   KeyedWrite(
       SparkSession spark,
@@ -79,14 +81,14 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       LogicalWriteInfo info,
       WriteOptions options,
       boolean isSpread,
-      @Nullable Expression replaces) {
+      Effect effect) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
     this.info = info;
     this.options = options;
     this.isSpread = isSpread;
-    this.replaces = replaces;
+    this.effect = effect;
     this.layout = WriteLayout.of(info.schema(), schema, options);
     this.branch = branch;
   }
@@ -131,7 +133,48 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   }
 
   @Override
+  public StreamingWrite toStreaming() {
+    return new Batches();
+  }
+
+  /** The batches of a streaming query. Each is committed once, by the query and its number. */
+  private final class Batches implements StreamingWrite {
+    @Override
+    public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo physical) {
+      // A query that is restarted counts its tasks anew, and its files need other names.
+      DataWriterFactory factory = writerFactory(UUID.randomUUID().toString());
+      return (partition, task, batch) -> factory.createWriter(partition, task);
+    }
+
+    @Override
+    public boolean useCommitCoordinator() {
+      return false;
+    }
+
+    @Override
+    public void commit(long batch, WriterCommitMessage[] messages) {
+      WriteLabels labels = options.labels().by(spark.sparkContext().sparkUser());
+      KeyedWrite.this.commit(
+          messages, labels.once("stream %s, batch %d".formatted(info.queryId(), batch)));
+    }
+
+    @Override
+    public void abort(long batch, WriterCommitMessage[] messages) {
+      KeyedWrite.this.abort(messages);
+    }
+  }
+
+  @Override
   public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo physical) {
+    return writerFactory(info.queryId());
+  }
+
+  /**
+   * Makes the writers of tasks.
+   *
+   * @param operation a part of the names of files that no other write has
+   */
+  private DataWriterFactory writerFactory(String operation) {
     table.refresh();
     if (options.adopts() == null) {
       Lineage.check(
@@ -139,8 +182,6 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
           new CommitLog(table, branch)
               .headId()); // before rows are written; the commit checks again
     }
-    Expression stated =
-        replaces == null ? org.apache.iceberg.expressions.Expressions.alwaysTrue() : replaces;
     Long fixedVersion =
         schema.spec().versions() == Versions.COMMIT
             ? Long.valueOf(new CommitLog(table, branch).nextVersion())
@@ -156,7 +197,14 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
         JavaSparkContext.fromSparkContext(spark.sparkContext())
             .broadcast(SerializableTable.copyOf(table));
     return new WriterFactory(
-        copy, schema, layout, options.verb(), fixedVersion, stated, targetFileSize, info.queryId());
+        copy,
+        schema,
+        layout,
+        options.verb(),
+        fixedVersion,
+        effect.stated(),
+        targetFileSize,
+        operation);
   }
 
   private record WriterFactory(
@@ -191,6 +239,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   @Override
   public void commit(WriterCommitMessage[] messages) {
+    commit(messages, labels(spark, options.labels()));
+  }
+
+  private void commit(WriterCommitMessage[] messages, WriteLabels labels) {
     List<DataFile> files = new ArrayList<>();
     long rows = 0;
     long minVersion = Long.MAX_VALUE;
@@ -210,26 +262,42 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
             rows == 0 ? null : minVersion,
             rows == 0 ? null : maxVersion,
             layout.values().stream().map(column -> column.field().name()).toList(),
-            options
-                .labels()
-                .by(spark.sparkContext().sparkUser())
-                .once(spark.conf().get(IDEMPOTENCY_KEY, null)));
+            labels);
     WriteOptions.Adopted adopts = options.adopts();
     if (adopts != null) {
       adopt(adopts, files, summary);
     } else {
       isHandedOver = true;
-      new Commits(table, this::maintain).make(change(files, summary));
+      new Commits(table, this::maintain)
+          .make(effect.change(branch, files, summary, names(table, schema)));
     }
   }
 
-  private Change change(List<DataFile> files, WriteSummary summary) {
-    if (replaces != null) {
-      return new Overwrite(branch, replaces, files, summary);
-    }
-    return options.businessTime() == null
-        ? new Append(branch, files, summary)
-        : HistoryBranches.lateWrite(files, summary, options.businessTime());
+  private static WriteLabels labels(SparkSession spark, WriteLabels given) {
+    return given.by(spark.sparkContext().sparkUser()).once(spark.conf().get(IDEMPOTENCY_KEY, null));
+  }
+
+  /** Leaves all rows out of the next snapshot of a branch, and opens no file. */
+  public static void truncate(
+      SparkSession spark, Table table, @Nullable String branch, KeyedSchema schema) {
+    table.refresh();
+    List<String> columns = schema.values().stream().map(NestedField::name).toList();
+    WriteSummary summary =
+        new WriteSummary(
+            WriteOptions.Verb.OVERWRITE.word(),
+            0,
+            null,
+            null,
+            columns,
+            labels(spark, WriteLabels.NONE));
+    Effect all = new Effect.Replaces(org.apache.iceberg.expressions.Expressions.alwaysTrue());
+    new Commits(table, () -> maintain(spark, table, branch))
+        .make(all.change(branch, List.of(), summary, names(table, schema)));
+  }
+
+  /** Columns may have got other names since the write was planned. */
+  private static ColumnNames names(Table table, KeyedSchema schema) {
+    return new ColumnNames(schema.table(), table.schema());
   }
 
   private void adopt(WriteOptions.Adopted adopts, List<DataFile> files, WriteSummary summary) {
@@ -243,8 +311,12 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   }
 
   private void maintain() {
+    maintain(spark, table, branch);
+  }
+
+  private static void maintain(SparkSession spark, Table table, @Nullable String branch) {
     Maintenance maintenance = Maintenance.of(spark.sparkContext());
-    if (maintenance != null) {
+    if (maintenance != null && !Draft.isOne(table)) {
       maintenance.look(table.name(), branch, () -> table);
     }
   }

@@ -2,6 +2,8 @@ package io.keylake.spark.write;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.engine.StreamUpdates;
+import io.keylake.spark.scan.StatementRead;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;
@@ -12,20 +14,23 @@ import org.apache.iceberg.spark.SparkV2Filters;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.jspecify.annotations.Nullable;
 
 /** Starts a write of rows that {@code KeyedWriteRule} has prepared. */
-public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
+public final class KeyedWriteBuilder
+    implements SupportsOverwriteV2, SupportsDynamicOverwrite, StreamUpdates {
   private final SparkSession spark;
   private final Table table;
   private final @Nullable String branch;
   private final KeyedSchema schema;
   private final LogicalWriteInfo info;
   private final boolean isSpread;
-  private @Nullable Expression replaces;
+  private @Nullable StatementRead read;
+  private @Nullable Effect replaces;
 
   /**
    * @param isSpread whether every task has the ranges of keys that it is to write already
@@ -45,6 +50,12 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
     this.isSpread = isSpread;
   }
 
+  /** The statement that has made the rows of those of the table; null for none. */
+  public KeyedWriteBuilder madeOf(@Nullable StatementRead statement) {
+    read = statement;
+    return this;
+  }
+
   @Override
   public boolean canOverwrite(Predicate[] predicates) {
     return true; // or say why not
@@ -52,7 +63,7 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
 
   @Override
   public WriteBuilder overwrite(Predicate[] predicates) {
-    replaces = Expressions.alwaysTrue();
+    Expression all = Expressions.alwaysTrue();
     for (Predicate predicate : predicates) {
       Expression expression = SparkV2Filters.convert(predicate);
       boolean isOnPartition =
@@ -65,14 +76,21 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
             "overwrite replaces the whole table or whole partitions, and the condition %s is not on partition_by %s"
                 .formatted(predicate, schema.spec().partitionBy()));
       }
-      replaces = Expressions.and(replaces, expression);
+      all = Expressions.and(all, expression);
     }
+    replaces = new Effect.Replaces(all);
     return this;
   }
 
   @Override
   public WriteBuilder truncate() {
-    replaces = Expressions.alwaysTrue();
+    replaces = new Effect.Replaces(Expressions.alwaysTrue());
+    return this;
+  }
+
+  @Override
+  public WriteBuilder overwriteDynamicPartitions() {
+    replaces = new Effect.ReplacesWritten(schema.spec().partitionBy());
     return this;
   }
 
@@ -88,6 +106,22 @@ public final class KeyedWriteBuilder implements SupportsOverwriteV2 {
           UNSUPPORTED,
           "business_time goes with writes that add to main, not with an overwrite or a write to a branch; leave it out");
     }
-    return new KeyedWrite(spark, table, branch, schema, info, options, isSpread, replaces);
+    return new KeyedWrite(spark, table, branch, schema, info, options, isSpread, effect(options));
+  }
+
+  private Effect effect(WriteOptions options) {
+    if (replaces != null) {
+      return replaces;
+    }
+    StatementRead statement = read;
+    return statement == null
+        ? new Effect.Adds(options.businessTime())
+        : new Effect.AddsToRead(() -> statement.isolation(schema));
+  }
+
+  /** Leaves all rows out of the next snapshot of a branch, and opens no file. */
+  public static void truncate(
+      SparkSession spark, Table table, @Nullable String branch, KeyedSchema schema) {
+    KeyedWrite.truncate(spark, table, branch, schema);
   }
 }

@@ -152,7 +152,7 @@ final class RowCheck {
       throw badList(row, "null");
     }
     ArrayData names = row.getArray(layout.columnsFrom());
-    if (names.numElements() == 0) {
+    if (names.numElements() == 0 && !layout.takesEmptyLists()) {
       throw badList(row, "empty");
     }
     java.util.Arrays.fill(carried, false);
@@ -181,9 +181,13 @@ final class RowCheck {
   private void carryOrdering() {
     Integer ordering =
         spec.ordering() == null ? null : valuesByName.get(UTF8String.fromString(spec.ordering()));
-    if (ordering != null) {
+    if (ordering != null && isVersion(layout.values().get(ordering))) {
       carried[ordering] = true;
     }
+  }
+
+  private boolean isVersion(Column column) {
+    return layout.version() != null && layout.version().position() == column.position();
   }
 
   private void checkGroups(InternalRow row) {

@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param group position of the group, or -1
  * @param version the column that versions a row, or null where {@code fixedVersion} does
  * @param columnsFrom position of the list of carried columns, or -1
+ * @param takesEmptyLists whether a row may carry the key alone
  * @param op position of the operation, or -1
  * @param rowOrder position of the tie break, or -1
  * @param leaves number of version leaves
@@ -42,6 +43,7 @@ record WriteLayout(
     int group,
     @Nullable Helper version,
     int columnsFrom,
+    boolean takesEmptyLists,
     int op,
     int rowOrder,
     int leaves,
@@ -102,6 +104,7 @@ record WriteLayout(
         names.indexOf(KeyedSchema.GROUP),
         version,
         names.indexOf(HelperColumn.COLUMNS_FROM),
+        options.isListedByStatement(),
         names.indexOf(HelperColumn.OP),
         names.indexOf(HelperColumn.ROW_ORDER),
         leaves.size(),

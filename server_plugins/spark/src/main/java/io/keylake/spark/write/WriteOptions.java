@@ -53,7 +53,8 @@ public record WriteOptions(
     APPLY_CHANGES,
     OVERWRITE;
 
-    String word() {
+    /** As options and summaries have it. */
+    public String word() {
       return name().toLowerCase(Locale.ROOT);
     }
   }
@@ -107,6 +108,19 @@ public record WriteOptions(
         businessTime,
         adopts,
         targetFileSize);
+  }
+
+  /**
+   * Whether a statement has computed the versions. It says them beside the ordering column where
+   * only some of its rows set that column.
+   */
+  boolean isVersionedByStatement() {
+    return HelperColumn.VERSION.equals(version);
+  }
+
+  /** Whether a statement says which columns a row carries. People who name none forgot them. */
+  boolean isListedByStatement() {
+    return HelperColumn.COLUMNS_FROM.equals(columnsFrom);
   }
 
   private static @Nullable Adopted adopted(CaseInsensitiveStringMap options) {

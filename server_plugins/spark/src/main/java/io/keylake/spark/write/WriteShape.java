@@ -222,7 +222,8 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
           VERSION_MISSING,
           "versions of this table are commit times, so version= is refused; declare versions=\"explicit\" to give them");
     }
-    if (hasOrdering && (options.version() != null || options.versionValue() != null)) {
+    boolean isGivenTwice = options.version() != null || options.versionValue() != null;
+    if (hasOrdering && isGivenTwice && !options.isVersionedByStatement()) {
       throw new KeylakeException(
           VERSION_MISSING,
           "the frame carries the ordering column '%s', which is the version; give version= only without it"

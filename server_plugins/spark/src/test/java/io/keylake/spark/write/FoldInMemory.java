@@ -63,6 +63,7 @@ final class FoldInMemory {
             -1,
             helper("version", VERSION),
             -1,
+            false,
             -1,
             saysOrder ? ROW_ORDER : -1,
             columns.size(),

@@ -1,4 +1,4 @@
-package io.keylake.spark;
+package io.keylake.spark.catalog;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.spec.TableSpec;
 import java.util.List;
 import java.util.Map;
@@ -16,16 +17,24 @@ import org.apache.spark.sql.connector.catalog.TableChange;
  * The properties of tables whose names begin with {@value #PREFIX}, as statements in SQL set them.
  * A misspelt one would silently make a plain table, or do nothing.
  */
-final class KeyedProperties {
+public final class KeyedProperties {
   private static final String PREFIX = "keylake.";
   private static final List<String> POLICIES =
       List.of(CompactionPolicy.PROPERTY, RetentionPolicy.PROPERTY);
 
   private KeyedProperties() {}
 
+  /** Whether a property is keylake's own, and not one that statements set. */
+  public static boolean isInternal(String name) {
+    return name.startsWith(PREFIX) && !POLICIES.contains(name);
+  }
+
   /** Refuses what a statement that creates a table cannot say. */
-  static void checkCreated(Map<String, String> properties, boolean isDefinedInSql) {
+  public static void checkCreated(Map<String, String> properties, boolean isDefinedInSql) {
     boolean isKeyed = isDefinedInSql || properties.containsKey(TableSpec.PROPERTY);
+    if (isKeyed) {
+      properties.forEach(Isolation::check);
+    }
     properties.forEach(
         (name, value) -> {
           if (name.startsWith(PREFIX) && !name.equals(TableSpec.PROPERTY)) {
@@ -41,12 +50,15 @@ final class KeyedProperties {
   }
 
   /** Refuses what a statement that changes a table cannot say. */
-  static void checkChanged(Identifier ident, boolean isKeyed, TableChange change) {
+  public static void checkChanged(Identifier ident, boolean isKeyed, TableChange change) {
     boolean sets = change instanceof TableChange.SetProperty;
     String name =
         change instanceof TableChange.SetProperty set
             ? set.property()
             : change instanceof TableChange.RemoveProperty remove ? remove.property() : "";
+    if (isKeyed && change instanceof TableChange.SetProperty set) {
+      Isolation.check(name, set.value());
+    }
     if (!name.startsWith(PREFIX)) {
       return;
     }

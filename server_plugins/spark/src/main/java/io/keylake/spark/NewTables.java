@@ -1,0 +1,76 @@
+package io.keylake.spark;
+
+import io.keylake.spark.catalog.TableNames;
+import io.keylake.spark.maintenance.Maintenance;
+import io.keylake.spark.table.StagedKeyedTable;
+import io.keylake.tables.drafts.Draft;
+import io.keylake.tables.spec.TableDefinition;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.catalog.Catalog.TableBuilder;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.AlreadyExistsException;
+import org.apache.iceberg.spark.Spark3Util;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+
+/**
+ * Makes the keyed tables of a catalog, alone or together with their rows.
+ *
+ * @param name of the catalog
+ */
+record NewTables(String name, Catalog catalog, TablePlaces places) {
+
+  /** Throws {@link AlreadyExistsException} when there is a table of that name. */
+  Table create(TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
+    return builder(ident, definition, given).create();
+  }
+
+  /** The same for a table that is there once its rows are. */
+  StagedKeyedTable staged(
+      TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
+    return staged(
+        ident,
+        Draft.ofNew(
+            builder(ident, definition, given).createTransaction(), () -> catalog.loadTable(ident)));
+  }
+
+  /** What takes the place of a table, with the rows that are written to it. */
+  StagedKeyedTable replacing(
+      TableIdentifier ident, Table table, TableDefinition definition, Map<String, String> given) {
+    places.checkReplaced(table, given.get(TableCatalog.PROP_LOCATION));
+    return staged(ident, Draft.replacing(table, definition, kept(given)));
+  }
+
+  private StagedKeyedTable staged(TableIdentifier ident, Draft draft) {
+    return new StagedKeyedTable(draft, () -> look(ident));
+  }
+
+  private void look(TableIdentifier ident) {
+    Maintenance maintenance = Maintenance.of(SparkSession.active().sparkContext());
+    if (maintenance != null) {
+      maintenance.look(name + "." + ident, null, () -> catalog.loadTable(ident));
+    }
+  }
+
+  private TableBuilder builder(
+      TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
+    TableNames.check(ident);
+    Schema schema = definition.icebergSchema();
+    TableBuilder builder =
+        catalog
+            .buildTable(ident, schema)
+            .withPartitionSpec(definition.partitionSpec(schema))
+            .withSortOrder(definition.sortOrder(schema))
+            .withProperties(definition.properties(kept(given)));
+    return places.placed(builder, given.get(TableCatalog.PROP_LOCATION));
+  }
+
+  /** Without what is no property of a table in Iceberg. */
+  private static Map<String, String> kept(Map<String, String> given) {
+    return Spark3Util.rebuildCreateProperties(new HashMap<>(given));
+  }
+}

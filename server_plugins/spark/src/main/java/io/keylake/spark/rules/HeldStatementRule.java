@@ -1,0 +1,68 @@
+package io.keylake.spark.rules;
+
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Holds statements that change rows until it is known which table they name. Spark's own rules
+ * would make rewrites of files of them as soon as they are resolved, before any rule of ours sees
+ * them so. A filter that lets all rows through stands between statement and table until {@link
+ * RowStatementRule} takes it away.
+ *
+ * <p>A MERGE WITH SCHEMA EVOLUTION also waits for the columns that {@link MergeEvolutionRule} adds:
+ * the condition of its filter is a column that nobody has, so that Spark resolves no name of it.
+ */
+public final class HeldStatementRule extends NodeRule {
+  private static final Expression UNTIL_EVOLVED =
+      UnresolvedAttribute.quoted("_merge_info: columns of the source are added first");
+
+  @Override
+  boolean concerns(LogicalPlan node) {
+    LogicalPlan table = tableOf(node);
+    return table != null && !isHeld(table) && !table.resolved();
+  }
+
+  @Override
+  LogicalPlan changed(LogicalPlan node) {
+    boolean evolves = node instanceof MergeIntoTable merge && merge.withSchemaEvolution();
+    return withTable(
+        node, new Filter(evolves ? UNTIL_EVOLVED : Literal.TrueLiteral(), tableOf(node)));
+  }
+
+  /** The table that a statement changes; null for other plans. */
+  static @Nullable LogicalPlan tableOf(LogicalPlan node) {
+    if (node instanceof UpdateTable update) {
+      return update.table();
+    }
+    if (node instanceof DeleteFromTable delete) {
+      return delete.table();
+    }
+    return node instanceof MergeIntoTable merge ? merge.targetTable() : null;
+  }
+
+  static boolean isHeld(LogicalPlan table) {
+    return table instanceof Filter filter
+        && (filter.condition().equals(Literal.TrueLiteral()) || waitsForColumns(table));
+  }
+
+  static boolean waitsForColumns(LogicalPlan table) {
+    return table instanceof Filter filter && filter.condition().equals(UNTIL_EVOLVED);
+  }
+
+  /** The same statement, as Spark would have it without us. */
+  static LogicalPlan released(LogicalPlan node) {
+    LogicalPlan table = tableOf(node);
+    return table instanceof Filter held && isHeld(held) ? withTable(node, held.child()) : node;
+  }
+
+  static LogicalPlan withTable(LogicalPlan node, LogicalPlan table) {
+    return node.mapChildren(child -> child == tableOf(node) ? table : child);
+  }
+}

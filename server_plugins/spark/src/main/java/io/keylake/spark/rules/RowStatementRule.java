@@ -1,0 +1,114 @@
+package io.keylake.spark.rules;
+
+import io.keylake.spark.statements.Assignments;
+import io.keylake.spark.statements.Columns;
+import io.keylake.spark.statements.MergeRewrite;
+import io.keylake.spark.statements.StatementTarget;
+import io.keylake.spark.statements.StatementVersions;
+import io.keylake.spark.write.HelperColumn;
+import io.keylake.spark.write.WriteOptions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.TableProperties;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Turns statements that change rows of a keyed table into writes of rows, so that no data file is
+ * written again:
+ *
+ * <pre>
+ *   UPDATE t SET a = ... WHERE c    an update of key and a, of the rows of t for which c is true
+ *   DELETE FROM t WHERE c           a delete of the key, of the rows of t for which c is true
+ *   MERGE INTO t USING s ON c ...   of each row of t joined to s, what the first action that applies writes
+ * </pre>
+ *
+ * <p>What is written beside that is said by {@link Assignments} and {@link StatementVersions}.
+ */
+public final class RowStatementRule extends NodeRule {
+  /** The column of a plan that holds the newest version of the row that was read. */
+  private static final String NEWEST = "_merge_info:newest";
+
+  @Override
+  boolean concerns(LogicalPlan node) {
+    LogicalPlan table = HeldStatementRule.tableOf(node);
+    return table != null && table.resolved();
+  }
+
+  @Override
+  LogicalPlan changed(LogicalPlan node) {
+    LogicalPlan released = HeldStatementRule.released(node);
+    LogicalPlan table = HeldStatementRule.tableOf(released);
+    if (table == null || !StatementTarget.isKeyed(table)) {
+      return released;
+    }
+    return node.resolved() ? write(released, table) : node;
+  }
+
+  /** The write that a statement is. */
+  private static LogicalPlan write(LogicalPlan statement, LogicalPlan table) {
+    if (statement instanceof UpdateTable update) {
+      return update(StatementTarget.of(table, TableProperties.UPDATE_ISOLATION_LEVEL), update);
+    }
+    if (statement instanceof DeleteFromTable delete) {
+      return delete(
+          StatementTarget.of(table, TableProperties.DELETE_ISOLATION_LEVEL), delete.condition());
+    }
+    MergeIntoTable merge = (MergeIntoTable) statement;
+    return new MergeRewrite(merge, StatementTarget.of(table, TableProperties.MERGE_ISOLATION_LEVEL))
+        .write();
+  }
+
+  private static LogicalPlan update(StatementTarget target, UpdateTable update) {
+    StatementVersions versions = new StatementVersions(target);
+    Map<String, Expression> values =
+        Assignments.of(target, CollectionConverters.asJava(update.assignments()));
+    LogicalPlan rows =
+        update.condition().isEmpty() ? target.rows() : target.rowsWhere(update.condition().get());
+    List<NamedExpression> key = new ArrayList<>(target.key());
+    // In two steps, so that a value that is checked is computed once.
+    List<NamedExpression> set = new ArrayList<>(key);
+    values.forEach((name, value) -> set.add(Columns.alias(value, name)));
+    if (!versions.areGiven()) {
+      return target.write(Columns.project(set, rows), WriteOptions.Verb.UPDATE, null);
+    }
+    set.add(Columns.alias(versions.newest(), NEWEST));
+    Project read = Columns.project(set, rows);
+    List<Attribute> columns = CollectionConverters.asJava(read.output());
+    Attribute newest = columns.get(columns.size() - 1);
+    String ordering = target.table().keyed().spec().ordering();
+    List<NamedExpression> written = new ArrayList<>(key);
+    for (Attribute column : columns.subList(key.size(), columns.size() - 1)) {
+      written.add(
+          ordering != null && column.name().equals(ordering)
+              ? Columns.alias(versions.checked(column, newest, target.key()), ordering)
+              : column);
+    }
+    if (values.containsKey(ordering)) {
+      return target.write(Columns.project(written, read), WriteOptions.Verb.UPDATE, null);
+    }
+    written.add(Columns.alias(versions.atLeast(newest), HelperColumn.VERSION));
+    return target.write(
+        Columns.project(written, read), WriteOptions.Verb.UPDATE, HelperColumn.VERSION);
+  }
+
+  private static LogicalPlan delete(StatementTarget target, Expression condition) {
+    StatementVersions versions = new StatementVersions(target);
+    List<NamedExpression> columns = new ArrayList<>(target.key());
+    if (versions.areGiven()) {
+      columns.add(Columns.alias(versions.atLeast(versions.newest()), HelperColumn.VERSION));
+    }
+    return target.write(
+        Columns.project(columns, target.rowsWhere(condition)),
+        WriteOptions.Verb.DELETE,
+        versions.areGiven() ? HelperColumn.VERSION : null);
+  }
+}

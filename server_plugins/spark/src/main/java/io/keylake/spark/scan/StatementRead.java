@@ -1,0 +1,47 @@
+package io.keylake.spark.scan;
+
+import io.keylake.tables.isolation.Isolation;
+import io.keylake.tables.spec.KeyedSchema;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.apache.iceberg.IsolationLevel;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one statement reads of the table that it changes. Its scans run before its commit, and each
+ * says here which rows it looks at.
+ */
+public final class StatementRead {
+  private final String property;
+  private final IsolationLevel level;
+  private final @Nullable Long snapshotId;
+  private final List<PushedFilters> scans = new ArrayList<>();
+
+  /**
+   * @param property that states the level
+   * @param snapshotId that is read; null where the branch has no commit
+   */
+  public StatementRead(String property, IsolationLevel level, @Nullable Long snapshotId) {
+    this.property = property;
+    this.level = level;
+    this.snapshotId = snapshotId;
+  }
+
+  synchronized void looksAt(PushedFilters filters) {
+    scans.add(filters);
+  }
+
+  /** Which commits the statement does not bear. */
+  public Isolation isolation(KeyedSchema schema) {
+    return new Isolation(schema, property, level, snapshotId, counts -> lookedAt(schema, counts));
+  }
+
+  private synchronized Expression lookedAt(KeyedSchema schema, Set<Integer> counts) {
+    return scans.stream()
+        .map(filters -> filters.fileFilter(schema, counts))
+        .reduce(Expressions.alwaysFalse(), Expressions::or);
+  }
+}

@@ -1,0 +1,71 @@
+package io.keylake.spark.table;
+
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.spark.write.WriteOptions.Verb;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.planning.ReadPlanner.Beside;
+import io.keylake.tables.spec.Experiment;
+import io.keylake.tables.spec.KeyedSchema;
+import java.util.List;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.Table;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A table as one experiment sees it, or several that are read together: what main has now, merged
+ * with what the experiments have written.
+ *
+ * @param read the columns of a read
+ * @param main where main stands; null where it has no commit
+ * @param besides the files of the experiments
+ */
+record ExperimentView(
+    List<Experiment> experiments, KeyedSchema read, @Nullable Long main, List<Beside> besides) {
+
+  static ExperimentView of(Table table, List<Experiment> experiments) {
+    Snapshot main = table.currentSnapshot();
+    return new ExperimentView(
+        List.copyOf(experiments),
+        KeyedSchema.withExperiments(table, experiments),
+        main == null ? null : Long.valueOf(main.snapshotId()),
+        experiments.stream()
+            .map(each -> new Beside(head(table, each), KeyedSchema.ofExperiment(table, each)))
+            .toList());
+  }
+
+  /** Statements of Iceberg can drop any branch. */
+  private static long head(Table table, Experiment experiment) {
+    SnapshotRef ref = table.refs().get(experiment.branch());
+    if (ref == null) {
+      throw new KeylakeException(
+          NOT_FOUND,
+          "branch '%s' of table %s, which had the values of experiment '%s', was dropped; end the experiment by drop_experiment"
+              .formatted(experiment.branch(), table.name(), experiment.name()));
+    }
+    return ref.snapshotId();
+  }
+
+  /** The columns that are written: those of the one experiment. */
+  KeyedSchema stored(String table) {
+    if (besides.size() != 1) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "%s names %d experiments, which are read together; write to one of them"
+              .formatted(table, besides.size()));
+    }
+    return besides.get(0).schema();
+  }
+
+  /** Refuses what would concern rows of main. */
+  void check(String table, Verb verb) {
+    if (verb != Verb.UPSERT && verb != Verb.UPDATE) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "%s is not supported in experiment '%s' of table %s, which has values of its own columns only; update them, or write to the table itself"
+              .formatted(verb.word(), experiments.get(0).name(), table));
+    }
+  }
+}

@@ -1,0 +1,109 @@
+package io.keylake.spark.write;
+
+import io.keylake.tables.branches.HistoryBranches;
+import io.keylake.tables.commits.Append;
+import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.Overwrite;
+import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.isolation.Isolation;
+import io.keylake.tables.isolation.StatementWrite;
+import io.keylake.tables.spec.ColumnNames;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
+import org.jspecify.annotations.Nullable;
+
+/** What a write does to its branch with the files that it has written. */
+sealed interface Effect {
+
+  /**
+   * @param names that columns have now; what the write states has those of its plan
+   */
+  Change change(
+      @Nullable String branch, List<DataFile> files, WriteSummary summary, ColumnNames names);
+
+  /** Selects the partitions that the rows may lie in. */
+  default Expression stated() {
+    return Expressions.alwaysTrue();
+  }
+
+  /**
+   * Adds the rows to what is there.
+   *
+   * @param businessTime archived states from that time on get them, too; null for none
+   */
+  record Adds(@Nullable Instant businessTime) implements Effect {
+    @Override
+    public Change change(
+        @Nullable String branch, List<DataFile> files, WriteSummary summary, ColumnNames names) {
+      return businessTime == null
+          ? new Append(branch, files, summary)
+          : HistoryBranches.lateWrite(files, summary, businessTime);
+    }
+  }
+
+  /** Adds rows that a statement has made of rows of the same table. */
+  record AddsToRead(Supplier<Isolation> isolation) implements Effect {
+    @Override
+    public Change change(
+        @Nullable String branch, List<DataFile> files, WriteSummary summary, ColumnNames names) {
+      return new StatementWrite(new Append(branch, files, summary), isolation.get());
+    }
+  }
+
+  /** Puts the rows in the place of the partitions that a filter selects. */
+  record Replaces(Expression stated) implements Effect {
+    @Override
+    public Change change(
+        @Nullable String branch, List<DataFile> files, WriteSummary summary, ColumnNames names) {
+      return new Overwrite(branch, names.translated(stated), files, summary);
+    }
+  }
+
+  /**
+   * Puts the rows in the place of the partitions that they lie in: those with the same values of
+   * {@code partition_by}, or the whole table where it has none. Without a row, nothing is replaced.
+   */
+  record ReplacesWritten(List<String> partitionBy) implements Effect {
+    @Override
+    public Change change(
+        @Nullable String branch, List<DataFile> files, WriteSummary summary, ColumnNames names) {
+      Set<List<Object>> partitions = new LinkedHashSet<>();
+      files.forEach(file -> partitions.add(values(file)));
+      Expression replaced = anyOf(partitions.stream().map(this::is).toList());
+      return new Overwrite(branch, names.translated(replaced), files, summary);
+    }
+
+    private List<Object> values(DataFile file) {
+      List<Object> values = new ArrayList<>();
+      for (int i = 0; i < partitionBy.size(); i++) {
+        Object value = file.partition().get(i, Object.class);
+        values.add(value instanceof CharSequence text ? text.toString() : value);
+      }
+      return values;
+    }
+
+    private Expression is(List<Object> values) {
+      Expression all = Expressions.alwaysTrue();
+      for (int i = 0; i < values.size(); i++) {
+        all = Expressions.and(all, Expressions.equal(partitionBy.get(i), values.get(i)));
+      }
+      return all;
+    }
+
+    /** In halves, because what walks expressions goes as deep as they are. */
+    private static Expression anyOf(List<Expression> each) {
+      if (each.size() < 2) {
+        return each.isEmpty() ? Expressions.alwaysFalse() : each.get(0);
+      }
+      int half = each.size() / 2;
+      return Expressions.or(anyOf(each.subList(0, half)), anyOf(each.subList(half, each.size())));
+    }
+  }
+}
