@@ -4,6 +4,8 @@ from keylake._definition.columns import Column, ColumnGroup, Versions
 from keylake._definition.spec import TableSpec
 from keylake._joins.joins import join
 from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_join
+from keylake._json.mapping import JsonMapping
+from keylake._json.verb import JsonCommit, Rescued
 from keylake._maintenance.compaction import (
     BucketPicture,
     CompactionPlan,
@@ -17,6 +19,7 @@ from keylake._maintenance.retention import Cleaned, RetentionPolicy
 from keylake._server.statements import Watermark, watermark
 from keylake._table.branches import Picked, Published
 from keylake._table.buckets import BucketAdvice, BucketChange
+from keylake._table.experiments import Experiment
 from keylake._table.files import FilesChanged
 from keylake._table.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
 from keylake._table.positions import Consumer
@@ -96,6 +99,8 @@ __all__ = [
     # how values of one column combine
     "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
     "ArraySum", "MapMerge", "BitmapOr",
+    # payloads of JSON
+    "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back
     "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
     # back-fill, and what a query moves
@@ -104,6 +109,8 @@ __all__ = [
     "kv_key",
     # event time, and states that are kept
     "watermark", "Watermark", "HistoryBranch",
+    # columns that are tried out
+    "Experiment",
     # what is run for intervals of event time, and for commits
     "Triggers", "Trigger", "Interval", "CommitEvent", "Fired",
     # how files are kept few

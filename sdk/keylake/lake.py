@@ -14,6 +14,7 @@ from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import html_table
 from keylake._maintenance.maintenance import Maintenance
+from keylake._server.attached import AttachedSession
 from keylake._server.embedded import EmbeddedServer, checked_warehouse
 from keylake._server.server import Setup, check_catalog_name
 from keylake._server.session import Session
@@ -40,6 +41,7 @@ def connect(
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
     writer: str | None = None,
+    spark: SparkSession | None = None,
 ) -> Lake:
     """Open a lake: on a Spark Connect server, or, without a `url`, on one that is started here.
 
@@ -50,6 +52,8 @@ def connect(
     A `url` is what pyspark takes, `sc://host:15002/;token=...;use_ssl=true`; the environment's SPARK_REMOTE stands for
     it where nothing else is said. `writer` is who the history says wrote a commit: the user's name unless said.
 
+    `spark` is a Connect session that is open already, such as `batch.sparkSession` in `foreachBatch`; it stays open.
+
         with kl.connect() as lake:
             profiles = lake.create(UserProfile)
     """
@@ -58,6 +62,13 @@ def connect(
     check_type("settings", settings, Mapping | None, "a mapping such as {'spark.sql.shuffle.partitions': '8'}")
     check_type("writer", writer, str | None, "text that says who writes")
     writer = writer or _user()
+    if spark is not None:
+        if (url, warehouse, memory, settings) != (None, None, None, None):
+            raise DefinitionError(
+                "url=, warehouse=, memory= and settings= are for a session that is to be opened, and spark= is one "
+                "that is open. Leave either out."
+            )
+        return Lake(AttachedSession(spark, catalog, writer))
     if url is not None and (warehouse, memory, settings) != (None, None, None):
         raise DefinitionError(
             "warehouse=, memory= and settings= are for an embedded server, and a url names one that runs already. "

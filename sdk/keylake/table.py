@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Generic
+from collections.abc import Mapping
+from typing import Generic, cast
 
-from keylake._definition.spec import Names, names_of
+from keylake._definition.spec import Names, TableSpec, names_of
+from keylake._json.verb import JsonVerbs
 from keylake._table.branches import TEMPORARY, BranchVerbs
 from keylake._table.buckets import BucketVerbs
 from keylake._table.changes import ChangeVerbs
+from keylake._table.columns import ColumnType, ColumnVerbs
+from keylake._table.experiments import ExperimentVerbs, opened
 from keylake._table.files import FileVerbs
 from keylake._table.handle import Handle
 from keylake._table.history import HistoryVerbs
@@ -19,12 +23,14 @@ from keylake._table.serving import ServingVerbs
 from keylake._table.states import StateVerbs
 from keylake._table.writes import WriteVerbs
 from keylake.errors import DefinitionError, TableNotFound, check_type
+from keylake.schema import Table, model_of
 
 _BRANCH = re.compile(rf"{TEMPORARY}[\w.-]+")  # the names of branches that are made
 
 
 class KeyedTable(
     WriteVerbs,
+    JsonVerbs,
     ReadVerbs[Row],
     ChangeVerbs,
     HistoryVerbs,
@@ -33,6 +39,8 @@ class KeyedTable(
     FileVerbs,
     LayoutVerbs,
     BucketVerbs,
+    ColumnVerbs,
+    ExperimentVerbs,
     ServingVerbs,
     Generic[Row],
 ):
@@ -47,6 +55,12 @@ class KeyedTable(
     def __init__(self, handle: Handle, model: type[Row]) -> None:
         super().__init__(handle)
         self._model = model
+
+    def _learn(self, spec: TableSpec) -> None:
+        has_other_columns = spec.columns != self.spec.columns
+        super()._learn(spec)
+        if has_other_columns:
+            self._model = cast("type[Row]", model_of(spec))
 
     @property
     def name(self) -> str:
@@ -76,6 +90,23 @@ class KeyedTable(
             ) from None
         return other
 
+    def experiment(
+        self, name: str, *, add: Mapping[str, ColumnType] | None = None, drop: Names | None = None
+    ) -> KeyedTable[Table]:
+        """The table with columns of its own, which main does not show: the same verbs.
+
+        An experiment that is not there is begun, in one commit that opens no data file. `add` maps names to types, as
+        in `alter`; `drop` names columns of the table that the experiment does not show. Reads give the rows of main as
+        they are now with the values of the experiment. Writes (`update`, `upsert`) carry the key and its own columns,
+        and their files have only these. Rows of main are deleted in main. At equal versions, a value of the experiment
+        is the later write. `promote()` makes its columns ordinary, `drop_experiment(name)` ends it.
+
+            ranker = profiles.experiment("ranker_b", add={"score_b": Float64}, drop=["score"])
+            ranker.update(scores)
+        """
+        handle = opened(self._handle, name, add, drop)
+        return KeyedTable(handle, model_of(handle.spec))
+
     def __getitem__(self, columns: Names) -> TableColumns:
         """Some value columns of the table, for `kl.join`.
 
@@ -84,7 +115,9 @@ class KeyedTable(
         return TableColumns(self, names_of(columns))
 
     def __repr__(self) -> str:
-        branch = "" if self._handle.path.branch is None else f", branch {self._handle.path.branch!r}"
+        experiment, branch = self._handle.experiment, self._handle.path.branch
+        branch = "" if branch is None else f", branch {branch!r}"
+        branch = branch if experiment is None else f", experiment {experiment!r}"
         return f"KeyedTable({self.name!r}{branch})"
 
     def __str__(self) -> str:

@@ -29,6 +29,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 from keylake._display.progress import waiting
 from keylake._server.server import PORT_FILE, Setup, embedded_settings, find_jars, properties_text
@@ -55,6 +56,8 @@ _LOCK = threading.RLock()
 
 class EmbeddedServer:
     """A running server. `url` is for one client only: it holds the token."""
+
+    server_class: ClassVar[str] = SERVER_CLASS
 
     def __init__(self, setup: Setup) -> None:
         jars = find_jars()
@@ -138,7 +141,7 @@ class EmbeddedServer:
         settings_file.write_text(properties, encoding="ascii")
         command = [
             *(str(spark_home / "bin" / "spark-submit"), "--properties-file", str(settings_file)),
-            *("--class", SERVER_CLASS, "spark-internal"),
+            *("--class", self.server_class, "spark-internal"),
         ]
         environment = _environment(spark_home, java_home) | {"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token}
         with self.log.open("wb") as output:

@@ -28,7 +28,18 @@ JOINED_WHERE_THEY_LIE = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
     "spark.sql.iceberg.planning.preserve-data-grouping": "true",
 }
-_ADDED = {"spark.jars": ",", "spark.sql.extensions": ",", "spark.plugins": ",", "spark.driver.extraJavaOptions": " "}
+# Hadoop would start a process for each file that it makes, to set its permissions.
+LOCAL_FILES = {
+    "spark.hadoop.fs.file.impl": "io.keylake.spark.localfiles.LocalFiles",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "io.keylake.spark.localfiles.LocalFilesContext",
+}
+_ADDED = {
+    "spark.jars": ",",
+    "spark.sql.extensions": ",",
+    "spark.plugins": ",",
+    "spark.driver.extraClassPath": os.pathsep,
+    "spark.driver.extraJavaOptions": " ",
+}
 _LEAST_MEMORY_MIB, _MOST_MEMORY_MIB = 1024, 16 * 1024
 _CGROUP_MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -94,13 +105,14 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], scratch: Path) -> di
     >>> settings["spark.driver.memory"], settings["spark.connect.grpc.binding.port"]
     ('2g', '0')
     """
+    master = dict(setup.settings).get("spark.master", "local[*]")
     own = {
         "spark.app.name": "keylake",
-        "spark.master": "local[*]",
+        "spark.master": master,
         "spark.driver.memory": setup.memory or f"{default_memory_mib()}m",
         # A server without memory would answer nobody for minutes; one that has ended says so at once.
         "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
-        "spark.jars": ",".join(map(str, jars)),
+        **_class_path(master, jars),
         "spark.plugins": PLUGIN_CLASS,
         Setting.OWNER_PID: str(os.getpid()),
         Setting.MAINTENANCE_ENABLED: "true",
@@ -111,7 +123,7 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], scratch: Path) -> di
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         "spark.sql.shuffle.partitions": str(max(8, 4 * (os.cpu_count() or 1))),
         **JOINED_WHERE_THEY_LIE,
-        **_authentication(dict(setup.settings).get("spark.master", "local[*]")),
+        **_authentication(master),
         # Spark would otherwise open its ports on the network.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -125,8 +137,19 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], scratch: Path) -> di
     }
     for name, value in setup.settings:
         between = _ADDED.get(name)
-        own[name] = value if between is None else f"{own[name]}{between}{value}"
+        own[name] = f"{own[name]}{between}{value}" if between and name in own else value
     return own
+
+
+def _class_path(master: str, jars: tuple[Path, ...]) -> dict[str, str]:
+    """How the jars come to the processes: one process has them from its start, executors fetch them.
+
+    >>> sorted(_class_path("local[2]", (Path("a.jar"),)))[:2], _class_path("spark://host:7077", (Path("a.jar"),))
+    (['spark.driver.extraClassPath', 'spark.hadoop.fs.AbstractFileSystem.file.impl'], {'spark.jars': 'a.jar'})
+    """
+    if _is_one_process(master):
+        return {"spark.driver.extraClassPath": os.pathsep.join(map(str, jars)), **LOCAL_FILES}
+    return {"spark.jars": ",".join(map(str, jars))}
 
 
 def _authentication(master: str) -> dict[str, str]:
@@ -138,8 +161,11 @@ def _authentication(master: str) -> dict[str, str]:
     >>> _authentication("local[2]"), _authentication("spark://127.0.0.1:7077")
     ({'spark.authenticate': 'true'}, {})
     """
-    is_one_process = re.fullmatch(r"local(\[[\d*, ]+\])?", master) is not None
-    return {"spark.authenticate": "true"} if is_one_process else {}
+    return {"spark.authenticate": "true"} if _is_one_process(master) else {}
+
+
+def _is_one_process(master: str) -> bool:
+    return re.fullmatch(r"local(\[[\d*, ]+\])?", master) is not None
 
 
 def properties_text(settings: Mapping[str, str]) -> str:

@@ -201,6 +201,11 @@ class Session:
         with self.asking():
             return tuple(frame.columns)
 
+    def arrow_schema(self, frame: DataFrame) -> pa.Schema:
+        """The columns of a frame with their types as Arrow has them."""
+        with self.asking():
+            return frame.limit(0).toArrow().schema
+
     def answer(self, question: Callable[[], object]) -> object:
         """What a question about frames of this session gives."""
         with self.asking():

@@ -76,14 +76,17 @@ def dotted(parts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class TablePath:
-    """Where a table is: its dotted name, and the branch if it is not main.
+    """Where a table is: its dotted name, and the branch if it is not main, or experiments that are read with main.
 
     >>> print(TablePath("features.`user.profile`", "tmp_nightly").in_sql("lake"))
     `lake`.`features`.`user.profile`.`branch_tmp_nightly`
+    >>> print(TablePath("features.clicks", experiments=("one", "other")).in_sql("lake"))
+    `lake`.`features`.`clicks`.`experiment_one,other`
     """
 
     name: str
     branch: str | None = None
+    experiments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", dotted(name_parts(self.name)))
@@ -91,9 +94,13 @@ class TablePath:
     def in_sql(self, catalog: str) -> str:
         """The name with its catalog, every part quoted."""
         branch = () if self.branch is None else (f"branch_{self.branch}",)
+        if self.experiments:  # an experiment has a branch, too, by which procedures know it
+            branch = (f"experiment_{','.join(self.experiments)}",)
         return ".".join(map(quoted, (catalog, *name_parts(self.name), *branch)))
 
     def __str__(self) -> str:
+        if self.experiments:
+            return f"{self.name}, experiment {', '.join(self.experiments)}"
         return self.name if self.branch is None else f"{self.name}, branch {self.branch}"
 
 

@@ -165,6 +165,7 @@ class ChangeVerbs(Verbs):
         _check_consumer(consumer, str | None)
         if max_commits_per_batch is not None:
             check_count("max_commits_per_batch", max_commits_per_batch, least=1)
+        self._handle.check_no_experiment("changes")
         begin, _ = self._handle.range_of(after)
         options = {
             RelationOption.AFTER: begin,
@@ -183,6 +184,7 @@ class ChangeVerbs(Verbs):
         until: object,
         columns: tuple[str, ...] | None,
     ) -> Select:
+        self._handle.check_no_experiment("changes")
         handle = self._handle.at_state(as_of)
         begin, end = handle.range_of(after, until)
         return Select(handle.path, columns, commits=Commits(read, begin, end))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._server.session import Session
 from keylake._server.statements import Call, Part, Select, TablePath
 from keylake._table.business_time import BusinessTime, utc_of
-from keylake.errors import DefinitionError, SchemaMismatch
+from keylake.errors import BadRows, DefinitionError, SchemaMismatch, TableNotFound, Unsupported
 from keylake.results import Commit, CommitInfo
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+Result = TypeVar("Result")
+
+EXPERIMENT = "experiment_"  # how the names of the branches of experiments begin
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,22 @@ class Handle:
     session: Session
     path: TablePath
     spec: TableSpec
+    written: TableSpec | None = None  # what writes carry, where that is not all columns: those of an experiment
+
+    @property
+    def writes(self) -> TableSpec:
+        """The columns that writes can carry."""
+        return self.spec if self.written is None else self.written
+
+    @property
+    def experiment(self) -> str | None:
+        """The name of the experiment that this is; None for the table and its branches."""
+        return None if self.written is None or self.path.branch is None else self.path.branch.removeprefix(EXPERIMENT)
+
+    def check_no_experiment(self, what: str) -> None:
+        """An error where this is an experiment."""
+        if self.experiment is not None:
+            raise Unsupported(f"An experiment has no {what}: {self.path}. Take that of the table itself.")
 
     @property
     def on_main(self) -> Handle:
@@ -31,12 +53,13 @@ class Handle:
 
     def on_branch(self, branch: str | None) -> Handle:
         """A branch of the table; None is main."""
-        return replace(self, path=TablePath(self.path.name, branch))
+        return replace(self, path=TablePath(self.path.name, branch), written=None)
 
     def at_state(self, as_of: BusinessTime | None) -> Handle:
         """The archived state of a business time; this handle where none is given."""
         if as_of is None:
             return self
+        self.check_no_experiment("archived states")
         branch = self.on_main.value("history_branch", business_time=utc_of(as_of).isoformat())
         return self.on_branch(str(branch))
 
@@ -64,6 +87,15 @@ class Handle:
         found = self.call("commit_range", **ends_of(after, until))[0]
         return found["after"], found["until"]
 
+    def described(self) -> TableSpec:
+        """The definition of the table as it is now."""
+        if self.experiment is None:
+            return TableSpec.from_json(str(self.on_main.value("describe")))
+        for row in self.on_main.call("experiments"):
+            if row["experiment"] == self.experiment:
+                return TableSpec.from_json(row["reads"])
+        raise TableNotFound(f"{self.path.name} has no experiment {self.experiment!r} any more.")
+
     def columns(self, columns: Names) -> tuple[str, ...]:
         """The names of columns, which the table must have."""
         names = names_of(columns)
@@ -82,8 +114,27 @@ class Verbs:
 
     @property
     def spec(self) -> TableSpec:
-        """The definition of the table."""
+        """The definition of the table, as this handle knows it: with the columns of when it was last asked for."""
         return self._handle.spec
+
+    def _learn(self, spec: TableSpec) -> None:
+        """Go on with a definition that has changed."""
+        self._handle = replace(self._handle, spec=spec)
+
+    def _knowing(self, what: Callable[[], Result]) -> Result:
+        """Do something that needs the columns of the table; where they do not fit, do it with those that are there now.
+
+        Somebody may have changed them since they were asked for.
+        """
+        try:
+            return what()
+        except (SchemaMismatch, BadRows, DefinitionError) as error:
+            failure = error
+        found = self._handle.described()
+        if found == self.spec:
+            raise failure
+        self._learn(found)
+        return what()
 
 
 _SNAPSHOT_IDS = range(2**63)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic
 
 from typing_extensions import TypeVar
 
 from keylake._definition.spec import Names, names_of
-from keylake._server.statements import Moment, Select, Watermark
+from keylake._server.statements import Moment, Select, TablePath, Watermark
 from keylake._table.business_time import BusinessTime, zoned
 from keylake._table.handle import Verbs
-from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound
+from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, Unsupported
 from keylake.results import Commit, CommitInfo
 from keylake.schema import Table
 
@@ -35,11 +36,13 @@ class ReadVerbs(Verbs, Generic[Row]):
         where: str | Column | None = None,
         at: Commit | CommitInfo | Moment | Watermark | None = None,
         as_of: BusinessTime | None = None,
+        experiments: Names | None = None,
     ) -> DataFrame:
         """The merged rows as a plain Spark frame: some columns, some rows, now or at a moment.
 
         `where` is Spark SQL or a column. `at` is a commit, a snapshot id, a time with a zone, the name of a tag or
-        branch, or `kl.watermark(...)`. `as_of` is the business time of an archived state.
+        branch, or `kl.watermark(...)`. `as_of` is the business time of an archived state. `experiments` are names of
+        experiments whose columns are read, too, as they are now.
 
             profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).show()
         """
@@ -52,8 +55,14 @@ class ReadVerbs(Verbs, Generic[Row]):
                 f"at={at!r} is no moment. Give a commit, a snapshot id, a time, or the name of a tag."
             )
         names = None if columns is None else names_of(columns)
+        if experiments is not None:
+            path = self._beside(names_of(experiments), moment, as_of)
+            return self._handle.session.frame_of(Select(path, names), where)
+        if moment is not None:
+            self._handle.check_no_experiment("earlier moments")
         if names is not None and moment is None:  # at another moment the table may have had other columns
-            self._handle.columns(names)
+            known = names
+            self._knowing(lambda: self._handle.columns(known))
         select = Select(self._handle.at_state(as_of).path, names, moment)
         try:
             return self._handle.session.frame_of(select, where)
@@ -65,6 +74,17 @@ class ReadVerbs(Verbs, Generic[Row]):
                 ) from None
             raise
 
+    def _beside(self, names: tuple[str, ...], moment: Moment | None, as_of: BusinessTime | None) -> TablePath:
+        """The table with experiments, and with the one that this is."""
+        path = self._handle.path
+        own = self._handle.experiment
+        if moment is not None or as_of is not None or (path.branch is not None and own is None):
+            raise Unsupported(
+                f"experiments={list(names)!r} are read with main as it is now. Leave at=, as_of= and branches out."
+            )
+        both = dict.fromkeys(((own,) if own is not None else ()) + names)
+        return TablePath(path.name, experiments=tuple(both)) if both else path
+
     def get(self, *unnamed: object, as_of: BusinessTime | None = None, **key: object) -> Row | None:
         """The row of a key, or None; opens one bucket. `as_of` is the business time of an archived state.
 
@@ -75,6 +95,9 @@ class ReadVerbs(Verbs, Generic[Row]):
             raise SchemaMismatch(
                 f"get() takes the key of {self._handle.path} by the names of its columns: get({named})."
             )
+        return self._knowing(lambda: self._row(key, as_of))
+
+    def _row(self, key: Mapping[str, object], as_of: BusinessTime | None) -> Row | None:
         columns = {attribute: column for column, attribute in self._model.attributes().items()}
         given = {columns.get(name, name): value for name, value in key.items()}
         if set(given) != set(self.spec.key):

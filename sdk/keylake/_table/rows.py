@@ -106,6 +106,11 @@ class LocalRows:
         """The names of the columns, as given."""
         return tuple(name for name, _ in self.columns)
 
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The Arrow type of each column; Python objects have the one that Arrow finds for them."""
+        return {name: _arrow_type(name, values) for name, values in self.columns}
+
     def to_arrow(self, spec: TableSpec, helpers: Mapping[str, Helper] | None = None) -> pa.Table:
         """The rows as the table has them: its names, in its order, its types in Spark's form; helpers come last."""
         given = self._by_lower_name()
@@ -139,6 +144,17 @@ class LocalRows:
                 raise SchemaMismatch(f"Column {other!r} {how}. Rename one of the two, or leave it out.")
             given[name.lower()] = name, values
         return given
+
+
+def _arrow_type(name: str, values: Values) -> pa.DataType:
+    if not isinstance(values, list):
+        return values.type
+    try:
+        return pa.array(values).type
+    except (pa.ArrowException, TypeError, ValueError):
+        raise BadRows(
+            f"Column {name!r} has values of no one type. Add it with alter(add={{{name!r}: ...}}), and write what fits."
+        ) from None
 
 
 # ----------------------------------------------------------------------------------------------------- what is given

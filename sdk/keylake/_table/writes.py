@@ -4,19 +4,25 @@ rows ── LocalRows ──┐
 frame ──────────────┴─ intention.write ── Write ── session ── commits(write_id) ── Commit
 """
 
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
 from __future__ import annotations
 
 import contextlib
 import re
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from typing_extensions import Unpack
 
+from keylake._definition.spec import TableSpec
 from keylake._server.statements import Write
+from keylake._table.columns import ColumnChanges, new_columns
 from keylake._table.handle import Verbs
 from keylake._table.intention import Intention, Labels, Version, check_labels, write
 from keylake._table.rows import Helper, LocalRows, Rows
@@ -31,12 +37,14 @@ if TYPE_CHECKING:
 class WriteVerbs(Verbs):
     """What a table can be told: rows to write, to delete, and to replace."""
 
-    def upsert(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
-        """Write whole rows: every column, at the version of the row.
+    def upsert(
+        self, rows: Rows, *, version: Version | None = None, evolve: bool = False, **labels: Unpack[Labels]
+    ) -> Commit:
+        """Write whole rows: every column, at the version of the row. `evolve` adds columns first, as `update` does.
 
         profiles.upsert([UserProfile(user_id=7, day=today, event_time=now, clicks=3)])
         """
-        return self._write(rows, Intention("upsert", version=version, **check_labels(labels)))
+        return self._write(rows, Intention("upsert", version=version, **check_labels(labels)), evolve=evolve)
 
     def update(
         self,
@@ -44,16 +52,21 @@ class WriteVerbs(Verbs):
         *,
         version: Version | None = None,
         columns_from: str | None = None,
+        evolve: bool = False,
         **labels: Unpack[Labels],
     ) -> Commit:
         """Write exactly the columns that the rows carry; a key that is new makes a row.
 
         `columns_from` names a column of the rows, a list of names, which says row by row which of them are written.
 
+        With `evolve=True`, columns of the rows that the table does not have are added to it first, in a commit of their
+        own, each with the type that holds all values of the rows' type: whole numbers of up to 32 bits become int,
+        larger ones long; Python's int is long, float double, a dict a struct. Columns that are there keep their types.
+
             profiles.update(clicks, version="event_time")
         """
         return self._write(
-            rows, Intention("update", version=version, columns_from=columns_from, **check_labels(labels))
+            rows, Intention("update", version=version, columns_from=columns_from, **check_labels(labels)), evolve=evolve
         )
 
     def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
@@ -84,14 +97,16 @@ class WriteVerbs(Verbs):
         """
         return self._write(rows, Intention("overwrite", version=version, **check_labels(labels)), where)
 
-    def _write(self, rows: Rows, intention: Intention, replaced: str | Column | None = None) -> Commit:
+    def _write(
+        self, rows: Rows, intention: Intention, replaced: str | Column | None = None, *, evolve: bool = False
+    ) -> Commit:
         begun_at = time.perf_counter()
         intention = replace(intention, writer=self._handle.session.writer)
         key = intention.idempotency_key
         found = () if key is None else self._handle.commits(idempotency_key=key, at_most=1)
         if not found:
             write_id = str(uuid.uuid4())
-            self._send(rows, intention, write_id, replaced)
+            self._send(rows, intention, write_id, replaced, evolve=evolve)
             found = self._handle.commits(write_id=write_id, at_most=1)
             # Another writer with the same key may have been first, in between.
             found = found or (() if key is None else self._handle.commits(idempotency_key=key, at_most=1))
@@ -102,21 +117,43 @@ class WriteVerbs(Verbs):
         done = found[0]
         return Commit(done.snapshot_id, done.rows or 0, done.versions, time.perf_counter() - begun_at, done.undone)
 
-    def _send(self, rows: Rows, intention: Intention, write_id: str, replaced: str | Column | None) -> None:
+    def _send(
+        self, rows: Rows, intention: Intention, write_id: str, replaced: str | Column | None, *, evolve: bool
+    ) -> None:
         """Check all that can be checked here, then let Spark write the rows."""
-        if self._handle.session.is_frame(rows):
-            frame: Any = rows
-            columns = self._handle.session.columns(frame)
-            statement = write(self.spec, self._handle.path, intention, columns, write_id)
-            try:
-                self._handle.session.write(statement, frame, replaced)
-            except (SchemaMismatch, BadRows) as error:
-                raise type(error)(f"{error}{self._sample(str(error), frame)}") from None
-            return
-        local = LocalRows.of(rows, self.spec, intention.verb)
-        row_order = _free_name("_row", (*local.names, *self.spec.column_names))
-        statement = write(self.spec, self._handle.path, replace(intention, row_order=row_order), local.names, write_id)
-        table = local.to_arrow(self.spec, _helpers(statement))
+        is_frame = self._handle.session.is_frame(rows)
+        given: Any = rows if is_frame else LocalRows.of(rows, self._handle.writes, intention.verb)
+        sent = self._send_frame if is_frame else self._send_local
+        if evolve:
+            schema = self._handle.session.arrow_schema(given) if is_frame else None
+            types = given.types if schema is None else dict(zip(schema.names, schema.types, strict=True))
+            self._knowing(lambda: self._add_columns(types, intention))
+        self._knowing(lambda: sent(given, intention, write_id, replaced))
+
+    def _add_columns(self, types: Mapping[str, pa.DataType], intention: Intention) -> None:
+        """Add the columns of rows that the table lacks."""
+        self._handle.check_no_experiment("columns that are added later (evolve=True)")
+        version = intention.version
+        versions = version.values() if isinstance(version, Mapping) else [version]
+        beside = [name for name in (*versions, intention.columns_from, intention.op) if isinstance(name, str)]
+        new = new_columns(self.spec, types, beside)
+        if new:
+            changes = ColumnChanges(self.spec, add=new).to_json()
+            self._learn(TableSpec.from_json(str(self._handle.on_main.value("alter_columns", changes=changes))))
+
+    def _send_frame(self, frame: DataFrame, intention: Intention, write_id: str, replaced: str | Column | None) -> None:
+        columns = self._handle.session.columns(frame)
+        statement = write(self._handle.writes, self._handle.path, intention, columns, write_id)
+        try:
+            self._handle.session.write(statement, frame, replaced)
+        except (SchemaMismatch, BadRows) as error:
+            raise type(error)(f"{error}{self._sample(str(error), frame)}") from None
+
+    def _send_local(self, local: LocalRows, intention: Intention, write_id: str, replaced: str | Column | None) -> None:
+        spec = self._handle.writes
+        row_order = _free_name("_row", (*local.names, *spec.column_names))
+        statement = write(spec, self._handle.path, replace(intention, row_order=row_order), local.names, write_id)
+        table = local.to_arrow(spec, _helpers(statement))
         table = table.append_column(row_order, pa.array(range(local.count), pa.int64()))
         with self._handle.session.local_frame(table) as sent:
             self._handle.session.write(statement, sent, replaced)

@@ -1,0 +1,1 @@
+"""Payloads of JSON, maps and VARIANT, whose fields become updates of columns."""

@@ -1,0 +1,31 @@
+"""A session that somebody else has opened, such as that of a batch in `foreachBatch`: used, and left open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keylake._server.address import Address
+from keylake._server.session import Session
+from keylake.errors import DefinitionError
+
+
+class AttachedSession(Session):
+    """An open Connect session of somebody else; its settings stay as they are."""
+
+    def __init__(self, spark: object, catalog: str, writer: str | None) -> None:
+        from pyspark.sql.connect.session import SparkSession
+
+        if not isinstance(spark, SparkSession):
+            raise DefinitionError(f"spark is {spark!r}. Use a session of Spark Connect, such as batch.sparkSession.")
+        opened: Any = spark
+        self.address = Address.of(f"sc://{opened.client._builder.endpoint}")
+        self.catalog = catalog
+        self.writer = writer
+        self._server = None
+        self.spark = opened
+        self.was_open = False
+        self._check_plugin()
+        self.was_open = True
+
+    def close(self) -> None:
+        """Nothing: whoever opened the session closes it."""
