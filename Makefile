@@ -10,8 +10,9 @@ BIN := .venv/bin
 MAVEN := server_plugins/mvnw --file server_plugins/pom.xml --batch-mode --no-transfer-progress \
     -Dorg.slf4j.simpleLogger.defaultLogLevel=warn
 COUNT_TESTS := -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info
-# Each worker has a server of its own, and takes tests from the other's end of the list when it has none left.
-PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
+# Each worker has a server of its own, and takes tests from the other's end of the list when it has none left. A test
+# that hangs fails by its name after so many seconds, and the others go on.
+PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal --timeout=300
 RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
 JARS := sdk/keylake/jars
 JACOCO := 0.8.13
@@ -42,9 +43,9 @@ test: environment build
 
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
-test-slow: environment build
+test-slow: environment build clients
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
-	$(PYTEST) -m slow
+	$(PYTEST) -m slow --timeout=900
 
 ## make coverage   make test once more, and which lines of Python and Java it ran
 .PHONY: coverage
@@ -106,12 +107,19 @@ figures: environment
 .PHONY: environment
 environment: .venv/.keylake
 
-## make lock       resolve the Python packages anew, into sdk/requirements.lock
+## make clients    dbt and pandas-on-Spark as locked, into .build/clients: they want older packages than the project has
+.PHONY: clients
+clients: .build/clients/.packages
+
+## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients
 .PHONY: lock
 lock: .build/uv
 	.build/uv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 --upgrade --quiet \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	    --output-file sdk/requirements.lock
+	.build/uv/bin/uv pip compile --group clients --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	    --output-file tests/integration/clients/requirements.lock
 
 ## make clean      remove what the builds made, not the environment
 .PHONY: clean
@@ -139,6 +147,12 @@ prerequisites:
 	@echo "environment: installing the locked Python packages into .venv (a fresh machine downloads about 600 MB)"
 	@$(FIND_PYTHON); rm -rf .venv; $$python -m venv .venv
 	@$(BIN)/python -m pip install --quiet --require-hashes --requirement sdk/requirements.lock
+	@touch $@
+
+.build/clients/.packages: tests/integration/clients/requirements.lock | prerequisites
+	@echo "clients: installing the locked packages of dbt and pandas-on-Spark into .build/clients (a fresh machine downloads about 150 MB)"
+	@$(FIND_PYTHON); rm -rf .build/clients; $$python -m venv .build/clients
+	@.build/clients/bin/python -m pip install --quiet --require-hashes --requirement $<
 	@touch $@
 
 .venv/.keylake: .venv/.packages pyproject.toml
