@@ -6,6 +6,7 @@
     settling    what it costs to settle a table instead of merging it, and what reads make of it
     joins       four feature tables joined to samples; publishing to a key-value store; writes of skewed keys
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
+    sql         UPDATE, DELETE and MERGE beside Iceberg's and Delta's, and reads right afterwards
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
@@ -23,11 +24,11 @@ from rich.console import Console
 
 sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are imported by their names, as pytest does it
 
-from benchmarks import backfill, compaction, figures, first, reads, repair, settling, soak  # noqa: E402
+from benchmarks import backfill, compaction, figures, first, reads, repair, settling, soak, sql  # noqa: E402
 from benchmarks.arena import Choice  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "sdk" / "docs" / "figures.md"
-BENCHES = ("first", "reads", "compaction", "settling", "joins", "repair", "soak")
+BENCHES = ("first", "reads", "compaction", "settling", "joins", "repair", "sql", "soak")
 
 
 def main() -> None:
@@ -51,7 +52,9 @@ def main() -> None:
         help="of joins: only this one of joins, publish and writes",
     )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
-    parser.add_argument("--trial", action="store_true", help="of reads: one round of each, to see that all of it works")
+    parser.add_argument(
+        "--trial", action="store_true", help="of reads and sql: one round of each, to see that it works"
+    )
     parser.add_argument("--page", action="store_true", help="write the page of figures")
     asked = parser.parse_args()
     unknown = [name for name in asked.names if name not in BENCHES]
@@ -71,6 +74,7 @@ def main() -> None:
         "settling": settling.run,
         "joins": partial(backfill.run, chosen=asked.part),
         "repair": repair.run,
+        "sql": partial(sql.run, trial=asked.trial),
         "soak": soak.run,
     }
     for name in asked.names or BENCHES:
