@@ -49,7 +49,19 @@ ROOMS = {
 }
 
 # Tests on a server lie in these; helpers that several of them use lie beside them.
-ROOMS_OF_TESTS = {"writing", "reading", "layout", "time", "branches", "serving", "faults", "packaging"}
+ROOMS_OF_TESTS = {
+    "writing",
+    "statements",
+    "reading",
+    "layout",
+    "time",
+    "branches",
+    "serving",
+    "faults",
+    "packaging",
+    "schema",
+    "clients",
+}
 
 
 def is_written_by_hand(path: Path) -> bool:

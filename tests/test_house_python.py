@@ -30,6 +30,7 @@ ROOMS = (
     "_server",
     "_maintenance",
     "_table",
+    "_json",
     "table",
     "_joins",
     "_triggers",

@@ -12,14 +12,17 @@ import keylake as kl
 @contextmanager
 def changed_settings(lake: kl.Lake, values: Mapping[str, str]) -> Iterator[None]:
     """Settings of Spark, for as long as the block runs."""
-    before = {name: str(lake.spark.conf.get(name)) for name in values}
+    before = {name: lake.spark.conf.get(name, None) for name in values}
     for name, value in values.items():
         lake.spark.conf.set(name, value)
     try:
         yield
     finally:
         for name, value in before.items():
-            lake.spark.conf.set(name, value)
+            if value is None:
+                lake.spark.conf.unset(name)
+            else:
+                lake.spark.conf.set(name, value)
 
 
 def rows_of(lake: kl.Lake, query: str) -> list[str]:

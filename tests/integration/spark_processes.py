@@ -38,13 +38,13 @@ def kill(server: EmbeddedServer) -> None:
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[str]:
     """A standalone master and its workers, each in a process of its own, on the loopback interface; gives its URL."""
-    port = _free_port()
+    port = free_port()
     url = f"spark://127.0.0.1:{port}"
     place = ["--host", "127.0.0.1", "--webui-port", "0"]
     with ExitStack() as stack:
         master = ["org.apache.spark.deploy.master.Master", *place, "--port", str(port)]
         stack.enter_context(_spark_class(folder / "master", *master))
-        _wait_for(port)
+        wait_for(port)
         for number in range(workers):
             own = folder / f"worker-{number}"
             worker = ["org.apache.spark.deploy.worker.Worker", *place, "--cores", "1", "--memory", "700m"]
@@ -73,13 +73,13 @@ def _spark_class(folder: Path, *command: str) -> Iterator[None]:
             process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:

@@ -62,9 +62,18 @@ def test_it_ends_with_its_owner() -> None:
 
 
 def test_settings_of_the_caller_win_and_jars_are_added() -> None:
-    more = (("spark.jars", "/more.jar"), ("spark.sql.extensions", "my.Extensions"), ("spark.sql.ansi.enabled", "false"))
+    more = (
+        ("spark.jars", "/more.jar"),
+        ("spark.driver.extraClassPath", "/own"),
+        ("spark.sql.extensions", "my.Extensions"),
+        ("spark.sql.ansi.enabled", "false"),
+    )
     made = settings(memory="4g", settings=(*more, ("spark.ui.enabled", "true")))
-    assert made["spark.jars"] == "/jars/keylake.jar,/jars/iceberg.jar,/more.jar"
+    assert made["spark.jars"] == "/more.jar"
+    assert made["spark.driver.extraClassPath"] == "/jars/keylake.jar:/jars/iceberg.jar:/own"
+    on_cluster = settings(settings=(("spark.master", "spark://host:7077"), *more))
+    assert on_cluster["spark.jars"] == "/jars/keylake.jar,/jars/iceberg.jar,/more.jar"
+    assert on_cluster["spark.driver.extraClassPath"] == "/own"
     assert made["spark.sql.extensions"] == f"{EXTENSIONS},my.Extensions"
     assert (made["spark.sql.ansi.enabled"], made["spark.ui.enabled"]) == ("false", "true")
     assert made["spark.driver.memory"] == "4g"

@@ -60,6 +60,8 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "memory": (lambda: ANY.connect(memory=5), "memory is 5"),
     "settings": (lambda: ANY.connect(settings=["a"]), r"settings is \['a'\]"),
     "a setting": (lambda: ANY.connect(settings={"spark.x": None}), "setting spark.x is None"),
+    "a session": (lambda: ANY.connect(spark=5), "spark is 5. Use a session"),
+    "a session and a url": (lambda: ANY.connect("sc://a", spark=5), "spark= is one that is open"),
     "a writer": (lambda: ANY.connect(writer=5), "writer is 5"),
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ import pytest
 
 import keylake as kl
 from integration.histories import Operation, Shape, operations, shapes
+from integration.random_runs import of_every
 from integration.raw import catalog_of
 from integration.refusals import refused
 from integration.twin import Twin, fresh_name, given
@@ -116,7 +117,7 @@ def in_the_model(twin: Twin, operation: Operation) -> None:
         getattr(twin.model, operation.verb)(operation.rows, operation.version)
 
 
-@pytest.mark.parametrize("name", ["commit", "partitions and groups"])
+@of_every("name", {name: name for name in ("commit", "partitions and groups")}, today=1)
 def test_main_may_have_moved_meanwhile(lake: kl.Lake, name: str) -> None:
     """Published after other commits, a branch comes to what its writes after these commits would have made."""
     shape = SHAPES[name]

@@ -136,6 +136,7 @@ def test_a_table_inside_the_folder_of_another_loses_nothing(lake: kl.Lake) -> No
     assert all(path.exists() for path in left)
 
 
+@pytest.mark.slow
 def test_maintenance_says_which_table_it_cannot_clean(tmp_path: Path) -> None:
     settings = {"spark.keylake.maintenance.hours-between-cleanings": "0"}
     with kl.connect(warehouse=tmp_path, memory="1g", settings=settings) as lake:

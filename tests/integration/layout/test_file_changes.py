@@ -10,6 +10,7 @@ import pytest
 
 import keylake as kl
 from integration.histories import operations
+from integration.random_runs import of_every
 from integration.reading.test_metadata import SHAPES, WHOLE, of_commits, rows, rows_of, three_commits
 from integration.refusals import refused, refused_in_sql
 from integration.time.test_changes import appended, by_key, expected_appended
@@ -90,7 +91,7 @@ def test_a_random_commit_is_dropped_and_restored(lake: kl.Lake, number: int, nam
     twin.check()
 
 
-@pytest.mark.parametrize("table_format", [2, 3])
+@of_every("table_format", {"2": 2, "3": 3}, today=1)
 def test_superseded_rows_come_back_when_what_superseded_them_goes(lake: kl.Lake, table_format: int) -> None:
     twin = WHOLE.create(lake, fresh_name("metadata"))
     lake.spark.sql(f"ALTER TABLE {twin.sql_name} SET TBLPROPERTIES ('format-version' = '{table_format}')")

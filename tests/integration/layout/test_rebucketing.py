@@ -169,6 +169,7 @@ def literal(value: object) -> str:
 
 
 @shaped
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_broadcasts")
 def test_joins_of_a_table_on_its_way(lake: kl.Lake, shape: Shape) -> None:
     half = mid_move(lake, shape, seed=760)

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any, Literal
 
 import pyarrow as pa
-import pytest
 
 import keylake as kl
 from integration.histories import Shape, operations, shapes
@@ -36,7 +35,7 @@ def read_any_way(twin: Twin) -> Sequence[Found]:
     return [twin.read(), by_key(joined.toArrow(), twin.model.key)]
 
 
-@of_every("kind", KINDS, today=2)
+@of_every("kind", KINDS, today=1)
 def test_a_history_that_is_settled_now_and_then(lake: kl.Lake, kind: tuple[Shape, int]) -> None:
     shape, table_format = kind
     random = Random(table_format)
@@ -92,7 +91,7 @@ def is_safe_for_plain_reads(twin: Twin) -> bool:
     return snapshot.summary["keylake.plain_reads"] == "safe"
 
 
-@pytest.mark.parametrize("table_format", FORMATS)
+@of_every("table_format", {str(number): number for number in FORMATS}, today=1)
 def test_a_settled_table_needs_no_merge(lake: kl.Lake, table_format: int) -> None:
     twin = after_upserts(lake, table_format)
     every = f"SELECT * FROM {twin.sql_name}"
@@ -130,7 +129,7 @@ CONDITIONS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
 }
 
 
-@pytest.mark.parametrize("table_format", FORMATS)
+@of_every("table_format", {str(number): number for number in FORMATS}, today=1)
 def test_what_comes_later_is_merged_until_it_is_settled_too(lake: kl.Lake, table_format: int) -> None:
     twin = after_upserts(lake, table_format)
     settled(twin)
@@ -210,7 +209,7 @@ def test_a_policy_chooses_between_settling_and_merging(lake: kl.Lake) -> None:
     assert read_any_way(twin) == [twin.expected()] * 2
 
 
-@pytest.mark.parametrize("table_format", FORMATS)
+@of_every("table_format", {str(number): number for number in FORMATS}, today=1)
 def test_a_part_of_settled_runs_is_merged_without_what_others_supersede(lake: kl.Lake, table_format: int) -> None:
     twin = created(lake, WHOLE, table_format)
     for number, keys in enumerate([range(300), range(20), range(20, 40), range(0, 300, 2)]):

@@ -67,6 +67,24 @@ def test_a_large_write_in_sql(lake: kl.Lake) -> None:
     assert made.read().count() == 20_000
 
 
+def test_statements_on_rows(lake: kl.Lake) -> None:
+    """One of them is cut by ranges of keys, too."""
+    made = create(lake, versions="explicit")
+    made.upsert(rows(0, ROWS), version=1)
+    name = sql_name(lake, made)
+    lake.spark.sql("SET spark.keylake.write.version = 2").collect()
+    try:
+        with changed_settings(lake, {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "20k"}):
+            lake.spark.sql(f"UPDATE {name} SET n = n + 1, place.x = 2 WHERE id IN (SELECT id FROM {name})").collect()
+        lake.spark.sql(f"DELETE FROM {name} WHERE n > (SELECT min(n) FROM {name})").collect()
+    finally:
+        lake.spark.conf.unset("spark.keylake.write.version")
+    left = made.read().select("id", "n", "place.x").collect()
+    assert [tuple(row) for row in sorted(left)] == [(number, 1, 2.0) for number in range(0, ROWS, 7)]
+    lake.spark.sql(f"TRUNCATE TABLE {name}").collect()
+    assert made.read().count() == 0
+
+
 def test_changes_branches_and_what_is_taken_back(lake: kl.Lake) -> None:
     made = create(lake)
     first = made.upsert(rows(0, 100))

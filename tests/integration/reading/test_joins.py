@@ -124,6 +124,7 @@ def test_a_join_on_a_part_of_the_key_is_right(lake: kl.Lake) -> None:
     assert moved(lake, f"SELECT id, row_number() OVER (PARTITION BY id ORDER BY day) FROM {name}") == (0, 0)
 
 
+@pytest.mark.slow
 def test_ints_meet_longs_where_they_lie(lake: kl.Lake) -> None:
     for others in ({}, {"day": pa.date32()}):
         ints, longs = (Shape("explicit", {"id": type_, **others}) for type_ in (pa.int32(), pa.int64()))
@@ -187,6 +188,7 @@ def test_bytes_as_keys(lake: kl.Lake) -> None:
     assert moved(lake, f"SELECT s.k, r.a FROM {samples} s LEFT JOIN {name} r ON s.k = r.k")[0] == 1
 
 
+@pytest.mark.slow
 def test_a_table_that_is_broadcast_keeps_buckets_that_others_do_not_have(lake: kl.Lake) -> None:
     """Spark tells scans below a broadcast, too, which buckets the tables of a join are in."""
     shape = Shape("explicit")

@@ -6,6 +6,7 @@ import pytest
 
 import keylake as kl
 from integration.histories import COMPOUND, Operation, Shape, cut, distinct, operations
+from integration.random_runs import of_every
 from integration.twin import Twin, fresh_name
 
 EXPLICIT = Shape("explicit", COMPOUND)
@@ -28,13 +29,13 @@ def first(lake: kl.Lake) -> Twin:
     return twin
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@of_every("seed", {"1": 1, "2": 2}, today=1)
 def test_order_does_not_matter(lake: kl.Lake, first: Twin, seed: int) -> None:
     shuffled = Random(seed).sample(HISTORY, len(HISTORY))
     assert written(lake, shuffled).read() == first.read()
 
 
-@pytest.mark.parametrize("buckets", [1, 13])
+@of_every("buckets", {"1": 1, "13": 13}, today=1)
 def test_the_number_of_buckets_does_not_matter(lake: kl.Lake, first: Twin, buckets: int) -> None:
     assert written(lake, HISTORY, buckets=buckets).read() == first.read()
 
@@ -51,7 +52,7 @@ def test_the_size_of_files_does_not_matter(lake: kl.Lake, first: Twin) -> None:
     assert twin.read() == first.read()
 
 
-@pytest.mark.parametrize("rows", [67, 1000])
+@of_every("rows", {"67": 67, "1000": 1000}, today=1)
 def test_the_cut_into_commits_does_not_matter(lake: kl.Lake, first: Twin, rows: int) -> None:
     pieces = cut(HISTORY, rows)
     assert rows > 200 or len(pieces) > len(HISTORY)

@@ -130,6 +130,7 @@ def test_samples_with_nulls_and_keys_that_come_again(lake: kl.Lake, tables: list
     assert joins_in(lake, f"SELECT s.n FROM {samples} s LEFT ANTI JOIN {three} r ON {on('s', 'r')}") == (0, 1)
 
 
+@pytest.mark.slow
 def test_joins_that_are_left_to_spark(lake: kl.Lake, tables: list[str]) -> None:
     one, two, three = tables
     assert joins_in(lake, f"SELECT l.*, r.* FROM {one} l FULL JOIN {two} r ON {on('l', 'r')}") == (0, 1)

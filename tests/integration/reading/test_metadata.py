@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 import keylake as kl
 from integration.histories import Shape, operations, shapes
+from integration.random_runs import of_every
 from integration.raw import catalog_of
 from integration.refusals import refused_in_sql
 from integration.twin import Twin, fresh_name
@@ -45,7 +46,7 @@ def beside(twin: Twin, part: str) -> DataFrame:
     return twin.lake.spark.sql(f"SELECT * FROM {twin.sql_name}.{part}")
 
 
-@pytest.mark.parametrize("name", ["ordering, text key", "partitions and groups"])
+@of_every("name", {name: name for name in ("ordering, text key", "partitions and groups")}, today=1)
 def test_files_are_as_they_lie_on_disk(lake: kl.Lake, name: str) -> None:
     shape = replace(SHAPES[name], buckets=2)
     twin = shape.create(lake, fresh_name("metadata"))

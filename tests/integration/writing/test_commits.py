@@ -179,24 +179,6 @@ def test_a_table_is_written_from_itself(lake: kl.Lake) -> None:
     assert [set(info.columns) for info in twin.table.history()] == [set(), {"a"}, {"b"}, {"a", "b"}]
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE {t} SET a = 2 WHERE k IN (SELECT k FROM {t})",
-        "DELETE FROM {t} WHERE k IN (SELECT k FROM {t})",
-        "MERGE INTO {t} t USING (SELECT * FROM {t}) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET a = 5",
-    ],
-)
-def test_statements_that_read_their_target_are_refused_alike(lake: kl.Lake, statement: str) -> None:
-    twin = create(lake, "commit")
-    twin.upsert([row(k, a=k, b="x") for k in range(4)])
-    before = snapshots(lake, twin.table.name)
-    with pytest.raises(Exception, match="KEYLAKE_UNSUPPORTED"):
-        lake.spark.sql(statement.format(t=twin.sql_name)).collect()
-    assert snapshots(lake, twin.table.name) == before
-    twin.check()
-
-
 def test_of_overlapping_writes_the_later_commit_wins(lake: kl.Lake) -> None:
     """A slow write begins, quick ones commit, and the slow one commits after them."""
     for millions in (1, 4, 16):

@@ -7,7 +7,6 @@ from itertools import product
 from uuid import UUID
 
 import pyarrow as pa
-import pytest
 from pyspark.sql import functions
 
 import keylake as kl
@@ -102,7 +101,7 @@ def write(twin: Twin, keys: Sequence[dict[str, object]]) -> None:
     twin.update([key | {"a": -1} for key in keys[1:2]], version=4)
 
 
-@pytest.mark.parametrize("kind", KEYS)
+@of_every("kind", {kind: kind for kind in KEYS}, today=4)
 def test_a_key_of_one_column(lake: kl.Lake, kind: str) -> None:
     type_, values = KEYS[kind]
     twin = create(lake, {"k": type_}, buckets=2)

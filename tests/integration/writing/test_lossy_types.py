@@ -8,6 +8,7 @@ import pytest
 
 import keylake as kl
 from integration.one_row import KEY, array, create, one
+from integration.random_runs import of_every
 from integration.refusals import refused
 from integration.twin import frame_of
 
@@ -98,7 +99,7 @@ EXACT: dict[str, tuple[pa.Table, str, object]] = {
 }
 
 
-@pytest.mark.parametrize("kind", EXACT)
+@of_every("kind", {kind: kind for kind in EXACT}, today=3)
 def test_a_type_that_loses_nothing(lake: kl.Lake, table: kl.KeyedTable, kind: str) -> None:
     rows, column, value = EXACT[kind]
     for form in (rows, frame_of(lake, rows)):

@@ -185,15 +185,12 @@ def test_the_batches_of_a_stream_are_cut_as_well(lake: kl.Lake, tmp_path: Path) 
     frame = visits(lake, day="if(id % 10 < 8, 1, id % 7)")
     frame.repartition(2).write.parquet(str(tmp_path / "visits"))
     table = created(lake)
-    name = f"{lake.catalog}.{table.name}"
-
-    def write(batch: DataFrame, _: int) -> None:
-        batch.writeTo(name).option("version", "at").append()
-
     visited = (
         lake.spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "visits"))
     )
-    query = visited.writeStream.foreachBatch(write).option("checkpointLocation", str(tmp_path / "checkpoint"))
-    query.trigger(availableNow=True).start().awaitTermination()
+    query = visited.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).option("version", "at")
+    query.trigger(availableNow=True).toTable(f"{lake.catalog}.{table.name}").awaitTermination()
     assert len(table.history()) == 2
+    tasks = rows_of_tasks(table)
+    assert len(tasks) > 5
     check_rows(table, frame)
