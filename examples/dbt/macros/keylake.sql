@@ -1,0 +1,40 @@
+{# A model whose tblproperties name a key is a keyed table. dbt-spark knows a fixed list of formats, so its config says iceberg. #}
+{% macro spark__file_format_clause() %}
+  {%- if (config.get('tblproperties') or {}).get('key') -%}
+    using keylake
+  {%- elif config.get('file_format') is not none -%}
+    using {{ config.get('file_format') }}
+  {%- endif -%}
+{% endmacro %}
+
+{# Snapshots and insert_overwrite ask for the format of the table that is there. A keyed table is an Iceberg table. #}
+{% macro spark__list_relations_without_caching(relation) %}
+  {% call statement('list_relations_without_caching', fetch_result=True) -%}
+    show table extended in {{ relation.schema }} like '*'
+  {% endcall %}
+  {% set relations = [] %}
+  {% for row in load_result('list_relations_without_caching').table %}
+    {% do relations.append((row[0], row[1], row[2], row[3] | replace('Provider: keylake', 'Provider: iceberg'))) %}
+  {% endfor %}
+  {% do return(relations) %}
+{% endmacro %}
+
+{# dbt-spark has no delete+insert: these two add it. #}
+{% macro dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) %}
+  {% if raw_strategy == 'delete+insert' %}
+    {% do return(raw_strategy) %}
+  {% endif %}
+  {% do return(dbt.dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format)) %}
+{% endmacro %}
+
+{% macro dbt_spark_get_incremental_sql(strategy, source, target, existing, unique_key, incremental_predicates) %}
+  {% if strategy == 'delete+insert' %}
+    {% set equal = [] %}
+    {% for column in ([unique_key] if unique_key is string else unique_key) %}
+      {% do equal.append('new.' ~ column ~ ' = old.' ~ column) %}
+    {% endfor %}
+    {% do run_query('delete from ' ~ target ~ ' as old where exists (select 1 from ' ~ source ~ ' as new where ' ~ equal | join(' and ') ~ ')') %}
+    {% do return(get_insert_into_sql(source, target)) %}
+  {% endif %}
+  {% do return(dbt.dbt_spark_get_incremental_sql(strategy, source, target, existing, unique_key, incremental_predicates)) %}
+{% endmacro %}
