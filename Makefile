@@ -11,8 +11,12 @@ MAVEN := server_plugins/mvnw --file server_plugins/pom.xml --batch-mode --no-tra
     -Dorg.slf4j.simpleLogger.defaultLogLevel=warn
 COUNT_TESTS := -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info
 # Each worker has a server of its own, and takes tests from the other's end of the list when it has none left. A test
-# that hangs fails by its name after so many seconds, and the others go on.
-PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal --timeout=300
+# that hangs fails by its name after so many seconds, and the others go on; one that cannot even be interrupted ends its
+# worker, with the stacks of its threads.
+PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal --timeout=180 \
+    -o faulthandler_timeout=$(ENDED) -o faulthandler_exit_on_timeout=true
+ENDED = 240
+test-slow nightly: ENDED = 1000
 RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
 JARS := sdk/keylake/jars
 JACOCO := 0.8.13

@@ -14,9 +14,24 @@ hypothesis.settings.register_profile("keylake", derandomize=False, print_blob=Tr
 hypothesis.settings.load_profile("keylake")
 
 
+class FailuresAtOnce:
+    """Shows a failure when it happens: a run that is cut off has shown why."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and reporter is not None:
+            reporter.write_line("")
+            reporter.section(f"{report.nodeid} ({report.when}, after {report.duration:.0f} s)", "-")
+            report.toterminal(reporter._tw)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = 0
+    config.pluginmanager.register(FailuresAtOnce(config))
     if config.getoption("--hypothesis-seed") is None:
         config.option.hypothesis_seed = SEED
 
