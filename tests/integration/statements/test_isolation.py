@@ -1,15 +1,17 @@
-"""Statements that meet commits of others between their read and their own commit, under both levels of isolation."""
+"""Statements that meet commits of others between their read and their own commit, under both levels of isolation.
 
-import threading
+They are run once: `test_retries` has those that are run again.
+"""
+
 from collections.abc import Callable
 from pathlib import Path
-from time import sleep
 
 import pytest
-from pyspark.sql.types import BooleanType
 
 import keylake as kl
 from integration.refusals import refused_in_sql, snapshots
+from integration.statements import meeting
+from integration.statements.meeting import register_gate
 from integration.twin import fresh_name
 
 Meanwhile = Callable[[kl.KeyedTable, str], object]
@@ -17,42 +19,12 @@ Meanwhile = Callable[[kl.KeyedTable, str], object]
 
 @pytest.fixture(scope="module")
 def gate(lake: kl.Lake) -> str:
-    """A function of SQL that says that it has begun, and returns true once it may."""
-
-    def wait(directory: str) -> bool:
-        try:
-            Path(directory, "begun").touch(exist_ok=False)
-        except FileExistsError:
-            return True  # Spark may ask twice, and the others need a place to run
-        while not Path(directory, "go").exists():
-            sleep(0.01)
-        return True
-
-    lake.spark.udf.register("gate", wait, BooleanType())
-    return "(SELECT every(gate('{}')) FROM range(1))"
+    return register_gate(lake)
 
 
 def meet(lake: kl.Lake, gate: str, directory: Path, statement: str, meanwhile: Callable[[], object]) -> None:
     """Run a statement, and the other thing after it was planned and before it commits."""
-    failed: list[Exception] = []
-
-    def run() -> None:
-        try:
-            lake.spark.sql(statement.format(gate=gate.format(directory))).collect()
-        except Exception as error:  # noqa: BLE001 - looked at by the test
-            failed.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    while not (directory / "begun").exists() and thread.is_alive():
-        sleep(0.01)
-    try:
-        meanwhile()
-    finally:
-        (directory / "go").touch()
-        thread.join()
-    if failed:
-        raise failed[0]
+    meeting.meet(directory, lambda: lake.spark.sql(statement.format(gate=gate.format(directory))).collect(), meanwhile)
 
 
 def lose_to_a_row(lake: kl.Lake, gate: str, directory: Path, table: kl.KeyedTable, statement: str, values: str) -> None:
@@ -67,7 +39,8 @@ def create(lake: kl.Lake, level: str, *, empty: bool = False) -> kl.KeyedTable:
     lake.spark.sql(f"""
         CREATE TABLE {lake.catalog}.{name} (k BIGINT, tenant BIGINT, a BIGINT, b BIGINT, PRIMARY KEY (k, tenant))
         USING keylake CLUSTERED BY (k, tenant) INTO 4 BUCKETS TBLPROPERTIES (
-            'write.update.isolation-level' = '{level}', 'write.delete.isolation-level' = '{level}')
+            'write.update.isolation-level' = '{level}', 'write.delete.isolation-level' = '{level}',
+            'statement.retry.num-retries' = '0')
     """).collect()
     if not empty:
         lake.spark.sql(f"INSERT INTO {lake.catalog}.{name} SELECT id, 1, 0, 0 FROM range(40)").collect()
@@ -137,6 +110,7 @@ def test_what_conflicts(
             newest = table.history()[0]
             assert newest.verb != "update" or "INSERT" not in kind, "the statement has written nothing"
             assert "run the statement again" in lines[0]
+            assert "it was run once (statement.retry.num-retries is 0)" in lines[0]
             assert kind == "rollback" or str(newest.snapshot_id) in lines[0]
         if kind != "rollback":
             table.rollback(to=rollback)

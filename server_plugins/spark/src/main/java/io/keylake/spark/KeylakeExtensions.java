@@ -14,6 +14,7 @@ import io.keylake.spark.rules.KeyedWriteRule;
 import io.keylake.spark.rules.MergeEvolutionRule;
 import io.keylake.spark.rules.PlainScanRule;
 import io.keylake.spark.rules.ReadOptionsRule;
+import io.keylake.spark.rules.RetryRule;
 import io.keylake.spark.rules.RowStatementRule;
 import io.keylake.spark.rules.StreamWriteRule;
 import io.keylake.spark.rules.TableChangeRule;
@@ -51,14 +52,18 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     extensions.injectPlannerStrategy(session -> new BucketExchange(session));
     extensions.injectPlannerStrategy(session -> new KeyRangeExchange());
     extensions.injectQueryStagePrepRule(session -> new ExchangeRule());
-    extensions.injectColumnar(
-        session ->
-            new ColumnarRule() {
-              @Override
-              public Rule<SparkPlan> preColumnarTransitions() {
-                return new KeyedMergeJoinRule();
-              }
-            });
+    extensions.injectColumnar(session -> physical(new KeyedMergeJoinRule()));
+    extensions.injectColumnar(session -> physical(new RetryRule()));
     return BoxedUnit.UNIT;
+  }
+
+  /** A rule for physical plans, before Spark says where batches become rows. */
+  private static ColumnarRule physical(Rule<SparkPlan> rule) {
+    return new ColumnarRule() {
+      @Override
+      public Rule<SparkPlan> preColumnarTransitions() {
+        return rule;
+      }
+    };
   }
 }

@@ -65,6 +65,11 @@ public final class KeylakeException extends RuntimeException implements SparkThr
     return kind;
   }
 
+  /** The message without condition and state. */
+  public String sentence() {
+    return sentence;
+  }
+
   @Override
   public String getCondition() {
     return kind.condition();

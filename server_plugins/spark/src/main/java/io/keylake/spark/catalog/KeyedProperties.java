@@ -7,6 +7,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.isolation.Isolation;
+import io.keylake.tables.isolation.Retries;
 import io.keylake.tables.spec.TableSpec;
 import java.util.List;
 import java.util.Map;
@@ -34,6 +35,7 @@ public final class KeyedProperties {
     boolean isKeyed = isDefinedInSql || properties.containsKey(TableSpec.PROPERTY);
     if (isKeyed) {
       properties.forEach(Isolation::check);
+      properties.forEach(Retries::check);
     }
     properties.forEach(
         (name, value) -> {
@@ -58,6 +60,7 @@ public final class KeyedProperties {
             : change instanceof TableChange.RemoveProperty remove ? remove.property() : "";
     if (isKeyed && change instanceof TableChange.SetProperty set) {
       Isolation.check(name, set.value());
+      Retries.check(name, set.value());
     }
     if (!name.startsWith(PREFIX)) {
       return;

@@ -57,6 +57,14 @@ public final class ClassicSession {
     return session.sessionState().executePlan(plan, CommandExecutionMode.ALL()).toRdd();
   }
 
+  /** The physical plan of a statement that is not run yet. */
+  public SparkPlan planned(LogicalPlan statement) {
+    return session
+        .sessionState()
+        .executePlan(statement, CommandExecutionMode.SKIP())
+        .executedPlan();
+  }
+
   /** A physical plan of its own, ready to be run. */
   public SparkPlan prepared(LogicalPlan plan) {
     return QueryExecution.prepareExecutedPlan(session, plan);

@@ -29,7 +29,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class KeyLayoutRule extends Rule<LogicalPlan> {
   /** The relation read by fewer buckets, each made of several of its own. */
   static LogicalPlan by(int buckets, DataSourceV2Relation relation) {
-    return KeyedTable.with(relation, RelationOptions.BUCKETS, String.valueOf(buckets));
+    return RelationOptions.with(relation, RelationOptions.BUCKETS, String.valueOf(buckets));
   }
 
   @Override

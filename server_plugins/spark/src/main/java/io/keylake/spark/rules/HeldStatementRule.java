@@ -1,5 +1,6 @@
 package io.keylake.spark.rules;
 
+import io.keylake.spark.statements.SaidStatement;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -9,6 +10,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.jspecify.annotations.Nullable;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
 
 /**
  * Holds statements that change rows until it is known which table they name. Spark's own rules
@@ -22,6 +25,26 @@ import org.jspecify.annotations.Nullable;
 public final class HeldStatementRule extends NodeRule {
   private static final Expression UNTIL_EVOLVED =
       UnresolvedAttribute.quoted("_merge_info: columns of the source are added first");
+
+  /** What is held is remembered as it was said, with what stands around it. */
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    LogicalPlan held = super.apply(plan);
+    if (held != plan) {
+      held.foreach(
+          new AbstractFunction1<LogicalPlan, BoxedUnit>() {
+            @Override
+            public BoxedUnit apply(LogicalPlan node) {
+              LogicalPlan table = tableOf(node);
+              if (table != null && isHeld(table)) {
+                SaidStatement.remember(table, plan);
+              }
+              return BoxedUnit.UNIT;
+            }
+          });
+    }
+    return held;
+  }
 
   @Override
   boolean concerns(LogicalPlan node) {

@@ -29,7 +29,8 @@ public final class MergeEvolutionRule extends NodeRule {
       return merge;
     }
     MergeIntoTable evolved = new MergeEvolution(merge).evolved();
-    return HeldStatementRule.withTable(
-        evolved, new Filter(Literal.TrueLiteral(), evolved.targetTable()));
+    Filter held = new Filter(Literal.TrueLiteral(), evolved.targetTable());
+    held.copyTagsFrom(((MergeIntoTable) node).targetTable());
+    return HeldStatementRule.withTable(evolved, held);
   }
 }

@@ -12,7 +12,7 @@ abstract class NodeRule extends Rule<LogicalPlan> {
   abstract LogicalPlan changed(LogicalPlan node);
 
   @Override
-  public final LogicalPlan apply(LogicalPlan plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     return plan.resolveOperatorsUp(
         new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
           @Override

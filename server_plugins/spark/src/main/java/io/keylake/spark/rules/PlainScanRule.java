@@ -42,7 +42,7 @@ public final class PlainScanRule extends Rule<LogicalPlan> {
   private LogicalPlan visit(LogicalPlan plan, boolean isUsed) {
     if (plan instanceof DataSourceV2Relation relation) {
       return !isUsed && relation.table() instanceof KeyedTable
-          ? KeyedTable.with(relation, RelationOptions.PLAIN_SCAN, "true")
+          ? RelationOptions.with(relation, RelationOptions.PLAIN_SCAN, "true")
           : plan;
     }
     boolean usesBelow = isUsedBelow(plan, isUsed);

@@ -1,8 +1,10 @@
 package io.keylake.spark.rules;
 
+import io.keylake.spark.scan.StatementRead.Said;
 import io.keylake.spark.statements.Assignments;
 import io.keylake.spark.statements.Columns;
 import io.keylake.spark.statements.MergeRewrite;
+import io.keylake.spark.statements.SaidStatement;
 import io.keylake.spark.statements.StatementTarget;
 import io.keylake.spark.statements.StatementVersions;
 import io.keylake.spark.write.HelperColumn;
@@ -10,6 +12,7 @@ import io.keylake.spark.write.WriteOptions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.iceberg.TableProperties;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -50,21 +53,32 @@ public final class RowStatementRule extends NodeRule {
     if (table == null || !StatementTarget.isKeyed(table)) {
       return released;
     }
-    return node.resolved() ? write(released, table) : node;
+    if (!node.resolved()) {
+      return node;
+    }
+    LogicalPlan held = Objects.requireNonNull(HeldStatementRule.tableOf(node), "a statement");
+    Said said = SaidStatement.of(held, released);
+    return write(released, StatementTarget.of(table, isolation(released), said));
   }
 
   /** The write that a statement is. */
-  private static LogicalPlan write(LogicalPlan statement, LogicalPlan table) {
+  private static LogicalPlan write(LogicalPlan statement, StatementTarget target) {
     if (statement instanceof UpdateTable update) {
-      return update(StatementTarget.of(table, TableProperties.UPDATE_ISOLATION_LEVEL), update);
+      return update(target, update);
     }
-    if (statement instanceof DeleteFromTable delete) {
-      return delete(
-          StatementTarget.of(table, TableProperties.DELETE_ISOLATION_LEVEL), delete.condition());
+    return statement instanceof DeleteFromTable delete
+        ? delete(target, delete.condition())
+        : new MergeRewrite((MergeIntoTable) statement, target).write();
+  }
+
+  /** The property that states how a statement is isolated. */
+  private static String isolation(LogicalPlan statement) {
+    if (statement instanceof UpdateTable) {
+      return TableProperties.UPDATE_ISOLATION_LEVEL;
     }
-    MergeIntoTable merge = (MergeIntoTable) statement;
-    return new MergeRewrite(merge, StatementTarget.of(table, TableProperties.MERGE_ISOLATION_LEVEL))
-        .write();
+    return statement instanceof DeleteFromTable
+        ? TableProperties.DELETE_ISOLATION_LEVEL
+        : TableProperties.MERGE_ISOLATION_LEVEL;
   }
 
   private static LogicalPlan update(StatementTarget target, UpdateTable update) {

@@ -3,7 +3,10 @@ package io.keylake.spark.scan;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
 
@@ -43,6 +46,20 @@ public final class RelationOptions {
                 .formatted(option, table));
       }
     }
+  }
+
+  /** A mention of a table in a plan with an option more, of which its scan is told. */
+  public static DataSourceV2Relation with(
+      DataSourceV2Relation relation, String option, String value) {
+    Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
+    options.put(option, value);
+    return relation.copy(
+        relation.table(),
+        relation.output(),
+        relation.catalog(),
+        relation.identifier(),
+        new CaseInsensitiveStringMap(options),
+        relation.timeTravelSpec());
   }
 
   static boolean isPlain(CaseInsensitiveStringMap options) {

@@ -8,6 +8,7 @@ import java.util.Set;
 import org.apache.iceberg.IsolationLevel;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,16 +19,31 @@ public final class StatementRead {
   private final String property;
   private final IsolationLevel level;
   private final @Nullable Long snapshotId;
+  private final Said said;
   private final List<PushedFilters> scans = new ArrayList<>();
+
+  /**
+   * The statement as it was said, before a name in it was resolved.
+   *
+   * @param plan with all that stands around it, such as WITH; null where it is not known
+   * @param hindrance why it is not run again; null where nothing speaks against it
+   */
+  public record Said(@Nullable LogicalPlan plan, @Nullable String hindrance) {}
 
   /**
    * @param property that states the level
    * @param snapshotId that is read; null where the branch has no commit
    */
-  public StatementRead(String property, IsolationLevel level, @Nullable Long snapshotId) {
+  public StatementRead(
+      String property, IsolationLevel level, @Nullable Long snapshotId, Said said) {
     this.property = property;
     this.level = level;
     this.snapshotId = snapshotId;
+    this.said = said;
+  }
+
+  public Said said() {
+    return said;
   }
 
   synchronized void looksAt(PushedFilters filters) {

@@ -3,6 +3,7 @@ package io.keylake.spark.statements;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.scan.StatementRead;
+import io.keylake.spark.scan.StatementRead.Said;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.write.WriteOptions;
 import io.keylake.tables.KeylakeException;
@@ -47,21 +48,23 @@ public record StatementTarget(
   }
 
   /**
-   * @param said a keyed table as a statement names it
+   * @param named a keyed table as a statement names it
    * @param isolation the property that states how the statement is isolated
+   * @param statement that names it
    */
-  public static StatementTarget of(LogicalPlan said, String isolation) {
-    DataSourceV2Relation relation = Objects.requireNonNull(relationOf(said), "a keyed table");
+  public static StatementTarget of(LogicalPlan named, String isolation, Said statement) {
+    DataSourceV2Relation relation = Objects.requireNonNull(relationOf(named), "a keyed table");
     KeyedTable loaded = (KeyedTable) relation.table();
     loaded.checkIsChangeable();
     StatementRead read =
         new StatementRead(
             isolation,
             Isolation.level(loaded.table().properties(), isolation),
-            loaded.snapshotId());
+            loaded.snapshotId(),
+            statement);
     KeyedTable table = loaded.readBy(read);
     DataSourceV2Relation pinned = pinned(relation.withMetadataColumns(), table);
-    LogicalPlan rows = replaced(said, leaf -> leaf == relation ? pinned : leaf);
+    LogicalPlan rows = replaced(named, leaf -> leaf == relation ? pinned : leaf);
     return new StatementTarget(rows, pinned, relation, table);
   }
 

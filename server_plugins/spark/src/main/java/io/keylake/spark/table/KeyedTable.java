@@ -20,7 +20,6 @@ import io.keylake.tables.spec.KeyedSchema;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -183,6 +182,11 @@ public class KeyedTable extends SparkTable {
     return new KeyedTable(loaded, keyed, rows, changing, view);
   }
 
+  /** What reads and writes it; null where that is no statement that changes rows. */
+  public @Nullable StatementRead statement() {
+    return statement;
+  }
+
   /** Refuses to change what is a tag or an earlier snapshot of the table. */
   public void checkIsChangeable() {
     try {
@@ -201,20 +205,6 @@ public class KeyedTable extends SparkTable {
 
   public KeyedSchema keyed() {
     return keyed;
-  }
-
-  /** A mention of a table in a plan with an option more, of which its scan is told. */
-  public static DataSourceV2Relation with(
-      DataSourceV2Relation relation, String option, String value) {
-    Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
-    options.put(option, value);
-    return relation.copy(
-        relation.table(),
-        relation.output(),
-        relation.catalog(),
-        relation.identifier(),
-        new CaseInsensitiveStringMap(options),
-        relation.timeTravelSpec());
   }
 
   /** A mention of the table in a plan, as this form of it. */

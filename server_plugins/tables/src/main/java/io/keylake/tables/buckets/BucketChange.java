@@ -1,10 +1,10 @@
 package io.keylake.tables.buckets;
 
-import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Tries;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.SpecJson;
 import io.keylake.tables.spec.TableSpec;
@@ -12,7 +12,6 @@ import java.util.Map;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.Transaction;
 import org.apache.iceberg.UpdatePartitionSpec;
-import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.expressions.Expressions;
 
 /**
@@ -24,23 +23,8 @@ import org.apache.iceberg.expressions.Expressions;
  * @param after how many there are
  */
 public record BucketChange(int before, int after) {
-  /** Any commit in between is an end to a try: the change is checked against what is there. */
-  private static final int MOST_TRIES = 20;
-
   public static BucketChange make(Table table, long wanted) {
-    for (int tries = 1; ; tries++) {
-      table.refresh();
-      try {
-        return tried(table, wanted);
-      } catch (CommitFailedException e) {
-        if (tries == MOST_TRIES) {
-          throw new KeylakeException(
-              COMMIT_CONFLICT,
-              "the new bucket count of table %s lost against other commits %d times (%s); change it again"
-                  .formatted(table.name(), MOST_TRIES, e.getMessage()));
-        }
-      }
-    }
+    return Tries.make(table, "the new bucket count", () -> tried(table, wanted));
   }
 
   private static BucketChange tried(Table table, long wanted) {
@@ -69,7 +53,6 @@ public record BucketChange(int before, int after) {
         .set(BucketCounts.PROPERTY, SpecJson.write(counts))
         .commit();
     all.commitTransaction();
-    table.refresh();
     return new BucketChange(before, after);
   }
 

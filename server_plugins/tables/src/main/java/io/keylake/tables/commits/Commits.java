@@ -6,13 +6,13 @@ import static io.keylake.tables.commits.NotCommitted.Why.REFUSED;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.StoreFailure;
+import io.keylake.tables.Tries;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.OlderDefinition;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.ThreadLocalRandom;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CleanableFailure;
@@ -36,7 +36,6 @@ import org.slf4j.LoggerFactory;
 public final class Commits {
   private static final Logger LOG = LoggerFactory.getLogger(Commits.class);
   private static final int MOST_ATTEMPTS = 30;
-  private static final int LONGEST_WAIT_MILLIS = 1000;
 
   private final Table table;
   private final Runnable afterwards;
@@ -90,7 +89,7 @@ public final class Commits {
     Result result = null;
     for (int attempt = 1; result == null; attempt++) {
       result = attempted(change, attempt == MOST_ATTEMPTS);
-      if (result == null && !isPaused(attempt)) {
+      if (result == null && !Tries.isPaused(attempt)) {
         delete(change);
         throw new KeylakeException(
             Kind.COMMIT_CONFLICT,
@@ -216,18 +215,6 @@ public final class Commits {
       run.run();
     } catch (RuntimeException e) {
       LOG.warn("{}: {} failed", table.name(), what, e);
-    }
-  }
-
-  /** Waits a little, so that others come through; false if it is interrupted. */
-  private static boolean isPaused(int attempt) {
-    try {
-      int longest = Math.min(10 << Math.min(attempt, 10), LONGEST_WAIT_MILLIS);
-      Thread.sleep(ThreadLocalRandom.current().nextInt(longest));
-      return true;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
     }
   }
 }

@@ -1,9 +1,9 @@
 package io.keylake.tables.experiments;
 
-import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Tries;
 import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.schema.ColumnChange;
@@ -11,12 +11,10 @@ import io.keylake.tables.spec.Experiment;
 import java.util.List;
 import java.util.function.Supplier;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.exceptions.CommitFailedException;
 
 /** The experiments of a table: columns that main does not show, see {@link Experiment}. */
 public record Experiments(Table table) {
-  /** Any commit in between is an end to a try: columns are changed upon what is there. */
-  private static final int MOST_TRIES = 100;
-
   public List<Experiment> all() {
     return Experiment.all(table.properties());
   }
@@ -62,16 +60,14 @@ public record Experiments(Table table) {
   }
 
   private void make(String what, String name, Supplier<Change> change) {
-    for (int tries = 0; tries < MOST_TRIES; tries++) {
-      table.refresh();
-      if (new Commits(table).make(change.get()).isCommitted()) {
-        table.refresh();
-        return;
-      }
+    Tries.make(table, "%s of experiment '%s'".formatted(what, name), () -> made(change.get()));
+  }
+
+  private Commits.Result made(Change change) {
+    Commits.Result result = new Commits(table).make(change);
+    if (!result.isCommitted()) {
+      throw new CommitFailedException("the table has changed since the change was planned");
     }
-    throw new KeylakeException(
-        COMMIT_CONFLICT,
-        "%s of experiment '%s' of table %s lost against other commits %d times; do it again"
-            .formatted(what, name, table.name(), MOST_TRIES));
+    return result;
   }
 }

@@ -1,8 +1,6 @@
 package io.keylake.tables.schema;
 
-import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
-
-import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Tries;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.PastSpecs;
@@ -15,16 +13,12 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.Transaction;
 import org.apache.iceberg.UpdateProperties;
 import org.apache.iceberg.UpdateSchema;
-import org.apache.iceberg.exceptions.CommitFailedException;
 
 /**
  * Changes of the columns of a table, all of them or none. No file is touched: files have columns
  * and version leaves by field id, and what a file lacks is absent.
  */
 public final class SchemaChange {
-  /** Any commit in between is an end to a try: the changes are checked against what is there. */
-  private static final int MOST_TRIES = 100;
-
   private SchemaChange() {}
 
   /** Makes the changes in one commit. */
@@ -38,29 +32,18 @@ public final class SchemaChange {
    * @param wanted an empty list changes nothing
    */
   public static void make(Table table, Function<KeyedSchema, List<ColumnChange>> wanted) {
-    for (int tries = 1; ; tries++) {
-      try {
-        tried(table, wanted);
-        table.refresh();
-        return;
-      } catch (CommitFailedException e) {
-        if (tries == MOST_TRIES) {
-          throw new KeylakeException(
-              COMMIT_CONFLICT,
-              "the change of the columns of table %s lost against other commits %d times (%s); change them again"
-                  .formatted(table.name(), MOST_TRIES, e.getMessage()));
-        }
-      }
-    }
+    Tries.make(table, "the change of the columns", () -> tried(table, wanted));
   }
 
-  private static void tried(Table table, Function<KeyedSchema, List<ColumnChange>> wanted) {
+  private static List<ColumnChange> tried(
+      Table table, Function<KeyedSchema, List<ColumnChange>> wanted) {
     Transaction all = table.newTransaction();
     List<ColumnChange> changes = wanted.apply(KeyedSchema.of(all.table()));
     if (!changes.isEmpty()) {
       addTo(all, changes);
       all.commitTransaction();
     }
+    return changes;
   }
 
   /** Makes the changes in a transaction. */

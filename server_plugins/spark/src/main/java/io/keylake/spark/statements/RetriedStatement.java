@@ -1,0 +1,95 @@
+package io.keylake.spark.statements;
+
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Tries;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/**
+ * The write of a statement, and again the whole statement while commits of others come between its
+ * read and its own commit. It is public because Spark copies plans by their constructors.
+ */
+public final class RetriedStatement extends V2CommandExec {
+  private static final long serialVersionUID = 1L;
+  private final SparkPlan write;
+  private final Rerun rerun;
+
+  public RetriedStatement(SparkPlan write, Rerun rerun) {
+    this.write = write;
+    this.rerun = rerun;
+  }
+
+  /** The write of a statement as such a one; other writes as they are. */
+  public static SparkPlan of(SparkPlan write) {
+    Rerun rerun = Rerun.of(write);
+    return rerun == null ? write : new RetriedStatement(write, rerun);
+  }
+
+  @Override
+  public Seq<InternalRow> run() {
+    SparkPlan next = write;
+    for (int runs = 1; ; runs++) {
+      try {
+        return Columns.seq(List.of(next.executeCollect()));
+      } catch (KeylakeException e) {
+        if (e.kind() != COMMIT_CONFLICT) {
+          throw e;
+        }
+        if (!rerun.isAllowed(runs) || !Tries.isPaused(runs)) {
+          throw rerun.lost(e, runs);
+        }
+      }
+      SparkPlan planned = rerun.planned();
+      next = planned instanceof RetriedStatement again ? again.write : planned;
+    }
+  }
+
+  @Override
+  public Seq<Attribute> output() {
+    return write.output();
+  }
+
+  @Override
+  public Seq<SparkPlan> children() {
+    return Columns.seq(List.of(write));
+  }
+
+  @Override
+  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
+    return new RetriedStatement(children.head(), rerun);
+  }
+
+  @Override
+  public int productArity() {
+    return 2;
+  }
+
+  @Override
+  public Object productElement(int n) {
+    return n == 0 ? write : rerun;
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof RetriedStatement;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof RetriedStatement that
+        && write.equals(that.write)
+        && rerun == that.rerun;
+  }
+
+  @Override
+  public int hashCode() {
+    return write.hashCode();
+  }
+}
