@@ -11,12 +11,10 @@ MAVEN := server_plugins/mvnw --file server_plugins/pom.xml --batch-mode --no-tra
     -Dorg.slf4j.simpleLogger.defaultLogLevel=warn
 COUNT_TESTS := -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info
 # Each worker has a server of its own, and takes tests from the other's end of the list when it has none left. A test
-# that hangs fails by its name after so many seconds, and the others go on; one that cannot even be interrupted ends its
-# worker, with the stacks of its threads.
-PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal --timeout=180 \
-    -o faulthandler_timeout=$(ENDED) -o faulthandler_exit_on_timeout=true
-ENDED = 240
-test-slow nightly: ENDED = 1000
+# that hangs ends its worker after so many seconds, with the stacks of its threads, and the others go on: an exception
+# would not reach a thread that waits for a lock.
+PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal \
+    -o faulthandler_exit_on_timeout=true -o faulthandler_timeout=300
 RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
 JARS := sdk/keylake/jars
 JACOCO := 0.8.13
@@ -49,7 +47,7 @@ test: environment build
 .PHONY: test-slow
 test-slow: environment build clients
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
-	$(PYTEST) -m slow --timeout=900
+	$(PYTEST) -m slow -o faulthandler_timeout=900
 
 ## make coverage   make test once more, and which lines of Python and Java it ran
 .PHONY: coverage
@@ -68,7 +66,7 @@ coverage: environment build .build/jacoco
 .PHONY: nightly
 nightly: environment build
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=80
-	KEYLAKE_RUNS=20 $(PYTEST) -m slow $(RANDOM_TESTS)
+	KEYLAKE_RUNS=20 $(PYTEST) -m slow -o faulthandler_timeout=7200 $(RANDOM_TESTS)
 
 ## make lint       formatting, style, types and nullness, Python and Java
 .PHONY: lint

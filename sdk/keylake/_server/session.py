@@ -25,6 +25,7 @@ from pyarrow import parquet
 from keylake._definition.names import Setting
 from keylake._display.progress import StageBar
 from keylake._server.address import Address
+from keylake._server.channel import channel_to
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, meant, syntax_error
 from keylake._server.server import CATALOG_CLASS, JARS, VERSION, lines_to_add
@@ -299,8 +300,8 @@ class Session:
         )
 
 
-# A session closes itself when it is collected, and waits for calls that are under way. Collected in a thread of the
-# channel that carries those calls, it would wait for itself: so it is kept until it is closed.
+# A session closes itself when it is collected, and waits for calls that are under way. Collected while a call is handed
+# to pyspark's threads, it would wait for itself: so it is kept until it is closed.
 _KEPT: dict[int, SparkSession] = {}
 
 
@@ -316,22 +317,13 @@ def _let_go(spark: SparkSession) -> None:
 
 def _opened(url: str, *, is_own: bool) -> SparkSession:
     from pyspark.logger import PySparkLogger
-    from pyspark.sql.connect.client.core import DefaultChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as ConnectSession
-
-    class OwnServer(DefaultChannelBuilder):
-        """The name `localhost` also means [::1], where another user of the machine can listen on the same port."""
-
-        @property
-        def endpoint(self) -> str:
-            return f"127.0.0.1:{self._port}"
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).addFilter(_not_ours)
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # pyspark's functions look here which kind of session they are for
-    channel = (OwnServer if is_own else DefaultChannelBuilder)(url)
-    connected: Any = ConnectSession.builder.channelBuilder(channel).create()
+    connected: Any = ConnectSession.builder.channelBuilder(channel_to(url, is_own=is_own)).create()
     spark: SparkSession = connected
     _KEPT[id(spark)] = spark
     try:

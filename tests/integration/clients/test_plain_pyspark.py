@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, lit
 
 import keylake as kl
+from integration.sessions import kept
 from integration.twin import fresh_name
 
 CLIENTS = Path(__file__).parents[3] / ".build" / "clients" / "bin"
@@ -20,7 +21,7 @@ PANDAS_PROGRAM = Path(__file__).with_name("pandas_program.py")
 @pytest.fixture(scope="module")
 def spark(lake: kl.Lake) -> Iterator[SparkSession]:
     assert lake._server is not None
-    session = SparkSession.builder.remote(lake._server.url).create()
+    session = kept(SparkSession.builder.remote(lake._server.url).create())
     yield session
     session.stop()
 

@@ -3,7 +3,7 @@
 import datetime
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
@@ -14,6 +14,7 @@ import keylake as kl
 from integration.random_runs import of_every
 from integration.raw import catalog_of
 from integration.refusals import refused, refused_in_sql
+from integration.sessions import clone_of
 from integration.twin import fresh_name
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("a", pa.int64()), pa.field("b", pa.string())])
@@ -21,11 +22,10 @@ Change, Rows = Callable[[SparkSession, Table, str], object], list[tuple[object, 
 
 
 @pytest.fixture(scope="module")
-def stock(lake: kl.Lake) -> SparkSession:
+def stock(lake: kl.Lake) -> Iterator[SparkSession]:
     """A session of the same server in which the catalog is Iceberg's own."""
-    session: SparkSession = lake.spark.cloneSession()  # type: ignore[attr-defined]
-    session.conf.set(f"spark.sql.catalog.{lake.catalog}", "org.apache.iceberg.spark.SparkCatalog")
-    return session
+    with clone_of(lake, {f"spark.sql.catalog.{lake.catalog}": "org.apache.iceberg.spark.SparkCatalog"}) as session:
+        yield session
 
 
 def table_of(lake: kl.Lake, versions: kl.Versions = "explicit") -> kl.KeyedTable:

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -275,6 +276,19 @@ def test_closed_sessions_are_let_go_of(lake: kl.Lake) -> None:
     gc.collect()
     assert ended() is None
     assert lake.spark.range(3).count() == 3
+
+
+def test_a_call_needs_no_thread_for_its_token(lake: kl.Lake) -> None:
+    """A session that is collected in such a thread waits for the call, and the call for the thread."""
+    seen: set[str] = set()
+    threading.setprofile(lambda frame, *_: seen.add(Path(frame.f_code.co_filename).name))
+    try:
+        with kl.connect(lake._server.url) as other:  # type: ignore[union-attr]
+            assert [session.spark.range(3).count() for session in (lake, other)] == [3, 3]
+    finally:
+        threading.setprofile(None)
+    assert "_channel.py" in seen
+    assert not seen & {"_auth.py", "_plugin_wrapping.py"}
 
 
 def test_the_port_of_a_server_is_its_own(lake: kl.Lake) -> None:
