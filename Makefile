@@ -45,7 +45,7 @@ test: environment build
 
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
-test-slow: environment build clients
+test-slow: environment build clients flink
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
 	$(PYTEST) -m slow -o faulthandler_timeout=900
 
@@ -113,6 +113,10 @@ environment: .venv/.keylake
 .PHONY: clients
 clients: .build/clients/.packages
 
+## make flink      Flink with Iceberg's upsert sink, by which tests write tables with equality deletes, into .build/flink
+.PHONY: flink
+flink: .build/flink/.built
+
 ## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients
 .PHONY: lock
 lock: .build/uv
@@ -155,6 +159,12 @@ prerequisites:
 	@echo "clients: installing the locked packages of dbt and pandas-on-Spark into .build/clients (a fresh machine downloads about 150 MB)"
 	@$(FIND_PYTHON); rm -rf .build/clients; $$python -m venv .build/clients
 	@.build/clients/bin/python -m pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
+.build/flink/.built: tests/integration/flink/pom.xml tests/integration/flink/UpsertJob.java | prerequisites
+	@echo "flink: compiling a job for Flink into .build/flink (a fresh machine downloads about 180 MB)"
+	@rm -rf .build/flink
+	@$(subst server_plugins/pom.xml,tests/integration/flink/pom.xml,$(MAVEN)) process-classes
 	@touch $@
 
 .venv/.keylake: .venv/.packages pyproject.toml
