@@ -237,13 +237,42 @@ def test_frames_and_branches(lake: kl.Lake, pair: tuple[str, str]) -> None:
 
 
 def test_the_target_stays_where_it_is(lake: kl.Lake, pair: tuple[str, str]) -> None:
-    """A merge by key moves the source to the target's buckets, and nothing else before the write's own exchange."""
-    plan = explained(
-        lake,
-        f"MERGE INTO {pair[0]} t USING {pair[1]} c ON t.id = c.id "
-        "WHEN MATCHED THEN UPDATE SET pay = c.pay WHEN NOT MATCHED THEN INSERT *",
+    """A merge by key moves the source to the target's buckets, and nothing else."""
+
+    def tree(statement: str) -> list[str]:
+        plan = explained(lake, f"MERGE INTO {pair[0]} t USING {pair[1]} c ON t.id = c.id {statement}")
+        return [line.lstrip(" :+-") for line in plan.splitlines()[1 : plan.splitlines().index("")]]
+
+    def exchanges(statement: str) -> int:
+        return sum(line.startswith("Exchange") for line in tree(statement))
+
+    update = "WHEN MATCHED THEN UPDATE SET pay = c.pay "
+    plan = tree(update + "WHEN NOT MATCHED THEN INSERT *")
+    join = next(at for at, line in enumerate(plan) if line.startswith("SortMergeJoin"))
+    assert [line.split()[0] for line in plan[join + 1 : join + 4]] == ["Project", "BatchScan", "Sort"]
+    assert exchanges(update + "WHEN NOT MATCHED THEN INSERT *") == 1
+    assert exchanges(update) == 1
+    assert exchanges(update + "WHEN NOT MATCHED BY SOURCE THEN DELETE") == 1
+    assert exchanges(update + "WHEN NOT MATCHED THEN INSERT (id, pay) VALUES (c.id + 1, 5)") == 2, "another key"
+
+
+def test_a_target_whose_buckets_are_divided(lake: kl.Lake, pair: tuple[str, str]) -> None:
+    """Rows that are joined by fewer buckets than are written are moved before they are written."""
+    statement = (
+        "MERGE INTO {t} t USING (SELECT CAST(id AS INT) AS id, 'x' AS dep FROM range(40)) c ON t.id = c.id "
+        "WHEN MATCHED THEN UPDATE SET pay = t.pay + 1 WHEN NOT MATCHED THEN INSERT (id, dep, pay) VALUES (id, dep, 0)"
     )
-    tree = [line.lstrip(" :+-") for line in plan.splitlines()[1 : plan.splitlines().index("")]]
-    join = next(at for at, line in enumerate(tree) if line.startswith("SortMergeJoin"))
-    assert [line.split()[0] for line in tree[join + 1 : join + 4]] == ["Project", "BatchScan", "Sort"]
-    assert len([line for line in tree if line.startswith("Exchange")]) == 2
+    table = lake.table(pair[0].removeprefix(f"{lake.catalog}."))
+    for buckets, exchanges in ((None, 1), (4, 2), (None, 2)):
+        if buckets:
+            table.change_buckets(buckets)
+        plan = explained(lake, statement.format(t=pair[0]))
+        tree = [line.lstrip(" :+-") for line in plan.splitlines()[1 : plan.splitlines().index("")]]
+        assert sum(line.startswith("Exchange") for line in tree) == exchanges, plan
+        for name in pair:
+            run(lake, statement.format(t=name))
+        assert rows(lake, pair[0]) == rows(lake, pair[1])
+    table.rebucket()
+    for name in pair:
+        run(lake, statement.format(t=name))
+    assert rows(lake, pair[0]) == rows(lake, pair[1])

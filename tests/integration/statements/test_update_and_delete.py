@@ -175,7 +175,6 @@ def test_an_update_reads_little_and_joins_nothing(lake: kl.Lake) -> None:
     before = snapshots(lake, name)
     plan = explained(lake, f"UPDATE {keyed} SET a = a + 1 WHERE k = 5")
     assert "Join" not in plan
-    assert plan.count("Exchange (") <= 2, plan  # named in the tree and in the list of its nodes
     assert "buckets read: 1," in plan
     assert "_merge_info" not in plan, "a table with commit times reads no versions"
     assert "a#" in plan

@@ -52,6 +52,22 @@ public final class Decisions {
     return place & 0xFFFF;
   }
 
+  /**
+   * Whether places are the first rows of the batch of one run, one after the other, as where others
+   * have only columns of a few of its rows. Then the batch itself is the answer.
+   */
+  public static boolean areFirstRows(int[] places, int count) {
+    if (places[0] == NOWHERE || row(places[0]) != 0) {
+      return false;
+    }
+    for (int i = 1; i < count; i++) {
+      if (places[i] != places[0] + i) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /** Number of output rows. */
   public int count() {
     return count;

@@ -12,6 +12,7 @@ import io.keylake.spark.rules.HeldStatementRule;
 import io.keylake.spark.rules.KeyRangeRule;
 import io.keylake.spark.rules.KeyedWriteRule;
 import io.keylake.spark.rules.MergeEvolutionRule;
+import io.keylake.spark.rules.MergedInPlaceRule;
 import io.keylake.spark.rules.PlainScanRule;
 import io.keylake.spark.rules.ReadOptionsRule;
 import io.keylake.spark.rules.RetryRule;
@@ -52,6 +53,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     extensions.injectPlannerStrategy(session -> new BucketExchange(session));
     extensions.injectPlannerStrategy(session -> new KeyRangeExchange());
     extensions.injectQueryStagePrepRule(session -> new ExchangeRule());
+    extensions.injectQueryStagePrepRule(session -> new MergedInPlaceRule());
     extensions.injectColumnar(session -> physical(new KeyedMergeJoinRule()));
     extensions.injectColumnar(session -> physical(new RetryRule()));
     return BoxedUnit.UNIT;

@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.REPARTITION_BY_COL$;
 import org.apache.spark.sql.execution.exchange.REPARTITION_BY_NUM$;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -25,6 +26,11 @@ public final class Shuffles {
     return new BucketedRows(
         new ShuffleExchangeExec(buckets, rows, REPARTITION_BY_NUM$.MODULE$, Option.empty()),
         buckets);
+  }
+
+  /** The rows that a shuffle moves; null where the plan is none. */
+  public static @Nullable SparkPlan moved(SparkPlan plan) {
+    return plan instanceof ShuffleExchangeExec shuffle ? shuffle.child() : null;
   }
 
   /** Brings rows to where a logical plan wants them. */

@@ -1,7 +1,7 @@
 package io.keylake.spark.join;
 
 import io.keylake.spark.keys.KeyOrder;
-import io.keylake.spark.scan.UniqueRows;
+import io.keylake.spark.scan.ScannedRows;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -176,7 +176,7 @@ final class JoinChain {
       types.add(left.type());
       names.add(scan.output().apply(right.column()).name());
     }
-    Set<String> unique = UniqueRows.by(scan.scan());
+    Set<String> unique = ScannedRows.uniqueBy(scan.scan());
     if (unique.isEmpty() || !names.containsAll(unique)) {
       return false;
     }

@@ -102,6 +102,12 @@ final class MergedReader extends SectionReader {
   private ColumnVector picked(int index, int[] places, int count) {
     OutputColumn column = task.output().get(index);
     ColumnVector[] sources = sources(cursors, column);
+    if (Decisions.areFirstRows(places, count)) {
+      ColumnVector only = sources[Decisions.run(places[0])];
+      if (only != null) {
+        return only;
+      }
+    }
     GatheredVector numbers = gathered[index];
     if (numbers == null) {
       return new PickedVector(column.type(), sources, places);

@@ -9,8 +9,12 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.Metrics;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Schema;
@@ -45,13 +49,14 @@ public final class SortedFiles implements Closeable {
   private final MetricsConfig metrics;
   private final SortOrder order;
   private final long targetFileSize;
+  private final Set<Integer> absent;
   private final List<DataFile> done = new ArrayList<>();
   private @Nullable DataWriter<InternalRow> writer;
   private long rows;
 
   /**
    * @param schema its bucket count is that of the files: the table may have more by now
-   * @param stored the columns of the files
+   * @param stored the columns of the files; versions that are null in all rows may be left out
    * @param targetFileSize in bytes; a file that has reached it is followed by another
    */
   public SortedFiles(
@@ -73,6 +78,12 @@ public final class SortedFiles implements Closeable {
         .exactStatistics()
         .forEach(
             name -> properties.put(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX + name, "full"));
+    this.absent =
+        Stream.concat(
+                Stream.of(schema.written(), schema.deleted()), schema.leaves().fields().stream())
+            .map(NestedField::fieldId)
+            .filter(id -> stored.findField(id) == null)
+            .collect(Collectors.toSet());
     this.order = schema.keyOrder(table);
     this.metrics = MetricsConfig.from(properties, table.schema(), order);
   }
@@ -156,9 +167,35 @@ public final class SortedFiles implements Closeable {
       } catch (IOException | RuntimeException e) {
         throw StoreFailure.writing(table.name(), e);
       }
-      done.add(writer.toDataFile());
+      done.add(withAbsent(writer.toDataFile()));
       writer = null;
     }
+  }
+
+  /**
+   * The file with counts of the versions that it has no column for: that they are null in each row
+   * is said by its manifest, as of those that it has.
+   */
+  private DataFile withAbsent(DataFile file) {
+    if (absent.isEmpty()) {
+      return file;
+    }
+    Map<Integer, Long> values = new HashMap<>(file.valueCounts());
+    Map<Integer, Long> nulls = new HashMap<>(file.nullValueCounts());
+    absent.forEach(id -> values.put(id, file.recordCount()));
+    absent.forEach(id -> nulls.put(id, file.recordCount()));
+    return org.apache.iceberg.DataFiles.builder(spec)
+        .copy(file)
+        .withMetrics(
+            new Metrics(
+                file.recordCount(),
+                file.columnSizes(),
+                values,
+                nulls,
+                file.nanValueCounts(),
+                file.lowerBounds(),
+                file.upperBounds()))
+        .build();
   }
 
   /** Ends the last file. */

@@ -2,13 +2,14 @@ package io.keylake.spark.rules;
 
 import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.engine.SessionSettings;
+import io.keylake.spark.statements.MergeRewrite;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.write.KeyCuts;
 import io.keylake.spark.write.KeyRange;
 import io.keylake.spark.write.KeyRanges;
 import io.keylake.spark.write.KeySample;
+import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.tables.spec.KeyedSchema;
-import java.math.BigInteger;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -19,7 +20,9 @@ import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeRows;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
@@ -33,7 +36,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Cuts large writes to keyed tables into tasks by ranges of (partition, bucket, key) that hold
  * about as many rows each, whatever is hot: a look at the rows' keys, when the write runs, says
- * where to cut. A small write is shuffled by the hash of its buckets, without such a look.
+ * where to cut. A small write is shuffled by the hash of its buckets, without such a look. Rows
+ * that lie where they belong already stay there.
  */
 public final class KeyRangeRule extends Rule<LogicalPlan> {
   private static final int POINTS_PER_RANGE = 64;
@@ -51,24 +55,52 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     if (!(plan instanceof V2WriteCommand write
         && write.table() instanceof DataSourceV2Relation relation
         && relation.table() instanceof KeyedTable table
-        && table.rows() == KeyedTable.Rows.PREPARED)) {
+        && table.rows() == Rows.PREPARED)) {
       return plan;
     }
-    boolean isSmall = fitsOneTask(write.query());
-    DataSourceV2Relation target =
-        table
-            .taking(isSmall ? KeyedTable.Rows.BY_HASH : KeyedTable.Rows.BY_RANGE)
-            .inPlaceOf(relation);
+    LogicalPlan query = write.query();
+    if (RowsInPlace.are(query, table)) {
+      return taking(Rows.IN_PLACE, write, RowsInPlace.inOrder(query));
+    }
+    return fitsOneTask(query)
+        ? taking(Rows.BY_HASH, write, query)
+        : taking(Rows.BY_RANGE, write, byRange(query, table.stored()));
+  }
+
+  private static LogicalPlan taking(Rows rows, V2WriteCommand write, LogicalPlan query) {
+    DataSourceV2Relation relation = (DataSourceV2Relation) write.table();
+    KeyedTable table = (KeyedTable) relation.table();
     return (LogicalPlan)
-        write
-            .withNewTable(target)
-            .withNewQuery(isSmall ? write.query() : byRange(write.query(), table.stored()));
+        write.withNewTable(table.taking(rows).inPlaceOf(relation)).withNewQuery(query);
   }
 
   /** Spark's own measure of what is worth a task. */
   private static boolean fitsOneTask(LogicalPlan query) {
     long limit = SessionSettings.bytesPerTask();
-    return query.stats().sizeInBytes().bigInteger().compareTo(BigInteger.valueOf(limit)) <= 0;
+    LogicalPlan rows = unprojected(query);
+    if (rows instanceof MergeRows merge) {
+      return MergeRewrite.isByBucket(merge.output()) || bytes(merge) <= limit;
+    }
+    return bytes(query) <= limit;
+  }
+
+  /** For a join, Spark takes the product; a row of a MERGE is made of one of either side. */
+  private static double bytes(MergeRows merge) {
+    LogicalPlan joined = unprojected(merge.child());
+    boolean isOfSource = joined instanceof Join && merge.notMatchedBySourceInstructions().isEmpty();
+    return isOfSource
+        ? bytes(((Join) joined).right())
+        : CollectionConverters.asJava(joined.children()).stream()
+            .mapToDouble(KeyRangeRule::bytes)
+            .sum();
+  }
+
+  private static double bytes(LogicalPlan plan) {
+    return plan.stats().sizeInBytes().doubleValue();
+  }
+
+  private static LogicalPlan unprojected(LogicalPlan plan) {
+    return plan instanceof Project project ? unprojected(project.child()) : plan;
   }
 
   private LogicalPlan byRange(LogicalPlan query, KeyedSchema schema) {

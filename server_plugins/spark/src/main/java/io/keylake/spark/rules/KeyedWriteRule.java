@@ -1,6 +1,7 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.table.KeyedTable;
+import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.WriteOptions;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.HashMap;
@@ -48,7 +49,7 @@ public final class KeyedWriteRule extends NodeRule {
 
   private static LogicalPlan prepare(V2WriteCommand write) {
     KeyedTable table = keyedTable(write.table());
-    if (table == null || table.rows() != KeyedTable.Rows.AS_GIVEN || !write.query().resolved()) {
+    if (table == null || table.rows() != Rows.AS_GIVEN || !write.query().resolved()) {
       return (LogicalPlan) write;
     }
     DataSourceV2Relation relation = (DataSourceV2Relation) write.table();
@@ -60,7 +61,7 @@ public final class KeyedWriteRule extends NodeRule {
     PreparedRows rows = new PreparedRows(schema, options);
     Project prepared =
         write.isByName() ? rows.byName(write.query()) : rows.byPosition(write.query());
-    DataSourceV2Relation target = table.taking(KeyedTable.Rows.PREPARED).inPlaceOf(relation);
+    DataSourceV2Relation target = table.taking(Rows.PREPARED).inPlaceOf(relation);
     return (LogicalPlan) write.withNewTable(target).withNewQuery(prepared);
   }
 

@@ -1,6 +1,7 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.scan.RelationOptions;
+import io.keylake.spark.scan.ScanTasks;
 import io.keylake.spark.table.KeyedTable;
 import java.util.HashSet;
 import java.util.Set;
@@ -41,8 +42,9 @@ public final class PlainScanRule extends Rule<LogicalPlan> {
 
   private LogicalPlan visit(LogicalPlan plan, boolean isUsed) {
     if (plan instanceof DataSourceV2Relation relation) {
-      return !isUsed && relation.table() instanceof KeyedTable
-          ? RelationOptions.with(relation, RelationOptions.PLAIN_SCAN, "true")
+      boolean isPlain = !isUsed && !relation.options().containsKey(RelationOptions.TASKS);
+      return isPlain && relation.table() instanceof KeyedTable
+          ? RelationOptions.with(relation, RelationOptions.TASKS, ScanTasks.PARTS.name())
           : plan;
     }
     boolean usesBelow = isUsedBelow(plan, isUsed);

@@ -3,6 +3,7 @@ package io.keylake.spark.rules;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.table.KeyedTable;
+import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.WriteOptions;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
@@ -23,7 +24,7 @@ public final class StreamWriteRule extends NodeRule {
   boolean concerns(LogicalPlan node) {
     return node instanceof WriteToMicroBatchDataSource write
         && write.table() instanceof KeyedTable table
-        && table.rows() == KeyedTable.Rows.AS_GIVEN
+        && table.rows() == Rows.AS_GIVEN
         && write.query().resolved();
   }
 
@@ -49,7 +50,7 @@ public final class StreamWriteRule extends NodeRule {
     }
     return write.copy(
         write.relation(),
-        table.taking(KeyedTable.Rows.PREPARED),
+        table.taking(Rows.PREPARED),
         new PreparedRows(schema, options).byName(write.query()),
         write.queryId(),
         write.writeOptions(),

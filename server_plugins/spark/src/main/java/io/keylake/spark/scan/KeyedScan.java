@@ -121,7 +121,7 @@ final class KeyedScan
               filters.onValues(),
               values,
               rows,
-              !request.isSpread(),
+              request.isOrdered(),
               request.besides());
       ReadPlanner planner =
           request.buckets() == null
@@ -167,6 +167,13 @@ final class KeyedScan
   /** Columns of which no two rows have the same values; none where a range of commits is read. */
   Set<String> uniqueBy() {
     return request.after() == null ? Set.copyOf(schema.spec().key()) : Set.of();
+  }
+
+  /** Whether a statement writes to the table what it reads, and by as many buckets. */
+  boolean isInPlace() {
+    return statement != null
+        && !request.isSpread()
+        && plan().bucketCount() == schema.spec().buckets();
   }
 
   private boolean has(String column) {

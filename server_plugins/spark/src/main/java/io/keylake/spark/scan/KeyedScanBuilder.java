@@ -37,7 +37,7 @@ public final class KeyedScanBuilder
   private final KeyedSchema schema;
   private final @Nullable Long snapshotId;
   private final @Nullable Long after;
-  private final boolean isPlain;
+  private final ScanTasks tasks;
   private final @Nullable Integer buckets;
   private StructType wanted;
   private PushedFilters filters = PushedFilters.NONE;
@@ -50,8 +50,8 @@ public final class KeyedScanBuilder
   /**
    * @param after if not null, only what commits after this one have written is read
    * @param visible the columns of a query that names none
-   * @param options what rules of the optimizer have found: whether the query has no use for
-   *     partitioning and order, and by how many buckets it joins
+   * @param options what rules of the optimizer have found: what each task reads, and by how many
+   *     buckets the query joins
    */
   public KeyedScanBuilder(
       SparkSession spark,
@@ -67,7 +67,7 @@ public final class KeyedScanBuilder
     this.snapshotId = snapshotId;
     this.after = after;
     this.wanted = visible;
-    this.isPlain = RelationOptions.isPlain(options);
+    this.tasks = RelationOptions.tasks(options);
     this.buckets = RelationOptions.buckets(options);
   }
 
@@ -127,7 +127,7 @@ public final class KeyedScanBuilder
     if (!filters.isNone() || !AnsweredScan.isWorthPlanning(schema, aggregation)) {
       return Optional.empty();
     }
-    counted = counted == null ? scan(new StructType(), true) : counted;
+    counted = counted == null ? scan(new StructType(), ScanTasks.PARTS) : counted;
     return AnsweredScan.of(table.name(), schema, counted.plan(), aggregation);
   }
 
@@ -152,12 +152,12 @@ public final class KeyedScanBuilder
     }
     return counted != null && wanted.isEmpty() && limit == ScanRequest.ALL
         ? counted
-        : scan(wanted, isPlain);
+        : scan(wanted, tasks);
   }
 
-  private KeyedScan scan(StructType columns, boolean isSpread) {
+  private KeyedScan scan(StructType columns, ScanTasks tasks) {
     ScanRequest request =
-        new ScanRequest(snapshotId, after, columns, filters, limit, isSpread, buckets, besides);
+        new ScanRequest(snapshotId, after, columns, filters, limit, tasks, buckets, besides);
     return new KeyedScan(spark, table, schema, request, statement);
   }
 }

@@ -21,8 +21,8 @@ public final class RelationOptions {
   /** Set by a rule: the number of buckets that the scan reports. */
   public static final String BUCKETS = "keylake.buckets";
 
-  /** Set by a rule: the query needs neither the buckets nor the order of the scan. */
-  public static final String PLAIN_SCAN = "keylake.plain-scan";
+  /** Set by a rule: one of {@link ScanTasks}, where the query does not need the buckets. */
+  public static final String TASKS = "keylake.tasks";
 
   private static final Set<String> OPTIONS_OF_OTHER_READS =
       Set.of(
@@ -62,8 +62,8 @@ public final class RelationOptions {
         relation.timeTravelSpec());
   }
 
-  static boolean isPlain(CaseInsensitiveStringMap options) {
-    return options.containsKey(PLAIN_SCAN);
+  static ScanTasks tasks(CaseInsensitiveStringMap options) {
+    return ScanTasks.valueOf(options.getOrDefault(TASKS, ScanTasks.BUCKETS.name()));
   }
 
   /** The number of buckets that the scan reports; null for those that the table has. */

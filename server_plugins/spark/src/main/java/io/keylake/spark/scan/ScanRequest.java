@@ -14,8 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param wanted the columns
  * @param filters what the planner and the readers may use of the query's filters
  * @param limit how many rows are enough, or {@link #ALL}
- * @param isSpread whether the query needs neither the buckets' partitioning nor the order of rows,
- *     so that a bucket may become several tasks
+ * @param tasks what each task reads
  * @param buckets by how many the rows are wanted, a part of those that files lie in; null for as
  *     many as there are
  * @param besides experiments whose rows are merged with those of the snapshot
@@ -26,14 +25,23 @@ record ScanRequest(
     StructType wanted,
     PushedFilters filters,
     int limit,
-    boolean isSpread,
+    ScanTasks tasks,
     @Nullable Integer buckets,
     List<Beside> besides) {
   static final int ALL = -1;
 
   ScanRequest and(PushedFilters more) {
     return new ScanRequest(
-        snapshotId, after, wanted, filters.and(more), limit, isSpread, buckets, besides);
+        snapshotId, after, wanted, filters.and(more), limit, tasks, buckets, besides);
+  }
+
+  /** Whether a bucket may become several tasks. */
+  boolean isSpread() {
+    return tasks != ScanTasks.BUCKETS;
+  }
+
+  boolean isOrdered() {
+    return tasks != ScanTasks.PARTS;
   }
 
   boolean has(String column) {

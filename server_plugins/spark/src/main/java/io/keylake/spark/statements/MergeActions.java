@@ -228,6 +228,20 @@ final class MergeActions {
     return liesByBucket && columns.size() == schema.spec().bucketBy().size() ? columns : List.of();
   }
 
+  /** Whether rows that are inserted lie in the buckets to which rows of the source are brought. */
+  boolean insertsByBucket() {
+    List<Expression> source = sourceOfBucket();
+    List<String> key = schema.spec().key();
+    for (int i = 0; i < source.size(); i++) {
+      Expression wanted = source.get(i);
+      int at = key.indexOf(schema.spec().bucketBy().get(i));
+      if (!notMatched.stream().allMatch(row -> uncast(row.key().get(at)).semanticEquals(wanted))) {
+        return false;
+      }
+    }
+    return !source.isEmpty();
+  }
+
   /** The column of the source that a term compares with one of the target. */
   private Optional<Expression> other(EqualTo term, Attribute own) {
     Expression left = uncast(term.left());

@@ -46,8 +46,10 @@ import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -65,6 +67,10 @@ public final class MergeRewrite {
   private static final String OF_SOURCE = "_merge_info:of_source";
   private static final String BUCKET_OF_SOURCE = "_merge_info:bucket_of_source";
   private static final String OF_TARGET = "_merge_info:of_target";
+
+  /** Marks the key of rows that lie by bucket as long as those of the target do. */
+  private static final Metadata BY_BUCKET =
+      new MetadataBuilder().putBoolean("keylake.by_bucket", true).build();
 
   private final MergeIntoTable merge;
   private final StatementTarget target;
@@ -84,6 +90,14 @@ public final class MergeRewrite {
     this.columns = actions.columns();
     this.verb = actions.verb();
     this.listsColumns = verb != Verb.DELETE && !actions.writeTheSame();
+  }
+
+  /**
+   * Whether the rows of a MERGE lie in the buckets of the target's, wherever these are joined to
+   * the source.
+   */
+  public static boolean isByBucket(Seq<Attribute> output) {
+    return output.exists(column -> column.metadata().equals(BY_BUCKET));
   }
 
   public LogicalPlan write() {
@@ -194,7 +208,11 @@ public final class MergeRewrite {
   /** The columns of the rows that are written: key, values, and what the writer is told. */
   private List<Attribute> output() {
     List<Attribute> output = new ArrayList<>();
-    schema.key().forEach(field -> output.add(column(field.name(), ColumnTypes.spark(field))));
+    Metadata mark = actions.insertsByBucket() ? BY_BUCKET : Metadata.empty();
+    schema
+        .key()
+        .forEach(
+            field -> output.add(column(field.name(), ColumnTypes.spark(field)).withMetadata(mark)));
     columns.forEach(field -> output.add(column(field.name(), ColumnTypes.spark(field))));
     if (versions.areGiven()) {
       output.add(column(HelperColumn.VERSION, DataTypes.LongType));

@@ -9,6 +9,7 @@ import io.keylake.spark.scan.ReadRange;
 import io.keylake.spark.scan.RelationOptions;
 import io.keylake.spark.scan.StatementRead;
 import io.keylake.spark.write.KeyedWriteBuilder;
+import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.WriteOptions;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.drafts.PastTable;
@@ -66,16 +67,6 @@ public class KeyedTable extends SparkTable {
   private final Rows rows;
   private final @Nullable StatementRead statement;
   private final @Nullable ExperimentView view; // null for main and ordinary branches
-
-  /**
-   * How far the rows that are to be written are: prepared, and then spread over tasks in some way.
-   */
-  public enum Rows {
-    AS_GIVEN,
-    PREPARED,
-    BY_HASH,
-    BY_RANGE
-  }
 
   private KeyedTable(
       SparkTable loaded,
@@ -310,8 +301,7 @@ public class KeyedTable extends SparkTable {
     loaded.newWriteBuilder(
         info); // refuses what Iceberg refuses: time travel, a tag, a branch that is not there
     String target = targetBranch(info.options());
-    return new KeyedWriteBuilder(spark(), table(), target, stored(), info, rows == Rows.BY_RANGE)
-        .madeOf(statement);
+    return new KeyedWriteBuilder(spark(), table(), target, stored(), info, rows).madeOf(statement);
   }
 
   private @Nullable String targetBranch(CaseInsensitiveStringMap options) {

@@ -1,5 +1,6 @@
 package io.keylake.spark.table;
 
+import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.tables.drafts.Draft;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.connector.catalog.StagedTable;

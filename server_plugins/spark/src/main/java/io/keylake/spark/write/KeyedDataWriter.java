@@ -7,6 +7,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.iceberg.types.Types.StructType;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -167,11 +169,6 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
 
   /** Builds rows as they are stored; one row object serves all. */
   private static final class StoredRows {
-    private static final int VERSION = 0;
-    private static final int WRITTEN = 1;
-    private static final int DELETED = 2;
-    private static final int COLUMNS = 3;
-
     private final Column[] key;
     private final Column[] values;
     private final int[] keyPlaces;
@@ -182,14 +179,17 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
     private final int groupPlace;
     private final int ordering;
     private final Object[] row;
-    private final Object[] info = new Object[4];
+    private final int version;
+    private final int written;
+    private final int deleted;
+    private final Object[] info;
     private final Object[] lags;
     private final GenericInternalRow asRow;
 
     StoredRows(KeyedSchema schema, WriteLayout layout) {
       key = layout.key().toArray(Column[]::new);
       values = layout.values().toArray(Column[]::new);
-      List<String> names = layout.stored().columns().stream().map(field -> field.name()).toList();
+      List<String> names = names(layout.stored().asStruct());
       keyPlaces =
           layout.key().stream().mapToInt(column -> names.indexOf(column.field().name())).toArray();
       valuePlaces =
@@ -202,8 +202,15 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       groupPlace = names.indexOf(KeyedSchema.GROUP);
       ordering = layout.ordering(schema);
       row = new Object[names.size()];
-      lags = new Object[layout.leaves()];
-      info[COLUMNS] = new GenericInternalRow(lags);
+      StructType versions =
+          layout.stored().asStruct().field(KeyedSchema.MERGE_INFO).type().asStructType();
+      List<String> members = names(versions);
+      version = members.indexOf(KeyedSchema.VERSION);
+      written = members.indexOf(KeyedSchema.WRITTEN);
+      deleted = members.indexOf(KeyedSchema.DELETED);
+      info = new Object[members.size()];
+      lags = new Object[versions.field(KeyedSchema.COLUMNS).type().asStructType().fields().size()];
+      info[members.indexOf(KeyedSchema.COLUMNS)] = new GenericInternalRow(lags);
       row[names.indexOf(KeyedSchema.MERGE_INFO)] = new GenericInternalRow(info);
       asRow = new GenericInternalRow(row);
     }
@@ -219,27 +226,35 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       if (groupPlace >= 0) {
         row[groupPlace] = keyRow.getInt(group);
       }
-      long version = fold.version();
+      long newest = fold.version();
       for (int i = 0; i < values.length; i++) {
         InternalRow winner = fold.winner(i);
         row[valuePlaces[i]] =
             winner == null ? null : winner.get(values[i].position(), values[i].type());
-        lags[values[i].leaf()] = winner == null ? null : (Object) (version - fold.at(i));
+        lags[values[i].leaf()] = winner == null ? null : (Object) (newest - fold.at(i));
       }
-      info[VERSION] = isOrderingValue(fold, version) ? null : (Object) version;
-      info[WRITTEN] = fold.isWritten() ? (Object) (version - fold.writtenAt()) : null;
-      info[DELETED] = fold.isDeleted() ? (Object) (version - fold.deletedAt()) : null;
+      info[version] = isOrderingValue(fold, newest) ? null : (Object) newest;
+      if (written >= 0) {
+        info[written] = fold.isWritten() ? (Object) (newest - fold.writtenAt()) : null;
+      }
+      if (deleted >= 0) {
+        info[deleted] = fold.isDeleted() ? (Object) (newest - fold.deletedAt()) : null;
+      }
       return asRow;
     }
 
+    private static List<String> names(StructType struct) {
+      return struct.fields().stream().map(NestedField::name).toList();
+    }
+
     /** Where the stored ordering column says the version already, it is not stored twice. */
-    private boolean isOrderingValue(RowFold fold, long version) {
+    private boolean isOrderingValue(RowFold fold, long newest) {
       InternalRow winner = ordering < 0 ? null : fold.winner(ordering);
       if (winner == null || winner.isNullAt(values[ordering].position())) {
         return false;
       }
       Column column = values[ordering];
-      return RowVersions.value(winner, column.position(), column.type()) == version;
+      return RowVersions.value(winner, column.position(), column.type()) == newest;
     }
   }
 }

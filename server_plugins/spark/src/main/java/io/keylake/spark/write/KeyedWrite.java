@@ -3,6 +3,7 @@ package io.keylake.spark.write;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.parquet.SortedFiles;
 import io.keylake.spark.write.KeyedDataWriter.Written;
+import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.history.CommitLog;
@@ -63,14 +64,14 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private final KeyedSchema schema;
   private final LogicalWriteInfo info;
   private final WriteOptions options;
-  private final boolean isSpread;
+  private final Rows rows;
   private final Effect effect;
   private final WriteLayout layout;
   private final @Nullable String branch;
   private boolean isHandedOver;
 
   /**
-   * @param isSpread whether every task has the ranges of keys that it is to write already
+   * @param rows how they come
    * @param effect what becomes of the rows
    */
   KeyedWrite(
@@ -80,14 +81,14 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       KeyedSchema schema,
       LogicalWriteInfo info,
       WriteOptions options,
-      boolean isSpread,
+      Rows rows,
       Effect effect) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
     this.info = info;
     this.options = options;
-    this.isSpread = isSpread;
+    this.rows = rows;
     this.effect = effect;
     this.layout = WriteLayout.of(info.schema(), schema, options);
     this.branch = branch;
@@ -95,7 +96,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   @Override
   public Distribution requiredDistribution() {
-    if (isSpread) {
+    if (rows.areSpread()) {
       return Distributions.unspecified();
     }
     List<String> columns = new ArrayList<>(schema.spec().partitionBy());
@@ -106,6 +107,9 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   @Override
   public SortOrder[] requiredOrdering() {
+    if (rows.areSorted()) {
+      return new SortOrder[0];
+    }
     List<String> columns = new ArrayList<>(schema.spec().partitionBy());
     columns.add(KeyedSchema.BUCKET);
     schema.sortKey().stream()

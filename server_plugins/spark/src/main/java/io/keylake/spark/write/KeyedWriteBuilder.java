@@ -23,31 +23,48 @@ import org.jspecify.annotations.Nullable;
 /** Starts a write of rows that {@code KeyedWriteRule} has prepared. */
 public final class KeyedWriteBuilder
     implements SupportsOverwriteV2, SupportsDynamicOverwrite, StreamUpdates {
+  /** How far the rows that are to be written are. */
+  public enum Rows {
+    AS_GIVEN,
+    PREPARED,
+    /** The writer wants them in buckets and sorted. */
+    BY_HASH,
+    /** Each task has ranges of keys, which the writer wants sorted. */
+    BY_RANGE,
+    /** Each task has ranges of keys of one bucket, sorted. */
+    IN_PLACE;
+
+    boolean areSpread() {
+      return this == BY_RANGE || this == IN_PLACE;
+    }
+
+    boolean areSorted() {
+      return this == IN_PLACE;
+    }
+  }
+
   private final SparkSession spark;
   private final Table table;
   private final @Nullable String branch;
   private final KeyedSchema schema;
   private final LogicalWriteInfo info;
-  private final boolean isSpread;
+  private final Rows rows;
   private @Nullable StatementRead read;
   private @Nullable Effect replaces;
 
-  /**
-   * @param isSpread whether every task has the ranges of keys that it is to write already
-   */
   public KeyedWriteBuilder(
       SparkSession spark,
       Table table,
       @Nullable String branch,
       KeyedSchema schema,
       LogicalWriteInfo info,
-      boolean isSpread) {
+      Rows rows) {
     this.spark = spark;
     this.table = table;
     this.branch = branch;
     this.schema = schema;
     this.info = info;
-    this.isSpread = isSpread;
+    this.rows = rows;
   }
 
   /** The statement that has made the rows of those of the table; null for none. */
@@ -106,7 +123,7 @@ public final class KeyedWriteBuilder
           UNSUPPORTED,
           "business_time goes with writes that add to main, not with an overwrite or a write to a branch; leave it out");
     }
-    return new KeyedWrite(spark, table, branch, schema, info, options, isSpread, effect(options));
+    return new KeyedWrite(spark, table, branch, schema, info, options, rows, effect(options));
   }
 
   private Effect effect(WriteOptions options) {

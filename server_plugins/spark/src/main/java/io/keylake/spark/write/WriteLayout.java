@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import org.apache.iceberg.Schema;
+import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
@@ -31,9 +32,8 @@ import org.jspecify.annotations.Nullable;
  * @param takesEmptyLists whether a row may carry the key alone
  * @param op position of the operation, or -1
  * @param rowOrder position of the tie break, or -1
- * @param leaves number of version leaves
  * @param stored the columns of the files: what the rows carry, the bucket and the group if they are
- *     stored, and the versions
+ *     stored, and the versions, as far as the rows can have them
  */
 record WriteLayout(
     List<Column> key,
@@ -46,7 +46,6 @@ record WriteLayout(
     boolean takesEmptyLists,
     int op,
     int rowOrder,
-    int leaves,
     Schema stored)
     implements Serializable {
 
@@ -55,7 +54,7 @@ record WriteLayout(
    *
    * @param name as the writer of the rows knows it
    * @param field the table's column
-   * @param leaf its version leaf, or -1
+   * @param leaf which of the stored version leaves is its own
    * @param versionedBy the helper column that versions it, or null
    * @param skipsNulls a null is as good as absent
    */
@@ -77,12 +76,14 @@ record WriteLayout(
     List<Column> key = new ArrayList<>();
     schema.key().forEach(field -> key.add(column(rows, names, field, -1, schema, options)));
     List<Column> values = new ArrayList<>();
-    List<NestedField> leaves = schema.leaves().fields();
-    for (NestedField field : schema.values()) {
-      if (names.contains(field.name())) {
-        values.add(
-            column(rows, names, field, leaves.indexOf(schema.leafOf(field)), schema, options));
-      }
+    List<NestedField> carried =
+        schema.values().stream().filter(field -> names.contains(field.name())).toList();
+    List<NestedField> leaves =
+        schema.leaves().fields().stream()
+            .filter(leaf -> carried.stream().anyMatch(field -> schema.leafOf(field).equals(leaf)))
+            .toList();
+    for (NestedField field : carried) {
+      values.add(column(rows, names, field, leaves.indexOf(schema.leafOf(field)), schema, options));
     }
     List<Column> partitionBy =
         key.stream()
@@ -107,8 +108,7 @@ record WriteLayout(
         options.isListedByStatement(),
         names.indexOf(HelperColumn.OP),
         names.indexOf(HelperColumn.ROW_ORDER),
-        leaves.size(),
-        stored(schema, names));
+        stored(schema, names, leaves, options));
   }
 
   private static Column column(
@@ -161,14 +161,39 @@ record WriteLayout(
     return value;
   }
 
-  private static Schema stored(KeyedSchema schema, List<String> names) {
+  private static Schema stored(
+      KeyedSchema schema, List<String> names, List<NestedField> leaves, WriteOptions options) {
     List<NestedField> fields = new ArrayList<>();
     for (NestedField field : schema.table().columns()) {
-      if (names.contains(field.name()) || KeyedSchema.isHidden(field.name())) {
+      if (field.equals(schema.mergeInfo())) {
+        fields.add(with(versions(schema, leaves, options), field));
+      } else if (names.contains(field.name()) || KeyedSchema.isHidden(field.name())) {
         fields.add(field);
       }
     }
     return new Schema(fields, schema.table().identifierFieldIds());
+  }
+
+  /** The struct of versions without members that are null in all rows. */
+  private static List<NestedField> versions(
+      KeyedSchema schema, List<NestedField> leaves, WriteOptions options) {
+    boolean writes = options.verb() != WriteOptions.Verb.DELETE;
+    boolean deletes = !writes || options.op() != null;
+    List<NestedField> members = new ArrayList<>();
+    for (NestedField member : schema.mergeInfo().type().asStructType().fields()) {
+      if (member.name().equals(KeyedSchema.COLUMNS)) {
+        members.add(with(leaves, member));
+      } else if (member.equals(schema.version())
+          || (writes && member.equals(schema.written()))
+          || (deletes && member.equals(schema.deleted()))) {
+        members.add(member);
+      }
+    }
+    return members;
+  }
+
+  private static NestedField with(List<NestedField> members, NestedField struct) {
+    return NestedField.from(struct).ofType(Types.StructType.of(members)).build();
   }
 
   /**

@@ -66,7 +66,6 @@ final class FoldInMemory {
             false,
             -1,
             saysOrder ? ROW_ORDER : -1,
-            columns.size(),
             null);
     fold = new RowFold(layout, new RowVersions(layout, null));
   }

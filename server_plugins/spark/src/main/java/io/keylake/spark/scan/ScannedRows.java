@@ -4,11 +4,16 @@ import java.util.Set;
 import org.apache.spark.sql.connector.read.Scan;
 
 /** What a plan may count on in the rows of a scan. */
-public final class UniqueRows {
-  private UniqueRows() {}
+public final class ScannedRows {
+  private ScannedRows() {}
 
   /** Names of columns of which no two rows have the same values; none where that is not known. */
-  public static Set<String> by(Scan scan) {
+  public static Set<String> uniqueBy(Scan scan) {
     return scan instanceof KeyedScan keyed ? keyed.uniqueBy() : Set.of();
+  }
+
+  /** Whether each task has rows of one bucket of a table that a statement writes them to. */
+  public static boolean areInPlace(Scan scan) {
+    return scan instanceof KeyedScan keyed && keyed.isInPlace();
   }
 }
