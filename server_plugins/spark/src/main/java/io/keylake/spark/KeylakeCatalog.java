@@ -18,8 +18,6 @@ import io.keylake.spark.table.ChangesTable;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.StoreFailure;
-import io.keylake.tables.schema.ColumnChange;
-import io.keylake.tables.schema.SchemaChange;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
 import java.time.Instant;
@@ -189,7 +187,9 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
 
   @Override
   public Set<TableCatalogCapability> capabilities() {
-    return Set.of(TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
+    return Set.of(
+        TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT,
+        TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
   }
 
   /** Creates a keyed table; {@link AlreadyExistsException} when there is one of that name. */
@@ -320,19 +320,9 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     if (table instanceof KeyedTable keyed) {
       keyed.checkIsNoExperiment("properties and no columns that change");
     }
-    List<ColumnChange> columns =
-        table instanceof KeyedTable ? ColumnChanges.of(table.name(), changes) : List.of();
-    if (columns.isEmpty()) {
-      return keyedIfSo(super.alterTable(ident, changes));
-    }
-    if (columns.size() < changes.length) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "columns and properties of %s are changed one after the other, in two statements"
-              .formatted(ident));
-    }
-    SchemaChange.make(((KeyedTable) table).table(), columns);
-    return loadTable(ident);
+    return table instanceof KeyedTable keyed && ColumnChanges.make(keyed.table(), ident, changes)
+        ? loadTable(ident)
+        : keyedIfSo(super.alterTable(ident, changes));
   }
 
   @Override

@@ -6,10 +6,19 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.schema.ColumnChange;
 import io.keylake.tables.schema.ColumnChange.Position;
+import io.keylake.tables.schema.ReducerChange;
+import io.keylake.tables.schema.SchemaChange;
+import io.keylake.tables.spec.TableSpec.Reducer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.connector.catalog.DefaultValue;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableChange.AddColumn;
 import org.apache.spark.sql.connector.catalog.TableChange.DeleteColumn;
@@ -25,28 +34,59 @@ import org.jspecify.annotations.Nullable;
 public final class ColumnChanges {
   private ColumnChanges() {}
 
+  /** Makes the changes of columns and of their reducers; false for a statement that has none. */
+  public static boolean make(Table table, Identifier ident, TableChange... changes) {
+    Map<String, Reducer> reducers = KeyedProperties.reducers(ident, changes);
+    List<ColumnChange> columns = of(table, changes);
+    if (!reducers.isEmpty()) {
+      ReducerChange.make(table, reducers);
+    } else if (!columns.isEmpty()) {
+      checkAlone(ident, changes);
+      SchemaChange.make(table, columns);
+    }
+    return !reducers.isEmpty() || !columns.isEmpty();
+  }
+
+  private static void checkAlone(Identifier ident, TableChange... changes) {
+    boolean hasOthers =
+        Arrays.stream(changes).anyMatch(change -> !(change instanceof TableChange.ColumnChange));
+    if (hasOthers) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "columns and properties of %s are changed one after the other, in two statements"
+              .formatted(ident));
+    }
+  }
+
   /** Empty for a statement that changes no column. */
-  public static List<ColumnChange> of(String table, TableChange... changes) {
+  private static List<ColumnChange> of(Table table, TableChange... changes) {
     boolean drops = Arrays.stream(changes).anyMatch(DeleteColumn.class::isInstance);
     boolean adds = Arrays.stream(changes).anyMatch(AddColumn.class::isInstance);
     if (drops && adds) {
       throw new KeylakeException(
           UNSUPPORTED,
           "REPLACE COLUMNS would drop all values of keyed table %s; name what changes with ADD COLUMN, DROP COLUMN, RENAME COLUMN or ALTER COLUMN"
-              .formatted(table));
+              .formatted(table.name()));
     }
     List<ColumnChange> columns = new ArrayList<>();
     for (TableChange change : changes) {
-      ColumnChange column = of(change);
+      ColumnChange column = of(table, change);
       if (column != null) {
         columns.add(column);
+      }
+      if (change instanceof AddColumn add && add.defaultValue() != null) {
+        NestedField added = field(add.fieldNames(), SparkSchemaUtil.convert(add.dataType()));
+        columns.add(
+            new ColumnChange.Default(
+                List.of(add.fieldNames()),
+                DefaultValues.literal(added, add.defaultValue().getSql())));
       }
     }
     return columns;
   }
 
   /** Null for what changes nothing of a column. */
-  private static @Nullable ColumnChange of(TableChange change) {
+  private static @Nullable ColumnChange of(Table table, TableChange change) {
     if (change instanceof AddColumn add) {
       checkAdded(add);
       return new ColumnChange.Add(
@@ -79,9 +119,24 @@ public final class ColumnChanges {
               .formatted(shown(nullability.fieldNames())));
     }
     if (change instanceof UpdateColumnDefaultValue value) {
-      throw noDefault(value.fieldNames());
+      return defaultOf(table, value);
     }
     return null;
+  }
+
+  private static ColumnChange defaultOf(Table table, UpdateColumnDefaultValue change) {
+    List<String> path = List.of(change.fieldNames());
+    Type type = table.schema().findType(String.join(".", path));
+    DefaultValue value = change.newCurrentDefault();
+    return new ColumnChange.Default(
+        path,
+        value == null || type == null
+            ? null
+            : DefaultValues.literal(field(change.fieldNames(), type), value.getSql()));
+  }
+
+  private static NestedField field(String[] path, Type type) {
+    return NestedField.optional(1, shown(path), type);
   }
 
   private static void checkAdded(AddColumn add) {
@@ -91,16 +146,6 @@ public final class ColumnChanges {
           "column '%s' is NOT NULL, but rows that are there have no value for it, and a partial update may not carry it; leave NOT NULL out"
               .formatted(shown(add.fieldNames())));
     }
-    if (add.defaultValue() != null) {
-      throw noDefault(add.fieldNames());
-    }
-  }
-
-  private static KeylakeException noDefault(String[] path) {
-    return new KeylakeException(
-        UNSUPPORTED,
-        "column '%s' cannot have a default value: a row that does not carry a column says nothing about it; leave DEFAULT out and write the value with the rows"
-            .formatted(shown(path)));
   }
 
   private static Position position(TableChange.ColumnPosition position) {

@@ -8,7 +8,10 @@ import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.isolation.Retries;
+import io.keylake.tables.spec.SpecProperties;
 import io.keylake.tables.spec.TableSpec;
+import io.keylake.tables.spec.TableSpec.Reducer;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -62,6 +65,12 @@ public final class KeyedProperties {
       Isolation.check(name, set.value());
       Retries.check(name, set.value());
     }
+    if (isKeyed && SpecProperties.isWord(name) && !(sets && SpecProperties.isReducer(name))) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "'%s' is a part of the definition of %s, which stays as it is; create a new table and copy the rows"
+              .formatted(name, ident));
+    }
     if (!name.startsWith(PREFIX)) {
       return;
     }
@@ -86,6 +95,24 @@ public final class KeyedProperties {
     } else if (isKeyed && !POLICIES.contains(name)) {
       throw unknown(name);
     }
+  }
+
+  /** The reducers that a statement sets, by column; empty for other statements. */
+  public static Map<String, Reducer> reducers(Identifier ident, TableChange... changes) {
+    Map<String, String> set = new HashMap<>();
+    for (TableChange change : changes) {
+      if (change instanceof TableChange.SetProperty property
+          && SpecProperties.isReducer(property.property())) {
+        set.put(property.property(), property.value());
+      }
+    }
+    if (!set.isEmpty() && set.size() < changes.length) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "reducers and other properties of %s are changed one after the other, in two statements"
+              .formatted(ident));
+    }
+    return SpecProperties.reducers(set);
   }
 
   private static void checkPolicy(String name, String value) {

@@ -14,7 +14,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
@@ -59,13 +61,21 @@ public final class SqlDefinition {
     return PROVIDER.equalsIgnoreCase(info.properties().get(TableCatalog.PROP_PROVIDER));
   }
 
-  /** Refuses a primary key of a table that is no keyed table: nothing would keep to it. */
+  /** Refuses what nothing would keep to in a table that is no keyed table. */
   private static void checkPlain(TableInfo info) {
     if (info.constraints().length > 0) {
       throw new KeylakeException(
           DEFINITION,
           "%s is for keyed tables; write USING keylake, or leave the constraint out"
               .formatted(info.constraints()[0].toDDL()));
+    }
+    for (Column column : info.columns()) {
+      if (column.defaultValue() != null) {
+        throw new KeylakeException(
+            DEFINITION,
+            "the default of column '%s' is for keyed tables; write USING keylake, or leave DEFAULT out"
+                .formatted(column.name()));
+      }
     }
   }
 
@@ -85,8 +95,11 @@ public final class SqlDefinition {
           DEFINITION,
           "a keyed table is partitioned by its spec (buckets, bucket_by, partition_by); drop PARTITIONED BY");
     }
-    return new TableDefinition(
-        TableSpec.fromJson(spec), SparkSchemaUtil.convert(info.schema()), "");
+    return new TableDefinition(TableSpec.fromJson(spec), schema(info), "");
+  }
+
+  private static Schema schema(TableInfo info) {
+    return DefaultValues.of(SparkSchemaUtil.convert(info.schema()), info.columns());
   }
 
   private static TableDefinition ofClauses(TableInfo info) {
@@ -101,7 +114,7 @@ public final class SqlDefinition {
     List<String> key = key(info.constraints(), SpecProperties.key(given));
     return new TableDefinition(
         SpecProperties.read(clauses(key, info.partitions()), given),
-        SparkSchemaUtil.convert(info.schema()),
+        schema(info),
         given.getOrDefault(TableCatalog.PROP_COMMENT, ""));
   }
 

@@ -2,6 +2,7 @@ package io.keylake.spark.statements;
 
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 
+import io.keylake.spark.keys.ColumnTypes;
 import io.keylake.spark.layout.Comparison;
 import io.keylake.spark.write.CheckedCast;
 import io.keylake.spark.write.WriteOptions.Verb;
@@ -15,7 +16,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
+import org.apache.iceberg.spark.SparkUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -167,8 +170,35 @@ final class MergeActions {
         throw StatementTarget.refused("INSERT of MERGE INTO has the column '%s' twice", name);
       }
     }
+    addDefaults(values);
     schema.spec().columnGroups().forEach((name, group) -> checkIsWhole(name, group, values));
     return values;
+  }
+
+  /** A new row gets the defaults of columns that the statement does not name. */
+  private void addDefaults(Map<String, Expression> values) {
+    Set<String> named = Set.copyOf(values.keySet());
+    for (NestedField field : schema.values()) {
+      boolean isShared =
+          field.writeDefault() == null
+              && sharesVersion(field, other -> other.writeDefault() != null)
+              && !sharesVersion(field, other -> named.contains(other.name()));
+      if (field.writeDefault() != null || isShared) {
+        values.putIfAbsent(field.name(), defaultOf(field));
+      }
+    }
+  }
+
+  /** Whether the columns that are written together with one have something. */
+  private boolean sharesVersion(NestedField field, Predicate<NestedField> has) {
+    String leaf = schema.spec().leafOf(field.name());
+    return schema.values().stream()
+        .anyMatch(other -> schema.spec().leafOf(other.name()).equals(leaf) && has.test(other));
+  }
+
+  private static Expression defaultOf(NestedField field) {
+    return Literal.create(
+        SparkUtil.internalToSpark(field.type(), field.writeDefault()), ColumnTypes.spark(field));
   }
 
   private static void checkIsWhole(String name, ColumnGroup group, Map<String, Expression> values) {

@@ -20,6 +20,7 @@ import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -45,6 +46,7 @@ import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
@@ -218,7 +220,16 @@ public class KeyedTable extends SparkTable {
 
   @Override
   public Column[] columns() {
-    return CatalogV2Util.structTypeToV2Columns(schema());
+    return CatalogV2Util.structTypeToV2Columns(
+        new StructType(
+            Arrays.stream(schema().fields()).map(KeyedTable::shown).toArray(StructField[]::new)));
+  }
+
+  /** Rows that are there have no default; Spark shows that of later rows only beside theirs. */
+  private static StructField shown(StructField column) {
+    return column.getCurrentDefaultValue().isDefined()
+        ? column.withExistenceDefaultValue("NULL")
+        : column;
   }
 
   @Override

@@ -20,6 +20,7 @@ final class ShownProperties {
   static Map<String, String> of(Map<String, String> properties, TableSpec spec) {
     Map<String, String> shown = new HashMap<>(properties);
     shown.keySet().removeIf(ShownProperties::isDerived);
+    shown.remove(TableCatalog.PROP_COMMENT, "");
     shown.put(TableCatalog.PROP_PROVIDER, SqlDefinition.PROVIDER);
     // Its place follows from its name; another table cannot take it.
     shown.put(TableCatalog.PROP_IS_MANAGED_LOCATION, "true");

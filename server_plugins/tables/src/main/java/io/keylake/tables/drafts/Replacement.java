@@ -77,7 +77,7 @@ record Replacement(
     return same.setProperties(named).build();
   }
 
-  /** The columns of the table with the comments of the statement. */
+  /** The columns of the table with the comments and defaults of the statement. */
   private Schema commented() {
     List<NestedField> fields = base.schema().columns().stream().map(this::commented).toList();
     return new Schema(fields, base.schema().identifierFieldIds());
@@ -85,7 +85,12 @@ record Replacement(
 
   private NestedField commented(NestedField field) {
     NestedField said = definition.columns().asStruct().field(field.name());
-    return said == null ? field : NestedField.from(field).withDoc(said.doc()).build();
+    return said == null
+        ? field
+        : NestedField.from(field)
+            .withDoc(said.doc())
+            .withWriteDefault(said.writeDefaultLiteral())
+            .build();
   }
 
   private TableMetadata replaced() {

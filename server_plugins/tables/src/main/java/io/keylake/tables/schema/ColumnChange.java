@@ -1,6 +1,7 @@
 package io.keylake.tables.schema;
 
 import java.util.List;
+import org.apache.iceberg.expressions.Literal;
 import org.apache.iceberg.types.Type;
 import org.jspecify.annotations.Nullable;
 
@@ -10,6 +11,11 @@ import org.jspecify.annotations.Nullable;
  */
 public sealed interface ColumnChange {
   List<String> path();
+
+  /** An empty comment is none. */
+  private static @Nullable String said(@Nullable String comment) {
+    return comment == null || comment.isEmpty() ? null : comment;
+  }
 
   /**
    * The place of a column among its neighbours.
@@ -24,6 +30,18 @@ public sealed interface ColumnChange {
   record Add(List<String> path, Type type, @Nullable String comment, @Nullable Position position)
       implements ColumnChange {
     public Add {
+      path = List.copyOf(path);
+      comment = said(comment);
+    }
+  }
+
+  /**
+   * What statements mean by DEFAULT from now on. Rows that are there keep what they have.
+   *
+   * @param value null for none
+   */
+  record Default(List<String> path, @Nullable Literal<?> value) implements ColumnChange {
+    public Default {
       path = List.copyOf(path);
     }
   }
@@ -54,6 +72,7 @@ public sealed interface ColumnChange {
   record Comment(List<String> path, @Nullable String comment) implements ColumnChange {
     public Comment {
       path = List.copyOf(path);
+      comment = said(comment);
     }
   }
 

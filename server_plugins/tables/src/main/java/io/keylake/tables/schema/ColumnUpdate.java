@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.schema.ColumnChange.Add;
 import io.keylake.tables.schema.ColumnChange.Comment;
+import io.keylake.tables.schema.ColumnChange.Default;
 import io.keylake.tables.schema.ColumnChange.Drop;
 import io.keylake.tables.schema.ColumnChange.Move;
 import io.keylake.tables.schema.ColumnChange.Position;
@@ -72,6 +73,8 @@ final class ColumnUpdate {
         widen(widen);
       } else if (change instanceof Comment comment) {
         update.updateColumnDoc(nameOf(found(comment.path())), comment.comment());
+      } else if (change instanceof Default value) {
+        setDefault(value);
       } else if (change instanceof Move move) {
         move(nameOf(found(move.path())), parent(move.path()), move.position());
       }
@@ -125,6 +128,20 @@ final class ColumnUpdate {
   }
 
   // ------------------------------------------------------------------------------------- changes
+
+  private void setDefault(Default change) {
+    if (change.path().size() > 1) {
+      throw new KeylakeException(
+          DEFINITION,
+          "'%s' is a member of a column, and only whole columns have a default; leave DEFAULT out"
+              .formatted(shown(change.path())));
+    }
+    NestedField there = find(change.path());
+    if (there != null) {
+      checkValue(there, "given a default", "write its value with each row");
+    }
+    update.updateColumnDefault(there == null ? last(change.path()) : nameOf(there), change.value());
+  }
 
   private void add(Add add) {
     NestedField parent = parent(add.path());

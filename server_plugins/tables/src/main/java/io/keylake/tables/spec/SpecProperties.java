@@ -119,7 +119,13 @@ public final class SpecProperties {
     return names.stream().map(SpecProperties::quoted).collect(Collectors.joining(", "));
   }
 
-  private static Map<String, Reducer> reducers(Map<String, String> properties) {
+  /** Whether a property says how a column is reduced. */
+  public static boolean isReducer(String property) {
+    return property.startsWith(REDUCE);
+  }
+
+  /** The reducers that properties state, by column. */
+  public static Map<String, Reducer> reducers(Map<String, String> properties) {
     Map<String, Reducer> reducers = new HashMap<>();
     withPrefix(REDUCE, properties)
         .forEach((column, type) -> reducers.put(column, Reducer.of(column, type)));

@@ -82,7 +82,10 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     List<NestedField> fields = new ArrayList<>();
     for (NestedField field : columns.columns()) {
       boolean isKey = spec.key().contains(field.name());
-      fields.add(NestedField.from(field).isOptional(!isKey).build());
+      checkDefault(field, isKey);
+      boolean hasDoc = field.doc() != null && !field.doc().isEmpty();
+      fields.add(
+          NestedField.from(field).isOptional(!isKey).withDoc(hasDoc ? field.doc() : null).build());
     }
     int[] nextId = {
       TypeUtil.indexById(columns.asStruct()).keySet().stream()
@@ -108,6 +111,15 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     Set<Integer> identifiers = new LinkedHashSet<>();
     spec.key().forEach(name -> identifiers.add(unidentified.asStruct().field(name).fieldId()));
     return new Schema(fields, identifiers);
+  }
+
+  private void checkDefault(NestedField field, boolean isKey) {
+    if (field.writeDefault() != null && (isKey || field.name().equals(spec.ordering()))) {
+      throw new KeylakeException(
+          DEFINITION,
+          "%s column '%s' has a default; leave DEFAULT out and write its value with each row"
+              .formatted(isKey ? "key" : "ordering", field.name()));
+    }
   }
 
   private NestedField mergeInfo(int[] nextId) {

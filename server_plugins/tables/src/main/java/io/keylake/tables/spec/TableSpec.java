@@ -117,6 +117,14 @@ public record TableSpec(
         key, versions, ordering, count, bucketBy, partitionBy, reducers, columnGroups, groups);
   }
 
+  public TableSpec withReducers(Map<String, Reducer> others) {
+    Map<String, Reducer> all = new HashMap<>(reducers);
+    all.putAll(others);
+    all.values().removeIf(reducer -> reducer == Reducer.LATEST);
+    return new TableSpec(
+        key, versions, ordering, buckets, bucketBy, partitionBy, all, columnGroups, groups);
+  }
+
   /**
    * The same rules for columns of other names.
    *

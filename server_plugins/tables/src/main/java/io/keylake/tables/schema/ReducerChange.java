@@ -1,0 +1,86 @@
+package io.keylake.tables.schema;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Tries;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.PastSpecs;
+import io.keylake.tables.spec.TableDefinition;
+import io.keylake.tables.spec.TableSpec;
+import io.keylake.tables.spec.TableSpec.Reducer;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.types.Types.NestedField;
+
+/**
+ * The reducers of columns that were added and not written yet. Another reducer would give other
+ * answers for the values that are there, so a column keeps its own from the first commit on that
+ * could have written it.
+ */
+public final class ReducerChange {
+  private ReducerChange() {}
+
+  /** Changes the reducers of some columns in one commit. */
+  public static void make(Table table, Map<String, Reducer> reducers) {
+    Tries.make(table, "the change of reducers", () -> tried(table, reducers));
+  }
+
+  private static TableSpec tried(Table table, Map<String, Reducer> reducers) {
+    TableOperations operations = ((HasTableOperations) table).operations();
+    TableMetadata base = operations.refresh();
+    KeyedSchema schema = KeyedSchema.of(table);
+    reducers.keySet().forEach(column -> check(table, schema, base, column));
+    TableSpec before =
+        TableSpec.fromJson(
+            Objects.requireNonNull(base.properties().get(TableSpec.PROPERTY), "a keyed table"));
+    TableSpec after = before.withReducers(reducers);
+    // Its rules are those of a new table.
+    new TableDefinition(schema.spec().withReducers(reducers), schema.visible(), "");
+    Map<String, String> properties = new HashMap<>(base.properties());
+    Set<Integer> others = new HashSet<>(base.schemasById().keySet());
+    others.remove(base.currentSchemaId());
+    properties.putAll(PastSpecs.kept(properties, others, before));
+    properties.put(TableSpec.PROPERTY, after.toJson());
+    operations.commit(base, base.replaceProperties(properties));
+    return after;
+  }
+
+  private static void check(Table table, KeyedSchema schema, TableMetadata base, String column) {
+    NestedField field =
+        schema.values().stream()
+            .filter(value -> value.name().equals(column))
+            .findFirst()
+            .orElseThrow(
+                () ->
+                    new KeylakeException(
+                        SCHEMA_MISMATCH,
+                        "table %s has no value column '%s'; its value columns are %s"
+                            .formatted(
+                                table.name(),
+                                column,
+                                schema.values().stream().map(NestedField::name).toList())));
+    boolean isWritten =
+        base.snapshots().stream()
+            .map(
+                snapshot ->
+                    snapshot.schemaId() == null
+                        ? null
+                        : base.schemasById().get(snapshot.schemaId()))
+            .anyMatch(then -> then == null || then.findField(field.fieldId()) != null);
+    if (isWritten) {
+      throw new KeylakeException(
+          DEFINITION,
+          "column '%s' of table %s can have values already, because there are commits since it was added, and another reducer would change what is read; add a column, set its reducer before anything is written, and write the values there"
+              .formatted(column, table.name()));
+    }
+  }
+}
