@@ -1,6 +1,7 @@
 package io.keylake.spark.scan;
 
 import io.keylake.tables.isolation.Isolation;
+import io.keylake.tables.isolation.Isolation.MainRead;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +20,7 @@ public final class StatementRead {
   private final String property;
   private final IsolationLevel level;
   private final @Nullable Long snapshotId;
+  private final @Nullable MainRead main;
   private final Said said;
   private final List<PushedFilters> scans = new ArrayList<>();
 
@@ -33,12 +35,18 @@ public final class StatementRead {
   /**
    * @param property that states the level
    * @param snapshotId that is read; null where the branch has no commit
+   * @param main what is read of main beside that; null for nothing
    */
   public StatementRead(
-      String property, IsolationLevel level, @Nullable Long snapshotId, Said said) {
+      String property,
+      IsolationLevel level,
+      @Nullable Long snapshotId,
+      @Nullable MainRead main,
+      Said said) {
     this.property = property;
     this.level = level;
     this.snapshotId = snapshotId;
+    this.main = main;
     this.said = said;
   }
 
@@ -52,7 +60,8 @@ public final class StatementRead {
 
   /** Which commits the statement does not bear. */
   public Isolation isolation(KeyedSchema schema) {
-    return new Isolation(schema, property, level, snapshotId, counts -> lookedAt(schema, counts));
+    return new Isolation(
+        schema, property, level, snapshotId, main, counts -> lookedAt(schema, counts));
   }
 
   private synchronized Expression lookedAt(KeyedSchema schema, Set<Integer> counts) {

@@ -61,6 +61,7 @@ public record StatementTarget(
             isolation,
             Isolation.level(loaded.table().properties(), isolation),
             loaded.snapshotId(),
+            loaded.readOfMain(),
             statement);
     KeyedTable table = loaded.readBy(read);
     DataSourceV2Relation pinned = pinned(relation.withMetadataColumns(), table);

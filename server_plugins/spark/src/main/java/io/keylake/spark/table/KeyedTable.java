@@ -15,12 +15,12 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.drafts.PastTable;
 import io.keylake.tables.experiments.Experiments;
 import io.keylake.tables.history.OlderDefinition;
+import io.keylake.tables.isolation.Isolation.MainRead;
 import io.keylake.tables.planning.ReadPlanner;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -33,7 +33,6 @@ import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.TimeTravel;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.util.SnapshotUtil;
-import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -46,7 +45,6 @@ import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
@@ -175,6 +173,11 @@ public class KeyedTable extends SparkTable {
     return new KeyedTable(loaded, keyed, rows, changing, view);
   }
 
+  /** What is read of main beside the branch; null where that is nothing. */
+  public @Nullable MainRead readOfMain() {
+    return view == null ? null : new MainRead(view.main());
+  }
+
   /** What reads and writes it; null where that is no statement that changes rows. */
   public @Nullable StatementRead statement() {
     return statement;
@@ -220,16 +223,7 @@ public class KeyedTable extends SparkTable {
 
   @Override
   public Column[] columns() {
-    return CatalogV2Util.structTypeToV2Columns(
-        new StructType(
-            Arrays.stream(schema().fields()).map(KeyedTable::shown).toArray(StructField[]::new)));
-  }
-
-  /** Rows that are there have no default; Spark shows that of later rows only beside theirs. */
-  private static StructField shown(StructField column) {
-    return column.getCurrentDefaultValue().isDefined()
-        ? column.withExistenceDefaultValue("NULL")
-        : column;
+    return ShownColumns.of(schema());
   }
 
   @Override

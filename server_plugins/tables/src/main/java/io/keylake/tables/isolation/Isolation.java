@@ -40,6 +40,8 @@ import org.jspecify.annotations.Nullable;
  * @param schema of the table when the statement was planned
  * @param property that states the level
  * @param snapshotId that the statement has read; null where the branch had no commit
+ * @param main what the statement has read of main beside its own branch, as experiments do; null
+ *     where it has read its own branch only
  * @param lookedAt selects the rows that the statement has looked at, given all numbers of buckets
  *     that the table has had
  */
@@ -48,12 +50,20 @@ public record Isolation(
     String property,
     IsolationLevel level,
     @Nullable Long snapshotId,
+    @Nullable MainRead main,
     Function<Set<Integer>, Expression> lookedAt) {
   private static final Set<String> PROPERTIES =
       Set.of(
           TableProperties.UPDATE_ISOLATION_LEVEL,
           TableProperties.DELETE_ISOLATION_LEVEL,
           TableProperties.MERGE_ISOLATION_LEVEL);
+
+  /**
+   * What an experiment shows of main.
+   *
+   * @param snapshotId null where main had no commit
+   */
+  public record MainRead(@Nullable Long snapshotId) {}
 
   /** The level that a table states for a kind of statement, in the words of Iceberg. */
   public static IsolationLevel level(Map<String, String> properties, String property) {
@@ -75,25 +85,36 @@ public record Isolation(
     }
   }
 
-  /** Refuses a commit of the statement upon a parent. */
-  void check(Table table, Parent parent, List<DataFile> written) {
+  /**
+   * Refuses a commit of the statement upon a parent.
+   *
+   * @param ofMain where main stands
+   */
+  void check(Table table, Parent parent, Parent ofMain, List<DataFile> written) {
+    check(table, parent, snapshotId, written);
+    if (main != null) {
+      check(table, ofMain, main.snapshotId(), written);
+    }
+  }
+
+  private void check(Table table, Parent parent, @Nullable Long readAt, List<DataFile> written) {
     Touched touched =
         level == IsolationLevel.SERIALIZABLE
             ? Touched.selected(table, schema, lookedAt)
             : Touched.written(table, schema, written);
     for (Snapshot commit : parent.commits()) {
-      if (Long.valueOf(commit.snapshotId()).equals(snapshotId)) {
+      if (Long.valueOf(commit.snapshotId()).equals(readAt)) {
         return;
       }
       if (!WriteSummary.isTidying(commit) && isTouching(table, commit, touched)) {
-        throw conflict(table, parent, commit);
+        throw conflict(table, parent, commit, readAt);
       }
     }
-    if (snapshotId != null) {
+    if (readAt != null) {
       throw new KeylakeException(
           COMMIT_CONFLICT,
           "commit %d, which the statement has read, is no longer part of branch '%s' of %s; nothing was written, run the statement again"
-              .formatted(snapshotId, parent.branch(), table.name()));
+              .formatted(readAt, parent.branch(), table.name()));
     }
   }
 
@@ -112,7 +133,8 @@ public record Isolation(
     return false;
   }
 
-  private KeylakeException conflict(Table table, Parent parent, Snapshot commit) {
+  private KeylakeException conflict(
+      Table table, Parent parent, Snapshot commit, @Nullable Long readAt) {
     return new KeylakeException(
         COMMIT_CONFLICT,
         "commit %d (%s of %s) to branch '%s' of %s may have changed rows that the statement has %s since it read commit %s; nothing was written, run the statement again (%s is %s)"
@@ -123,7 +145,7 @@ public record Isolation(
                 parent.branch(),
                 table.name(),
                 level == IsolationLevel.SERIALIZABLE ? "looked at" : "changed, too,",
-                snapshotId == null ? "none" : snapshotId.toString(),
+                readAt == null ? "none" : readAt.toString(),
                 property,
                 level.name().toLowerCase(Locale.ROOT)));
   }

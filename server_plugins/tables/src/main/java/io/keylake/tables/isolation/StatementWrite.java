@@ -16,7 +16,8 @@ public record StatementWrite(Append append, Isolation isolation) implements Chan
         attempt,
         Collections.singletonList(append.branch()),
         (said, parent, number) -> {
-          isolation.check(attempt.transaction().table(), parent, append.files());
+          isolation.check(
+              attempt.transaction().table(), parent, attempt.parent(null), append.files());
           return said;
         });
   }
