@@ -16,7 +16,8 @@ def made(lake: kl.Lake) -> Evolving:
     made = Evolving(lake, "id BIGINT, clicks BIGINT, PRIMARY KEY (id)", rest="CLUSTERED BY (id) INTO 1 BUCKETS")
     made.run(
         "INSERT INTO {t} VALUES (1, 1), (2, 2)",
-        f"CALL {lake.catalog}.system.create_experiment(table => '{made.name}', experiment => 'b', add => 's BIGINT, n INT')",
+        f"CALL {lake.catalog}.system.create_experiment("
+        f"table => '{made.name}', experiment => 'b', add => 's BIGINT, n INT')",
     )
     return made
 

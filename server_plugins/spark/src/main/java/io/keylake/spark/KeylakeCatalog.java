@@ -111,6 +111,14 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     return loaded;
   }
 
+  /** An experiment is written to like a table, which Spark would create where there is none. */
+  @Override
+  public boolean tableExists(Identifier ident) {
+    return super.tableExists(ident)
+        || (TableNames.experiments(ident.name()).isPresent()
+            && part(ident, super::loadTable).isPresent());
+  }
+
   /** A table, or a part of a keyed table if there is no table of that name. */
   private Table loaded(Identifier ident, TableLoader loader) throws NoSuchTableException {
     if (ReadOptionsRule.isMention(ident.name())) {
