@@ -32,11 +32,11 @@ import org.apache.iceberg.types.TypeUtil;
 import org.jspecify.annotations.Nullable;
 
 /** A table in memory with real manifests and real Avro files, written by Iceberg's own writers. */
-final class DeletesTable {
-  final Table table;
+public final class DeletesTable {
+  public final Table table;
   private int files;
 
-  DeletesTable(Schema schema, PartitionSpec spec, int formatVersion) {
+  public DeletesTable(Schema schema, PartitionSpec spec, int formatVersion) {
     InMemoryCatalog catalog = new InMemoryCatalog();
     catalog.initialize("memory", Map.of());
     catalog.createNamespace(Namespace.of("n"));
@@ -45,6 +45,7 @@ final class DeletesTable {
             .buildTable(TableIdentifier.of("n", "t-" + UUID.randomUUID()), schema)
             .withPartitionSpec(spec)
             .withProperty("format-version", String.valueOf(formatVersion))
+            .withProperty("write.format.default", "avro")
             .create();
   }
 
@@ -70,7 +71,7 @@ final class DeletesTable {
   }
 
   /** Data files of these rows, all of the partition of the first. */
-  DataFile data(List<Record> rows) throws IOException {
+  public DataFile data(List<Record> rows) throws IOException {
     PartitionSpec spec = table.spec();
     DataWriter<Record> writer =
         writers()
@@ -84,7 +85,8 @@ final class DeletesTable {
   }
 
   /** A file that deletes rows like these in its fields, in the partition of the first. */
-  DeleteFile deletes(PartitionSpec spec, List<Record> rows, Integer... fields) throws IOException {
+  public DeleteFile deletes(PartitionSpec spec, List<Record> rows, Integer... fields)
+      throws IOException {
     Schema schema = TypeUtil.select(table.schema(), Set.of(fields));
     EqualityDeleteWriter<Record> writer =
         writers()

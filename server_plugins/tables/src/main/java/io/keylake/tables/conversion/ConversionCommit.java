@@ -1,0 +1,93 @@
+package io.keylake.tables.conversion;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.RowDelta;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotChanges;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.exceptions.ValidationException;
+import org.apache.iceberg.util.SnapshotUtil;
+
+/**
+ * Puts positions in the place of equality deletes, in one commit, beside writers that go on:
+ *
+ * <ul>
+ *   <li>Data files that got positions must still be there, with no new deletion vector.
+ *   <li>Delete files that are removed must still be there, and no data file may have come since the
+ *       plan that they apply to: new rows have higher sequence numbers, but a compaction may keep
+ *       the number of the rows that it has read.
+ * </ul>
+ *
+ * <p>New equality deletes are no hindrance: they apply by their own sequence numbers.
+ *
+ * @param plannedAt the snapshot that was looked at
+ * @param freed equality deletes that have become positions of all data files they apply to
+ */
+record ConversionCommit(
+    Table table, Snapshot plannedAt, List<Converted> converted, List<DeleteFile> freed) {
+  private static final int MOST_ATTEMPTS = 30;
+
+  /** Whether it was made. If not, the files that were written for it are deleted: plan again. */
+  boolean make() {
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      table.refresh();
+      if (!SnapshotUtil.isAncestorOf(table, plannedAt.snapshotId())) {
+        break; // the table was rolled back
+      }
+      try {
+        delta().commit();
+        return true;
+      } catch (ValidationException e) {
+        break;
+      } catch (CommitFailedException e) {
+        // somebody else was quicker
+      }
+    }
+    discard(); // after any other failure the files may be part of the table
+    return false;
+  }
+
+  private RowDelta delta() {
+    RowDelta delta =
+        table.newRowDelta().validateFromSnapshot(plannedAt.snapshotId()).validateDeletedFiles();
+    converted.forEach(
+        each -> {
+          each.added().forEach(delta::addDeletes);
+          each.replaced().forEach(delta::removeDeletes);
+          delta.validateDataFilesExist(each.locations());
+        });
+    freed.forEach(delta::removeDeletes);
+    delta.validateWith(this::areFree);
+    return delta;
+  }
+
+  /** Whether the snapshot is still below, and freed deletes apply to nothing that came after it. */
+  private boolean areFree(Iterable<Snapshot> newestFirst) {
+    long newest = freed.stream().mapToLong(DeleteFile::dataSequenceNumber).max().orElse(-1);
+    for (Snapshot each : newestFirst) {
+      if (each.snapshotId() == plannedAt.snapshotId()) {
+        return true;
+      }
+      if (newest >= 0) {
+        for (DataFile file :
+            SnapshotChanges.builderFor(table).snapshot(each).build().addedDataFiles()) {
+          if (file.dataSequenceNumber() < newest) {
+            return false;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+  private void discard() {
+    Set<String> written = new HashSet<>(); // a file may have the vectors of many data files
+    converted.forEach(each -> each.added().forEach(file -> written.add(file.location())));
+    written.forEach(table.io()::deleteFile);
+  }
+}

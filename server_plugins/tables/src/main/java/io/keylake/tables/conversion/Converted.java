@@ -1,0 +1,17 @@
+package io.keylake.tables.conversion;
+
+import java.io.Serializable;
+import java.util.List;
+import org.apache.iceberg.DeleteFile;
+
+/**
+ * What was written for some data files.
+ *
+ * @param added position deletes or deletion vectors
+ * @param replaced files whose positions the added ones have, too
+ * @param locations of the data files with new positions
+ * @param rows that equality deletes had deleted, and now a position does
+ */
+public record Converted(
+    List<DeleteFile> added, List<DeleteFile> replaced, List<String> locations, long rows)
+    implements Serializable {}
