@@ -14,6 +14,7 @@ from keylake._maintenance.compaction import (
     Merge,
     RunPicture,
 )
+from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance, MaintenanceEntry
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
 from keylake._server.statements import Watermark, watermark
@@ -115,7 +116,7 @@ __all__ = [
     "Triggers", "Trigger", "Interval", "CommitEvent", "Fired",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
-    "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned", "BucketChange", "BucketAdvice",
+    "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned", "AppliedDeletes", "BucketChange", "BucketAdvice",
     # what a branch has to pass
     "Check", "null_rate", "row_count_change", "value_range", "unique", "references", "condition",
     "Finding", "Published",

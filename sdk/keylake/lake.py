@@ -13,6 +13,7 @@ from typing_extensions import Self
 from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import html_table
+from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance
 from keylake._server.attached import AttachedSession
 from keylake._server.embedded import EmbeddedServer, checked_warehouse
@@ -23,7 +24,7 @@ from keylake._table.handle import Handle
 from keylake._table.reads import Row
 from keylake._table.states import HistoryBranch
 from keylake._triggers.triggers import Triggers
-from keylake.errors import DefinitionError, SchemaMismatch, TableExists, TableNotFound, check_type
+from keylake.errors import DefinitionError, SchemaMismatch, TableExists, TableNotFound, check_count, check_type
 from keylake.schema import Table, model_of
 from keylake.table import KeyedTable
 
@@ -194,6 +195,38 @@ class Lake:
         lake.history_branches()[0].business_time
         """
         return HistoryBranch.all_of(self._session, Call("history_branches"))
+
+    def apply_equality_deletes(
+        self, table: str, *, where: str | None = None, dry_run: bool = False, portions_per_commit: int = 32
+    ) -> AppliedDeletes:
+        """Turn the equality deletes of a plain Iceberg table, such as one that Flink upserts into, into positions.
+
+        No data file is written again: tasks read the key columns of the data files that deletes may touch, and write
+        deletion vectors, or files of positions in a table of format 2. Equality deletes that then apply to no data file
+        are removed. Reads give the same rows as before, and need less memory.
+
+        Writers go on meanwhile: what they delete applies as always, and is left to the next call. A commit is made
+        for so many portions, that is, partitions; after an end in between, the next call goes on where this one was.
+
+        `where` is SQL on columns of the table: data files that cannot have such rows stay as they are, with their
+        deletes. With `dry_run` nothing is read or written but metadata.
+
+        lake.apply_equality_deletes("streams.orders", where="day >= '2026-11-01'").rows
+
+        Raises `CommitConflict` where other commits rewrite the same data files again and again.
+        """
+        check_type("The name of a table", table, str, "text such as 'namespace.table'")
+        check_type("where", where, str | None, "a condition in SQL, such as \"day >= '2026-11-01'\"")
+        check_type("dry_run", dry_run, bool, "True or False")
+        check_count("portions_per_commit", portions_per_commit, least=1)
+        call = Call.of(
+            "apply_equality_deletes",
+            TablePath(table),
+            where=where,
+            dry_run=dry_run,
+            portions_per_commit=portions_per_commit,
+        )
+        return AppliedDeletes(**self._session.call(call).to_pylist()[0])
 
     def drop(self, name: str) -> TableSpec:
         """Take a keyed table out of the catalog, and return what it was. Its files stay, as with DROP TABLE."""

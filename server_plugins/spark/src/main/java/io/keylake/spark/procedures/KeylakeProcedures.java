@@ -58,6 +58,7 @@ public final class KeylakeProcedures {
                 new PositionProcedures(tables).all(),
                 new FileProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
+                new EqualityDeleteProcedures(tables).all(),
                 List.of(new AdoptionProcedure(tables).procedure()),
                 new BucketProcedures(tables).all(),
                 new SchemaProcedures(tables).all(),

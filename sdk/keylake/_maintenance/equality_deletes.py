@@ -1,0 +1,25 @@
+"""What became of the equality deletes of a plain Iceberg table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keylake._display.html_table import ShownFields
+
+
+@dataclass(frozen=True)
+class AppliedDeletes(ShownFields):
+    """What `lake.apply_equality_deletes` has done, or would do.
+
+    A portion is a set of data files with the same deletes: a partition, as a rule. What a dry run cannot know is None.
+    """
+
+    portions: int
+    data_files: int  # whose keys were read
+    rows: int | None  # that positions delete now, and equality deletes did before
+    delete_files_removed: int
+    bytes_removed: int
+    delete_files_written: int | None  # deletion vectors, or files of positions in a table of format 2
+    bytes_written: int | None
+    commits: int
+    commits_lost: int  # that another commit came before, and that were planned again

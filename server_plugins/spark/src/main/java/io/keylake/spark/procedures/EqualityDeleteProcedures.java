@@ -1,0 +1,107 @@
+package io.keylake.spark.procedures;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
+
+import io.keylake.spark.maintenance.EqualityDeleteWork;
+import io.keylake.spark.procedures.LocalProcedure.Arguments;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.conversion.ConversionRun;
+import io.keylake.tables.spec.KeyedSchema;
+import java.util.List;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** Equality deletes of plain Iceberg tables become positions. */
+final class EqualityDeleteProcedures {
+  private static final int PORTIONS_PER_COMMIT = 32;
+
+  private static final StructType OUTCOME =
+      new StructType()
+          .add("portions", DataTypes.LongType)
+          .add("data_files", DataTypes.LongType)
+          .add("rows", DataTypes.LongType)
+          .add("delete_files_removed", DataTypes.LongType)
+          .add("bytes_removed", DataTypes.LongType)
+          .add("delete_files_written", DataTypes.LongType)
+          .add("bytes_written", DataTypes.LongType)
+          .add("commits", DataTypes.LongType)
+          .add("commits_lost", DataTypes.LongType);
+
+  private final TableArgument tables;
+
+  EqualityDeleteProcedures(TableArgument tables) {
+    this.tables = tables;
+  }
+
+  List<LocalProcedure> all() {
+    return List.of(
+        new LocalProcedure(
+            "apply_equality_deletes",
+            List.of(
+                LocalProcedure.required("table"),
+                LocalProcedure.optional("where"),
+                ProcedureParameter.in("dry_run", DataTypes.BooleanType)
+                    .defaultValue("false")
+                    .build(),
+                LocalProcedure.optionalNumber("portions_per_commit")),
+            OUTCOME,
+            arguments -> List.of(apply(arguments))));
+  }
+
+  private InternalRow apply(Arguments arguments) {
+    Table table = tables.load(arguments);
+    if (KeyedSchema.isKeyed(table)) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "apply_equality_deletes is for plain Iceberg tables, and %s is a keyed one, whose deletes are rows; use compact(table => ...)"
+              .formatted(arguments.text("table")));
+    }
+    String where = arguments.text("where");
+    Expression condition =
+        where == null ? Expressions.alwaysTrue() : tables.condition(arguments, where);
+    SparkContext spark = SparkSession.active().sparkContext();
+    ConversionRun run =
+        new ConversionRun(
+            table,
+            condition,
+            portionsPerCommit(arguments),
+            conversions -> EqualityDeleteWork.run(spark, table, conversions));
+    return arguments.isSet("dry_run") ? row(run.plan(), true) : row(run.run(), false);
+  }
+
+  private static int portionsPerCommit(Arguments arguments) {
+    Long said = arguments.number("portions_per_commit");
+    if (said == null) {
+      return PORTIONS_PER_COMMIT;
+    }
+    if (said < 1 || said > Integer.MAX_VALUE) {
+      throw new KeylakeException(
+          DEFINITION,
+          "portions_per_commit => %d is not possible; give a number from 1 on, or leave it out for %d"
+              .formatted(said, PORTIONS_PER_COMMIT));
+    }
+    return said.intValue();
+  }
+
+  /** What a plan cannot know is null. */
+  private static InternalRow row(ConversionRun.Outcome outcome, boolean isPlan) {
+    return LocalProcedure.row(
+        outcome.portions(),
+        outcome.dataFiles(),
+        isPlan ? null : outcome.rows(),
+        outcome.removed().files(),
+        outcome.removed().bytes(),
+        isPlan ? null : outcome.written().files(),
+        isPlan ? null : outcome.written().bytes(),
+        outcome.commits(),
+        outcome.lost());
+  }
+}
