@@ -8,6 +8,7 @@ import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeyedProperties;
 import io.keylake.spark.catalog.SqlDefinition;
 import io.keylake.spark.catalog.TableNames;
+import io.keylake.spark.deletes.PlainTable;
 import io.keylake.spark.keys.KeyBucketFunction;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.metadata.MetadataTable;
@@ -175,7 +176,7 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
       return table;
     }
     SparkTable then = KeyedTable.asOfItsTime(loaded);
-    return KeyedSchema.isKeyed(then.table()) ? KeyedTable.of(then) : then;
+    return KeyedSchema.isKeyed(then.table()) ? KeyedTable.of(then) : PlainTable.of(then);
   }
 
   /** CREATE TABLE ... USING keylake makes a keyed table, and so does a spec in the properties. */

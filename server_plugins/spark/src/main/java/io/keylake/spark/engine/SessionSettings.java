@@ -27,6 +27,12 @@ public final class SessionSettings {
     return SQLConf.get().getConfString(name, null);
   }
 
+  /** A size that is set as Spark writes them, as 512m; a default where it is not set. */
+  public static long bytes(String name, long otherwise) {
+    String set = value(name);
+    return set == null ? otherwise : JavaUtils.byteStringAsBytes(set);
+  }
+
   public static int shufflePartitions() {
     return SQLConf.get().numShufflePartitions();
   }

@@ -1,6 +1,6 @@
 package io.keylake.spark.scan;
 
-import io.keylake.spark.engine.SourceFilters;
+import io.keylake.spark.engine.ParquetPushdown;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;
 import java.util.List;
@@ -56,7 +56,7 @@ public record PushedFilters(
     for (Predicate predicate : predicates) {
       Expression expression = converted(schema, predicate);
       if (expression != null) {
-        List<Filter> filter = SourceFilters.of(predicate).stream().toList();
+        List<Filter> filter = ParquetPushdown.filter(predicate).stream().toList();
         Expression any = Expressions.alwaysTrue();
         boolean isOnKey = Arrays.stream(predicate.references()).allMatch(ref -> isOf(key, ref));
         all =

@@ -1,6 +1,6 @@
 package io.keylake.spark.vectors;
 
-import io.keylake.spark.engine.EntryNumbers;
+import io.keylake.spark.engine.RowGroupDecoder.EntryNumbers;
 import java.util.Arrays;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;

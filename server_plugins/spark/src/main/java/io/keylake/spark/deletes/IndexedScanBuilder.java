@@ -1,0 +1,162 @@
+package io.keylake.spark.deletes;
+
+import io.keylake.spark.engine.SessionSettings;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.deletes.DeleteGroup;
+import io.keylake.tables.deletes.EqualityDeletes;
+import io.keylake.tables.deletes.PlannedFile;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import org.apache.iceberg.MetadataColumns;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.spark.source.SparkScanBuilder;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.LocalScan;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Builds Iceberg's scan, lets it plan its files, and looks for equality deletes among them. If
+ * there are any, Iceberg's scan is built once more: of the same files without the deletes that are
+ * indexed, and with the columns that are needed to apply them.
+ */
+final class IndexedScanBuilder
+    implements ScanBuilder,
+        SupportsPushDownV2Filters,
+        SupportsPushDownRequiredColumns,
+        SupportsPushDownLimit,
+        SupportsPushDownAggregates {
+  static final String MEMORY = "spark.keylake.equality-deletes.memory";
+  private static final long LEAST_BYTES = 1 << 20;
+
+  private final SparkTable table;
+  private final Schema schema;
+  private final FilePlan plan;
+  private final CaseInsensitiveStringMap options;
+  private final long memoryBytes;
+  private final SparkScanBuilder first;
+  private final StructType columns;
+  private Predicate[] predicates = {};
+  private StructType required;
+  private @Nullable Integer limit;
+
+  /**
+   * @param table whose scans have their files from the plan
+   */
+  IndexedScanBuilder(
+      SparkTable table, Schema schema, FilePlan plan, CaseInsensitiveStringMap options) {
+    this.table = table;
+    this.schema = schema;
+    this.plan = plan;
+    this.options = options;
+    columns = SparkSchemaUtil.convert(schema);
+    required = columns;
+    memoryBytes = memoryBytes();
+    first = (SparkScanBuilder) table.newScanBuilder(options);
+  }
+
+  private static long memoryBytes() {
+    long bytes = SessionSettings.bytes(MEMORY, Long.MAX_VALUE);
+    if (bytes < LEAST_BYTES) {
+      throw new KeylakeException(
+          KeylakeException.Kind.DEFINITION,
+          "%s is %s bytes, but an index of equality deletes needs a page of %s bytes; set 1m or more"
+              .formatted(MEMORY, bytes, LEAST_BYTES));
+    }
+    return bytes;
+  }
+
+  @Override
+  public Predicate[] pushPredicates(Predicate[] given) {
+    predicates = given;
+    return first.pushPredicates(given);
+  }
+
+  @Override
+  public Predicate[] pushedPredicates() {
+    return first.pushedPredicates();
+  }
+
+  @Override
+  public void pruneColumns(StructType wanted) {
+    required = wanted;
+    first.pruneColumns(wanted);
+  }
+
+  @Override
+  public boolean pushLimit(int rows) {
+    limit = rows;
+    return first.pushLimit(rows);
+  }
+
+  @Override
+  public boolean isPartiallyPushed() {
+    return first.isPartiallyPushed();
+  }
+
+  @Override
+  public boolean pushAggregation(Aggregation aggregation) {
+    return first.pushAggregation(aggregation);
+  }
+
+  @Override
+  public Scan build() {
+    plan.keep();
+    Scan plain = first.build();
+    // Rows that are deleted are shown and marked.
+    boolean showsDeleted =
+        Arrays.asList(required.fieldNames()).contains(MetadataColumns.IS_DELETED.name());
+    if (plain instanceof LocalScan || showsDeleted) {
+      return plain;
+    }
+    plain.toBatch(); // plans its files
+    EqualityDeletes deletes = EqualityDeletes.of(plan.files(), schema, table.table().specs());
+    if (deletes.groups().isEmpty()) {
+      return plain;
+    }
+    plan.replace(deletes.files().stream().map(PlannedFile::task).toList());
+    Scan scan = withKeys(deletes);
+    ReadColumns read = ReadColumns.of(scan.readSchema(), hidden(deletes), deletes.groups());
+    return new IndexedScan(plain, scan, table.table(), deletes, read, memoryBytes);
+  }
+
+  /** The columns that the query does not ask for. */
+  private Set<String> hidden(EqualityDeletes deletes) {
+    Set<String> needed = new LinkedHashSet<>();
+    for (DeleteGroup group : deletes.groups()) {
+      group.fields().stream().map(NestedField::name).forEach(needed::add);
+    }
+    needed.add(MetadataColumns.FILE_PATH.name());
+    needed.removeAll(Arrays.asList(required.fieldNames()));
+    return needed;
+  }
+
+  private Scan withKeys(EqualityDeletes deletes) {
+    SparkScanBuilder second = (SparkScanBuilder) table.newScanBuilder(options);
+    second.pushPredicates(predicates);
+    StructType read = required;
+    for (String name : hidden(deletes)) {
+      read =
+          name.equals(MetadataColumns.FILE_PATH.name())
+              ? read.add(name, "string", false)
+              : read.add(columns.apply(name));
+    }
+    second.pruneColumns(read);
+    if (limit != null) {
+      second.pushLimit(limit);
+    }
+    return second.build();
+  }
+}

@@ -1,0 +1,147 @@
+"""Equality deletes as Flink writes them, read through our catalog by one index for all tasks."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import keylake as kl
+from integration.deletes.foreign_table import (
+    File,
+    ForeignTable,
+    ForeignWriter,
+    comparable,
+    foreign_table,
+    foreign_writer,
+)
+from integration.query_plans import changed_settings, counted, explained
+
+
+@pytest.fixture(scope="module")
+def writer(lake: kl.Lake) -> Iterator[ForeignWriter]:
+    with foreign_writer(lake) as writer:
+        yield writer
+
+
+def test_one_index_serves_all_tasks(lake: kl.Lake, writer: ForeignWriter) -> None:
+    """Each file is loaded once, whatever the tasks; the memory goes back when the last of them is done."""
+    with foreign_table(lake, writer, "id BIGINT, value STRING, part INT", partition=["part"]) as table:
+        for part in (0, 1):
+            for first in (0, 10, 20):
+                rows = [{"id": first + i, "value": f"v{i}", "part": part} for i in range(10)]
+                table.commit(File(rows))
+            table.commit(File([{"id": key, "part": part} for key in range(part, 30, 3)], deletes=["id"]))
+            table.commit(File([{"id": key, "part": part} for key in range(5)], deletes=["id"]))
+        table.check(["id", "value", "part"])
+        table.check(["value"])
+        assert "equality deletes: 4 files in 2 indexes" in explained(lake, f"SELECT * FROM {table.sql}")
+        frame = lake.spark.read.option("split-size", "1").option("file-open-cost", "1").table(table.sql).select("value")
+        assert len(frame.collect()) == len(table.stored)
+        numbers = counted(frame)
+        assert numbers["deleteFilesLoaded"] == 4
+        assert numbers["deleteKeysLoaded"] == 2 * (10 + 5 - 2)
+        assert numbers["rowsDeletedByKey"] == 60 - len(table.stored)
+        assert numbers["deleteMemoryTaken"] == numbers["deleteMemoryFreed"] > 0
+
+
+def test_deletes_hold_under_every_projection(lake: kl.Lake, writer: ForeignWriter) -> None:
+    """Stock Iceberg can take cached deletes of another projection for those of this one (iceberg#15039)."""
+    with foreign_table(lake, writer, "id BIGINT, other STRING, s STRUCT<a: INT, b: ARRAY<INT>>") as table:
+        table.commit(File([{"id": key, "other": f"o{key % 4}"} for key in range(20)]))
+        table.commit(File([{"id": key} for key in range(7)], ["id"]), File([{"other": "o2"}, {"id": 9}], ["other"]))
+        for columns in (["other"], ["id"], ["s"], ["other", "id"], ["id", "other"], ["s", "other"]):
+            table.check(columns)
+        assert lake.spark.sql(f"SELECT count(*) FROM {table.sql}").collect()[0][0] == len(table.stored)
+        assert lake.spark.sql(f"SELECT min(id) FROM {table.sql}").collect()[0][0] == 7
+        both = lake.spark.sql(f"SELECT count(*) FROM {table.sql} a JOIN {table.sql} b USING (id)")
+        assert both.collect()[0][0] == len(table.stored)
+        some = lake.spark.sql(f"SELECT id FROM {table.sql} WHERE other = 'o1' AND id > 9 LIMIT 100").collect()
+        assert comparable(some) == comparable([[13], [17]])
+
+
+def test_metadata_columns_and_branches(lake: kl.Lake, writer: ForeignWriter) -> None:
+    """A row has the file and position that it lies at; where deleted rows are asked for, they are marked."""
+    with foreign_table(lake, writer, "id BIGINT, part INT", partition=["part"]) as table:
+        table.commit(File([{"id": key, "part": 1} for key in range(10)]))
+        before = next(reversed(table.states))
+        table.alter("CREATE BRANCH early")
+        table.commit(File([{"id": key, "part": 1} for key in range(4)], ["id"]))
+        rows = lake.spark.sql(f"SELECT id, _pos, _partition.part, _file FROM {table.sql} ORDER BY id").collect()
+        assert [tuple(row)[:3] for row in rows] == [(key, key, 1) for key in range(4, 10)]
+        assert {row[3].endswith(".parquet") for row in rows} == {True}
+        marked = lake.spark.sql(f"SELECT id, _deleted FROM {table.sql}").collect()
+        assert sorted(map(tuple, marked)) == [(key, key < 4) for key in range(10)]
+        table.check(["id"], before)
+        assert lake.spark.sql(f"SELECT id FROM {table.sql} VERSION AS OF 'early'").count() == 10
+        lake.spark.sql(f"INSERT INTO {table.sql} VALUES (1, 1)").collect()
+        lake.spark.sql(f"UPDATE {table.sql} SET id = 50 WHERE id = 5").collect()
+        ids = [row[0] for row in lake.spark.sql(f"SELECT id FROM {table.sql} ORDER BY id").collect()]
+        assert ids == [1, 4, 6, 7, 8, 9, 50]
+
+
+def test_an_index_that_does_not_fit_is_on_disk(lake: kl.Lake, writer: ForeignWriter) -> None:
+    """The budget holds, the answer is the same, and no memory stays."""
+    with foreign_table(lake, writer, "id BIGINT, value STRING") as table:
+        table.commit(File([{"id": 3 * key, "value": f"v{key}"} for key in range(1000)]))
+        table.commit(File([{"id": 2 * key} for key in range(250_000)], ["id"]))
+        with changed_settings(lake, {"spark.keylake.equality-deletes.memory": "1m"}):
+            frame = lake.spark.table(table.sql)
+            assert comparable(frame.collect()) == comparable(row.values.values() for row in table.stored)
+        numbers = counted(frame)
+        assert numbers["deleteKeysLoaded"] == 250_000
+        assert numbers["deleteBytesSpilled"] == 12 * 250_000
+        assert numbers["deleteMemoryTaken"] == 0
+        frame = lake.spark.table(table.sql)
+        assert len(frame.collect()) == len(table.stored)
+        numbers = counted(frame)
+        assert numbers["deleteBytesSpilled"] == 0
+        assert numbers["deleteMemoryTaken"] == numbers["deleteMemoryFreed"] <= 16 * 250_000
+
+
+def delete_file(table: ForeignTable) -> Path:
+    """The only delete file of a table."""
+    (row,) = table.lake.spark.sql(f"SELECT file_path FROM {table.sql}.delete_files").collect()
+    return Path(unquote(row[0]).removeprefix("file:"))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "avro"])
+def test_a_damaged_file_is_named(lake: kl.Lake, writer: ForeignWriter, kind: str) -> None:
+    """Nothing is read of a table whose deletes are not all there."""
+    with foreign_table(lake, writer, "id BIGINT") as table:
+        table.commit(File([{"id": key} for key in range(100)]))
+        table.commit(File([{"id": key} for key in range(50)], ["id"], kind))
+        path = delete_file(table)
+        whole = path.read_bytes()
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        path.write_bytes(whole[: len(whole) * 2 // 3])
+        with pytest.raises(Exception, match=rf"KEYLAKE_STORE_FAILED.*{path.name}"):
+            lake.spark.table(table.sql).collect()
+        path.unlink()
+        with pytest.raises(Exception, match=rf"KEYLAKE_STORE_FAILED.*{path.name} is not there"):
+            lake.spark.table(table.sql).collect()
+        path.write_bytes(whole)
+        table.check(["id"])
+
+
+def test_a_budget_of_less_than_a_page(lake: kl.Lake, writer: ForeignWriter) -> None:
+    """It is refused before anything is read."""
+    with foreign_table(lake, writer, "id BIGINT") as table:
+        table.commit(File([{"id": 1}]))
+        table.commit(File([{"id": 1}], ["id"]))
+        with (
+            changed_settings(lake, {"spark.keylake.equality-deletes.memory": "10k"}),
+            pytest.raises(Exception, match=r"spark\.keylake\.equality-deletes\.memory is 10240 bytes.*set 1m or more"),
+        ):
+            lake.spark.table(table.sql).collect()
+
+
+def test_a_field_that_was_dropped(lake: kl.Lake, writer: ForeignWriter) -> None:
+    """Its deletes hold as before."""
+    with foreign_table(lake, writer, "id BIGINT, other STRING") as table:
+        table.commit(File([{"id": key, "other": f"o{key % 2}"} for key in range(10)]))
+        table.commit(File([{"other": "o1"}], ["other"]), File([{"id": 0}], ["id"]))
+        table.alter("DROP COLUMN other")
+        table.check(["id"])
+        table.alter("RENAME COLUMN id TO number")
+        assert lake.spark.sql(f"SELECT sum(number) FROM {table.sql}").collect()[0][0] == 2 + 4 + 6 + 8
