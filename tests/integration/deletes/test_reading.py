@@ -56,6 +56,13 @@ def test_deletes_hold_under_every_projection(lake: kl.Lake, writer: ForeignWrite
         assert lake.spark.sql(f"SELECT min(id) FROM {table.sql}").collect()[0][0] == 7
         both = lake.spark.sql(f"SELECT count(*) FROM {table.sql} a JOIN {table.sql} b USING (id)")
         assert both.collect()[0][0] == len(table.stored)
+        # Both scans read the same columns, of which one does not show all: they are no exchange that could be shared.
+        joined = (
+            f"SELECT /*+ BROADCAST(b) */ a.other FROM {table.sql} a JOIN (SELECT {{}} FROM {table.sql}) b USING (other)"
+        )
+        shown, hidden = joined.format("other"), joined.format("id, other, _file")
+        crossed = lake.spark.sql(f"SELECT count(*) FROM ({shown} UNION ALL {hidden})").collect()[0][0]
+        assert crossed == 2 * len(lake.spark.sql(shown).collect())
         some = lake.spark.sql(f"SELECT id FROM {table.sql} WHERE other = 'o1' AND id > 9 LIMIT 100").collect()
         assert comparable(some) == comparable([[13], [17]])
 

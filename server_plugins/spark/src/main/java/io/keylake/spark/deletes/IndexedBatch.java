@@ -15,9 +15,9 @@ import java.util.UUID;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
+import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -57,7 +57,7 @@ final class IndexedBatch implements Batch {
       needed.add(ofPartition);
     }
     Broadcast<ScanDeletes> shared =
-        JavaSparkContext.fromSparkContext(SparkSession.active().sparkContext())
+        JavaSparkContext.fromSparkContext(SparkContext.getOrCreate())
             .broadcast(
                 new ScanDeletes(
                     UUID.randomUUID().toString(),
@@ -92,7 +92,9 @@ final class IndexedBatch implements Batch {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof IndexedBatch that && batch.equals(that.batch);
+    return other instanceof IndexedBatch that
+        && batch.equals(that.batch)
+        && columns.shown().equals(that.columns.shown());
   }
 
   @Override
