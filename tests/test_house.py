@@ -62,6 +62,7 @@ ROOMS_OF_TESTS = {
     "schema",
     "clients",
     "flink",
+    "deletes",
 }
 
 
