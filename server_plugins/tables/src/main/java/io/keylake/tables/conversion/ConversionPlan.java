@@ -96,7 +96,7 @@ record ConversionPlan(
     }
   }
 
-  private static boolean isByEquality(DeleteFile file) {
+  static boolean isByEquality(DeleteFile file) {
     return file.content() == FileContent.EQUALITY_DELETES;
   }
 

@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.deletes.PlannedFile;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -35,7 +36,7 @@ public final class ConversionRun {
   private final Expression where;
   private final int portionsPerCommit;
   private final Function<List<Conversion>, List<Converted>> job;
-  private final Map<String, Long> converted = new HashMap<>(); // as the plan has it
+  private final Map<String, Long> converted = new HashMap<>(); // those whose deletes all went
   private Outcome outcome = Outcome.NOTHING;
 
   /**
@@ -181,13 +182,11 @@ public final class ConversionRun {
       outcome = outcome.committed();
     }
     outcome = outcome.and(some, written, freed);
-    some.forEach(
-        portion ->
-            portion
-                .files()
-                .forEach(
-                    file ->
-                        converted.put(file.task().file().location(), plannedAt.sequenceNumber())));
+    some.stream()
+        .flatMap(portion -> portion.files().stream())
+        .map(PlannedFile::task)
+        .filter(task -> task.deletes().stream().noneMatch(ConversionPlan::isByEquality))
+        .forEach(task -> converted.put(task.file().location(), plannedAt.sequenceNumber()));
     return true;
   }
 }

@@ -206,6 +206,14 @@ class ConversionRunTest {
     delta.commit();
   }
 
+  private void deleteOneMore(Table table, FileScanTask task) {
+    try {
+      deletePosition(table, task, 1);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   /** A compaction that keeps the number of the rows that it has read. */
   private static void compact(Table table, DataFile old, DataFile rewritten) {
     RewriteFiles rewrite = table.newRewrite().deleteFile(old).addFile(rewritten);
@@ -327,6 +335,33 @@ class ConversionRunTest {
         run(made.table, Expressions.alwaysTrue(), 32, once(other)).run();
     assertEquals(List.of(1L, 2L), List.of(outcome.lost(), outcome.rows()));
     assertEquals(List.of(), rows(made.table));
+  }
+
+  /** By a column that was dropped, so that no index has it. */
+  @Test
+  void aDeleteThatIsKeptStaysAfterALostCommit() throws IOException {
+    DeletesTable made = new DeletesTable(SCHEMA, BY_PART, 3);
+    for (int part = 0; part < 2; part++) {
+      append(made, row(1, part), row(2, part));
+      delete(made, row(1, part), 1);
+      delete(made, row(2, part), 2);
+    }
+    made.table.updateSchema().deleteColumn("name").commit();
+    int[] jobs = {0};
+    ConversionRun run =
+        new ConversionRun(
+            made.table,
+            Expressions.alwaysTrue(),
+            1,
+            conversions -> {
+              List<Converted> converted = converted(made.table, conversions);
+              if (++jobs[0] == 2) {
+                deleteOneMore(made.table, conversions.get(0).files().get(0));
+              }
+              return converted;
+            });
+    assertEquals(1, run.run().lost());
+    assertEquals(2, equalityDeletes(made.table));
   }
 
   @ParameterizedTest
