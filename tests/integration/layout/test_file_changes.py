@@ -10,6 +10,7 @@ import pytest
 
 import keylake as kl
 from integration.histories import operations
+from integration.layout.partial_merge import some_of_each_bucket
 from integration.random_runs import of_every
 from integration.reading.test_metadata import SHAPES, WHOLE, of_commits, rows, rows_of, three_commits
 from integration.refusals import refused, refused_in_sql
@@ -107,12 +108,9 @@ def test_superseded_rows_come_back_when_what_superseded_them_goes(lake: kl.Lake,
     assert {run["settling"] for run in rows_of(twin.table.runs())} == {"not_yet"}
     twin.table.compact("settle")
     twin.check()
-    small = kl.CompactionPolicy(
-        settle_share=0, superseded_share=0.3, least_freed_share=0, max_bytes=20_000, target_file_bytes=10_000
-    )
     twin.upsert(rows(range(5), 9), version=9)
     twin.table.compact("settle")
-    assert [merge.reason for merge in twin.table.compact(small)] == ["superseded"]
+    assert [merge.reason for merge in twin.table.compact(some_of_each_bucket(twin.table))] == ["superseded"]
     twin.check()
 
 
@@ -126,10 +124,7 @@ def test_files_without_rows_that_others_superseded_keep_these_there(lake: kl.Lak
     for number, keys in enumerate([range(300), range(20), range(20, 40), range(0, 300, 2)]):
         twin.upsert(rows(keys, number), version=number)
     twin.table.compact("settle")
-    small = kl.CompactionPolicy(
-        settle_share=0, superseded_share=0.3, least_freed_share=0, max_bytes=20_000, target_file_bytes=10_000
-    )
-    assert len(twin.table.compact(small)) > 0
+    assert len(twin.table.compact(some_of_each_bucket(twin.table))) > 0
     runs = rows_of(twin.table.runs())
     assert len(runs) > 1, "a part was merged"
     with refused(lake, twin.table.name, kl.Unsupported, "was merged without rows that file"):
