@@ -79,7 +79,7 @@ class Commits:
         self.table.check(["v"], self.random.choice(list(self.table.states)))
 
 
-@of_every("key", KEYS, today=2)
+@of_every("key", KEYS, today=1)
 def test_a_random_table(lake: kl.Lake, writer: ForeignWriter, key: tuple[str, list[Any]]) -> None:
     """Partitions and schemas move, keys are of any type and may be null, deletes are of any kind."""
     for seed in (FIRST, FIRST + 1):
