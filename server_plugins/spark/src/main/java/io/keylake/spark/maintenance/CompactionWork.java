@@ -81,11 +81,7 @@ record CompactionWork(
 
   private DataFile[] run(Table table) throws IOException {
     TaskContext task = TaskContext.get();
-    OutputFileFactory places =
-        OutputFileFactory.builderFor(table, task.partitionId(), task.taskAttemptId())
-            .format(FileFormat.PARQUET)
-            .operationId(operation)
-            .build();
+    OutputFileFactory places = TaskFiles.named(table, FileFormat.PARQUET, operation);
     int bucket = (Integer) stretches.get(0).partition().get(tuple.size() - 1);
     List<Integer> buckets = BucketCounts.fine(bucket, of, schema.spec().buckets());
     List<SortedFiles> written = new ArrayList<>();

@@ -65,10 +65,7 @@ public record EqualityDeleteWork(Conversion conversion, String operation) implem
 
     @Override
     public OutputFileFactory names(FileFormat format) {
-      return OutputFileFactory.builderFor(table, task.partitionId(), task.taskAttemptId())
-          .format(format)
-          .operationId(operation)
-          .build();
+      return TaskFiles.named(table, format, operation);
     }
 
     @Override

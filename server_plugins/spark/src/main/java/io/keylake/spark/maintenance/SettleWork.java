@@ -6,6 +6,7 @@ import io.keylake.tables.compaction.Settlement;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.storage.DeletionVectors;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.HashMap;
@@ -18,7 +19,6 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.TableUtil;
 import org.apache.iceberg.data.GenericFileWriterFactory;
 import org.apache.iceberg.data.Record;
 import org.apache.iceberg.deletes.BaseDVFileWriter;
@@ -43,8 +43,6 @@ import org.roaringbitmap.RoaringBitmap;
  */
 record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs, String operation)
     implements Serializable {
-  private static final int FIRST_FORMAT_WITH_VECTORS = 3;
-
   /**
    * A data file.
    *
@@ -87,7 +85,7 @@ record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs
     superseded
         .entrySet()
         .removeIf(each -> each.getValue().getLongCardinality() == input(each.getKey()).known());
-    boolean hasVectors = TableUtil.formatVersion(table) >= FIRST_FORMAT_WITH_VECTORS;
+    boolean hasVectors = DeletionVectors.areIn(table);
     return new Done(
         hasVectors ? vectors(table, superseded) : positions(table, superseded), isUnique);
   }
@@ -96,17 +94,11 @@ record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs
     return Objects.requireNonNull(inputs.get(location), "only inputs are looked at");
   }
 
-  private OutputFileFactory places(Table table, FileFormat format) {
-    TaskContext task = TaskContext.get();
-    return OutputFileFactory.builderFor(table, task.partitionId(), task.taskAttemptId())
-        .format(format)
-        .operationId(operation)
-        .build();
-  }
-
   private Map<String, DeleteFile> vectors(Table table, Map<String, RoaringBitmap> superseded)
       throws IOException {
-    DVFileWriter writer = new BaseDVFileWriter(places(table, FileFormat.PUFFIN), location -> null);
+    DVFileWriter writer =
+        new BaseDVFileWriter(
+            TaskFiles.named(table, FileFormat.PUFFIN, operation), location -> null);
     try (writer) {
       superseded.forEach(
           (location, rows) -> {
@@ -126,7 +118,7 @@ record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs
 
   private Map<String, DeleteFile> positions(Table table, Map<String, RoaringBitmap> superseded)
       throws IOException {
-    OutputFileFactory places = places(table, FileFormat.PARQUET);
+    OutputFileFactory places = TaskFiles.named(table, FileFormat.PARQUET, operation);
     FileWriterFactory<Record> writers =
         new GenericFileWriterFactory.Builder(table).deleteFileFormat(FileFormat.PARQUET).build();
     Map<String, DeleteFile> files = new HashMap<>();

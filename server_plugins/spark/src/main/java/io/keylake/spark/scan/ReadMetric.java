@@ -13,7 +13,7 @@ public final class ReadMetric extends CustomSumMetric {
     this("", "");
   }
 
-  public ReadMetric(String name, String description) {
+  ReadMetric(String name, String description) {
     this.name = name;
     this.description = description;
   }

@@ -1,5 +1,6 @@
 package io.keylake.tables.conversion;
 
+import io.keylake.tables.storage.DeletionVectors;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -15,7 +16,6 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
-import org.apache.iceberg.TableUtil;
 import org.apache.iceberg.data.BaseDeleteLoader;
 import org.apache.iceberg.data.DeleteLoader;
 import org.apache.iceberg.data.GenericFileWriterFactory;
@@ -37,8 +37,6 @@ import org.apache.iceberg.util.ContentFileUtil;
  * before: as deletion vectors, or in tables of format 2 as a file of positions for each data file.
  */
 final class PositionFiles {
-  private static final int FIRST_FORMAT_WITH_VECTORS = 3;
-
   private final Table table;
   private final DeleteLoader loader;
   private final Sink sink;
@@ -84,7 +82,10 @@ final class PositionFiles {
     void add(long row) {
       before.computeIfAbsent(
           file.location(),
-          any -> hasVectors(table) ? PositionDeleteIndexUtil.merge(List.of(own, shared)) : own);
+          any ->
+              DeletionVectors.areIn(table)
+                  ? PositionDeleteIndexUtil.merge(List.of(own, shared))
+                  : own);
       sink.delete(file, spec, row);
       rows++;
     }
@@ -99,13 +100,9 @@ final class PositionFiles {
         new BaseDeleteLoader(
             EncryptingFileIO.combine(table.io(), table.encryption())::newInputFile);
     sink =
-        hasVectors(table)
+        DeletionVectors.areIn(table)
             ? new Vectors(places.apply(FileFormat.PUFFIN))
             : new Positions(places.apply(format(table)));
-  }
-
-  private static boolean hasVectors(Table table) {
-    return TableUtil.formatVersion(table) >= FIRST_FORMAT_WITH_VECTORS;
   }
 
   private static FileFormat format(Table table) {

@@ -104,15 +104,7 @@ abstract class ConversionCase {
 
     @Override
     public MemoryBudget memory() {
-      return new MemoryBudget() {
-        @Override
-        public boolean take(long bytes) {
-          return true;
-        }
-
-        @Override
-        public void give(long bytes) {}
-      };
+      return DeletesTable.UNLIMITED;
     }
 
     @Override

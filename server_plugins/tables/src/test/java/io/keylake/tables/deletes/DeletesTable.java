@@ -33,6 +33,18 @@ import org.jspecify.annotations.Nullable;
 
 /** A table in memory with real manifests and real Avro files, written by Iceberg's own writers. */
 public final class DeletesTable {
+  /** For indexes that have all the memory that they want. */
+  public static final MemoryBudget UNLIMITED =
+      new MemoryBudget() {
+        @Override
+        public boolean take(long bytes) {
+          return true;
+        }
+
+        @Override
+        public void give(long bytes) {}
+      };
+
   public final Table table;
   private int files;
 

@@ -124,7 +124,7 @@ class EqualityDeletesTest {
     StoredDeletes stored = new StoredDeletes(file -> made.table.io().newInputFile(file));
     List<DeleteIndex> indexes = new ArrayList<>();
     for (DeleteGroup group : planned.groups()) {
-      indexes.add(DeleteIndex.load(group, stored, new Unlimited(), directory));
+      indexes.add(DeleteIndex.load(group, stored, DeletesTable.UNLIMITED, directory));
     }
     Schema schema = made.table.schema();
     List<String> left = new ArrayList<>();
@@ -157,16 +157,6 @@ class EqualityDeletesTest {
     indexes.forEach(DeleteIndex::close);
     left.sort(null);
     return left;
-  }
-
-  private record Unlimited() implements MemoryBudget {
-    @Override
-    public boolean take(long bytes) {
-      return true;
-    }
-
-    @Override
-    public void give(long bytes) {}
   }
 
   @ParameterizedTest

@@ -1,0 +1,22 @@
+package io.keylake.spark.maintenance;
+
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.spark.TaskContext;
+
+/** Names of the files that a task writes: no other task has them, and no other attempt of it. */
+final class TaskFiles {
+  private TaskFiles() {}
+
+  /**
+   * @param operation the common part of the names
+   */
+  static OutputFileFactory named(Table table, FileFormat format, String operation) {
+    TaskContext task = TaskContext.get();
+    return OutputFileFactory.builderFor(table, task.partitionId(), task.taskAttemptId())
+        .format(format)
+        .operationId(operation)
+        .build();
+  }
+}

@@ -1,0 +1,16 @@
+package io.keylake.tables.storage;
+
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableUtil;
+
+/** Whether positions of deleted rows are stored as deletion vectors. */
+public final class DeletionVectors {
+  private static final int FIRST_FORMAT = 3;
+
+  private DeletionVectors() {}
+
+  /** Otherwise they are rows of position delete files. */
+  public static boolean areIn(Table table) {
+    return TableUtil.formatVersion(table) >= FIRST_FORMAT;
+  }
+}
