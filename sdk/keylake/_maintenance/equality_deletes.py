@@ -23,3 +23,4 @@ class AppliedDeletes(ShownFields):
     bytes_written: int | None
     commits: int
     commits_lost: int  # that another commit came before, and that were planned again
+    due_because: str | None = None  # in a dry run: why the policy in the table's property would do it now

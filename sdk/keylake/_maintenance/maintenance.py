@@ -24,7 +24,7 @@ class MaintenanceEntry(ShownFields):
     at: datetime.datetime
     table: str
     branch: str | None
-    state: str  # merged | lost | failed | not cleaned
+    state: str  # merged | applied (equality deletes, of a plain table) | lost | failed | not cleaned
     merges: int
     files_merged: int
     files_written: int

@@ -3,7 +3,7 @@
 import pytest
 
 import keylake as kl
-from integration.refusals import refused
+from integration.refusals import refused, refused_in_sql
 from integration.twin import fresh_name
 
 NOTHING = kl.AppliedDeletes(0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -44,3 +44,20 @@ def test_what_cannot_be_is_refused(lake: kl.Lake, plain: str) -> None:
     lake.spark.sql(f"CREATE TABLE lake.{keyed} (id BIGINT, PRIMARY KEY (id)) USING keylake")
     with refused(lake, keyed, kl.errors.Unsupported, "plain Iceberg tables", "compact"):
         lake.apply_equality_deletes(keyed)
+
+
+def test_a_policy_that_cannot_be_is_refused(lake: kl.Lake, plain: str) -> None:
+    def set_policy(table: str, policy: str) -> None:
+        lake.spark.sql(f"ALTER TABLE lake.{table} SET TBLPROPERTIES ('keylake.equality-deletes' = '{policy}')")
+
+    with refused_in_sql(lake, plain, "DEFINITION", "max_files -1", "0 or more"):
+        set_policy(plain, '{"max_files": -1}')
+    set_policy(plain, '{"max_files": 1}')
+    assert lake.apply_equality_deletes(plain, dry_run=True).due_because is None
+    keyed = fresh_name("plain")
+    definition = f"CREATE TABLE lake.{keyed} (id BIGINT, PRIMARY KEY (id)) USING keylake"
+    with refused_in_sql(lake, keyed, "DEFINITION", "for plain Iceberg tables"):
+        lake.spark.sql(f"{definition} TBLPROPERTIES ('keylake.equality-deletes' = '{{}}')")
+    lake.spark.sql(definition)
+    with refused_in_sql(lake, keyed, "UNSUPPORTED", "for plain Iceberg tables", "keylake.compaction"):
+        set_policy(keyed, "{}")

@@ -80,14 +80,8 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
       isLookedAt = true;
       Maintenance maintenance = Maintenance.of(SparkSession.active().sparkContext());
       if (maintenance != null) {
-        maintenance.lookAtAll(name(), () -> lookAtAll(maintenance));
+        maintenance.lookAtAll(name(), () -> tablesBelow(), icebergCatalog()::loadTable);
       }
-    }
-  }
-
-  private void lookAtAll(Maintenance maintenance) {
-    for (TableIdentifier ident : tablesBelow()) {
-      maintenance.look(name() + "." + ident, null, () -> icebergCatalog().loadTable(ident));
     }
   }
 
@@ -129,7 +123,7 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
       Table loaded = loader.load(ident);
       return loaded instanceof SparkChangelogTable
           ? part(ident, loader).orElse(loaded)
-          : keyedIfSo(loaded);
+          : watched(ident, keyedIfSo(loaded));
     } catch (NoSuchTableException e) {
       return part(ident, loader).orElseThrow(() -> e);
     } catch (RuntimeException e) {
@@ -177,6 +171,15 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     }
     SparkTable then = KeyedTable.asOfItsTime(loaded);
     return KeyedSchema.isKeyed(then.table()) ? KeyedTable.of(then) : PlainTable.of(then);
+  }
+
+  /** What another engine has set on a table is known from here. */
+  private Table watched(Identifier ident, Table loaded) {
+    if (loaded instanceof SparkTable table) {
+      TableIdentifier id = buildIdentifier(ident);
+      Maintenance.watch(name() + "." + id, table.table(), () -> icebergCatalog().loadTable(id));
+    }
+    return loaded;
   }
 
   /** CREATE TABLE ... USING keylake makes a keyed table, and so does a spec in the properties. */
@@ -331,7 +334,7 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
     }
     return table instanceof KeyedTable keyed && ColumnChanges.make(keyed.table(), ident, changes)
         ? loadTable(ident)
-        : keyedIfSo(super.alterTable(ident, changes));
+        : watched(ident, keyedIfSo(super.alterTable(ident, changes)));
   }
 
   @Override

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.conversion.EqualityDeletePolicy;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.isolation.Retries;
@@ -44,11 +45,14 @@ public final class KeyedProperties {
         (name, value) -> {
           if (name.startsWith(PREFIX) && !name.equals(TableSpec.PROPERTY)) {
             checkPolicy(name, value);
-            if (!isKeyed) {
+            if (isOfPlainTables(name) == isKeyed) {
               throw new KeylakeException(
                   DEFINITION,
-                  "property '%s' is for keyed tables; write USING keylake with a PRIMARY KEY"
-                      .formatted(name));
+                  isKeyed
+                      ? "property '%s' is for plain Iceberg tables; leave it out: a keyed table has no equality deletes"
+                          .formatted(name)
+                      : "property '%s' is for keyed tables; write USING keylake with a PRIMARY KEY"
+                          .formatted(name));
             }
           }
         });
@@ -84,7 +88,13 @@ public final class KeyedProperties {
                       ? "create a new table and copy the rows"
                       : "create a keyed table and copy the rows of %s into it".formatted(ident)));
     }
-    if (!isKeyed && sets) {
+    if (isKeyed && sets && isOfPlainTables(name)) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "property '%s' is for plain Iceberg tables, and %s is a keyed one, which has no equality deletes; set '%s'"
+              .formatted(name, ident, CompactionPolicy.PROPERTY));
+    }
+    if (!isKeyed && sets && !isOfPlainTables(name)) {
       throw new KeylakeException(
           UNSUPPORTED,
           "property '%s' is for keyed tables, and %s is a plain table; create a keyed table and copy its rows"
@@ -115,10 +125,15 @@ public final class KeyedProperties {
     return SpecProperties.reducers(set);
   }
 
+  private static boolean isOfPlainTables(String name) {
+    return name.equals(EqualityDeletePolicy.PROPERTY);
+  }
+
   private static void checkPolicy(String name, String value) {
     switch (name) {
       case CompactionPolicy.PROPERTY -> CompactionPolicy.fromJson(value);
       case RetentionPolicy.PROPERTY -> RetentionPolicy.fromJson(value);
+      case EqualityDeletePolicy.PROPERTY -> EqualityDeletePolicy.fromJson(value);
       default -> throw unknown(name);
     }
   }

@@ -5,67 +5,126 @@ import io.keylake.tables.conversion.Conversion;
 import io.keylake.tables.conversion.Converted;
 import io.keylake.tables.deletes.MemoryBudget;
 import java.io.IOException;
-import java.io.Serializable;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.EnumMap;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.OutputFileFactory;
 import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.api.java.function.Function;
+import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.util.CollectionAccumulator;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * What one task does to turn equality deletes into positions.
- *
- * @param operation the common part of the new files' names
+ * A job that turns equality deletes into positions. Nothing that it has written stays if it fails:
+ * a task deletes its own files, and the driver those of the tasks that had been done.
  */
-public record EqualityDeleteWork(Conversion conversion, String operation) implements Serializable {
+public final class EqualityDeleteWork {
+  private static final Logger LOG = LoggerFactory.getLogger(EqualityDeleteWork.class);
 
-  /** Converts portions of a table in one job, with a task for each. */
-  public static List<Converted> run(SparkContext spark, Table table, List<Conversion> conversions) {
-    String operation = "deletes-" + UUID.randomUUID();
-    List<EqualityDeleteWork> works =
-        conversions.stream().map(each -> new EqualityDeleteWork(each, operation)).toList();
+  private EqualityDeleteWork() {}
+
+  /**
+   * Converts portions of a table in one job.
+   *
+   * @param atOnce how many tasks there are at most
+   */
+  public static List<Converted> run(
+      SparkContext spark, Table table, List<Conversion> conversions, int atOnce) {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark);
     Broadcast<Table> copy = context.broadcast(SerializableTable.copyOf(table));
+    CollectionAccumulator<String> done = spark.collectionAccumulator();
+    Runner runner = new Runner(copy, done, "deletes-" + UUID.randomUUID());
     try {
-      return context.parallelize(works, works.size()).map(new Runner(copy)).collect();
+      int tasks = Math.min(conversions.size(), atOnce);
+      return context.parallelize(conversions, tasks).mapPartitions(runner).collect();
+    } catch (RuntimeException e) {
+      delete(table.io(), done.value());
+      throw e;
     } finally {
       copy.destroy();
     }
   }
 
-  /** Runs a work where a task is; a class of its own, so that nothing else travels with it. */
-  record Runner(Broadcast<Table> table) implements Function<EqualityDeleteWork, Converted> {
-    @Override
-    public Converted call(EqualityDeleteWork work) throws IOException {
-      Table copy = table.value();
-      try (LocalDirectory local = LocalDirectory.create("keylake-deletes")) {
-        return work.conversion().run(copy, new Task(copy, work.operation(), local));
+  private static void delete(FileIO io, Collection<String> locations) {
+    for (String location : locations) {
+      try {
+        io.deleteFile(location);
+      } catch (RuntimeException e) {
+        LOG.warn("{} stays, though it is part of no table", location, e);
       }
     }
   }
 
-  private record Task(
-      TaskContext task, MemoryBudget memory, Path directory, Table table, String operation)
-      implements Conversion.Place {
-    Task(Table table, String operation, LocalDirectory local) {
-      this(
-          TaskContext.get(),
-          new TaskMemory(TaskContext.get()),
-          local.path().toPath(),
-          table,
-          operation);
+  /**
+   * Runs where a task is; a class of its own, so that nothing else travels with it.
+   *
+   * @param done the files of tasks that have ended well
+   * @param operation the common part of the new files' names
+   */
+  record Runner(Broadcast<Table> table, CollectionAccumulator<String> done, String operation)
+      implements FlatMapFunction<Iterator<Conversion>, Converted> {
+    @Override
+    public Iterator<Converted> call(Iterator<Conversion> conversions) throws IOException {
+      Table copy = table.value();
+      TaskContext task = TaskContext.get();
+      WrittenFiles written = new WrittenFiles(copy.io());
+      // Another attempt may have won meanwhile: then Spark kills this one, or leaves out what it
+      // gives.
+      task.addTaskCompletionListener(
+          ended -> {
+            if (ended.isFailed() || ended.isInterrupted()) {
+              delete(copy.io(), written.locations());
+            }
+          });
+      Names names = new Names(copy, operation, written);
+      List<Converted> converted = new ArrayList<>();
+      while (conversions.hasNext()) {
+        try (LocalDirectory local = LocalDirectory.create("keylake-deletes")) {
+          Place place = new Place(task, new TaskMemory(task), local.path().toPath(), names);
+          converted.add(conversions.next().run(copy, place));
+        }
+      }
+      written.locations().forEach(done::add);
+      return converted.iterator();
+    }
+  }
+
+  /** They go on from portion to portion: a task gives no name twice. */
+  private static final class Names {
+    private final Table table;
+    private final String operation;
+    private final WrittenFiles io;
+    private final Map<FileFormat, OutputFileFactory> byFormat = new EnumMap<>(FileFormat.class);
+
+    Names(Table table, String operation, WrittenFiles io) {
+      this.table = table;
+      this.operation = operation;
+      this.io = io;
     }
 
+    OutputFileFactory of(FileFormat format) {
+      return byFormat.computeIfAbsent(format, each -> TaskFiles.named(table, each, operation, io));
+    }
+  }
+
+  private record Place(TaskContext task, MemoryBudget memory, Path directory, Names files)
+      implements Conversion.Place {
     @Override
     public OutputFileFactory names(FileFormat format) {
-      return TaskFiles.named(table, format, operation);
+      return files.of(format);
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.keylake.spark.maintenance.CompactionRunner.Outcome;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.MergedBranch;
 import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.conversion.EqualityDeletePolicy;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.storage.Housekeeping;
@@ -18,15 +19,20 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.DoublePredicate;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -44,6 +50,9 @@ import org.slf4j.LoggerFactory;
  *   <li>Once in a while ({@value #HOURS_BETWEEN_CLEANINGS}) a table that was looked at is cleaned,
  *       as its retention policy says, and its branch {@value MergedBranch#NAME}, if there is one,
  *       is made anew.
+ *   <li>Plain tables whose property asks for it ({@link EqualityDeletePolicy#PROPERTY}) are due
+ *       every {@value #MINUTES_BETWEEN_LOOKS} again, as other engines commit to them without a word
+ *       to this server.
  *   <li>What was done, or went wrong, is kept in a log that holds the latest entries.
  * </ol>
  */
@@ -51,11 +60,14 @@ public final class Maintenance {
   public static final String ENABLED = "spark.keylake.maintenance.enabled";
   static final String SHARE = "spark.keylake.maintenance.share-of-cores";
   static final String HOURS_BETWEEN_CLEANINGS = "spark.keylake.maintenance.hours-between-cleanings";
+  static final String MINUTES_BETWEEN_LOOKS = "spark.keylake.maintenance.minutes-between-looks";
 
   private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
   private static final double DEFAULT_SHARE = 0.5;
   private static final long BURST_MILLIS = 500;
   private static final double SECONDS_AN_HOUR = 3600;
+  private static final double MILLIS_A_MINUTE = 60_000;
+  private static final double DEFAULT_MINUTES = 10;
   private static final int RESTS_PER_LOOK = 9;
   private static final int KEPT_ENTRIES = 1000;
   private static final int KEPT_TABLES = 10_000;
@@ -67,6 +79,7 @@ public final class Maintenance {
   private final Duration betweenCleanings;
   private final Map<Target, Due> due = new LinkedHashMap<>();
   private final RecentTimes<Target> restsUntil = new RecentTimes<>(KEPT_TABLES);
+  private final Map<Target, Supplier<Table>> watched = new LinkedHashMap<>();
   private final Set<String> catalogs = new HashSet<>();
   private final Deque<Entry> log = new ArrayDeque<>();
   private final RecentTimes<String> cleanedAt = new RecentTimes<>(KEPT_TABLES);
@@ -89,7 +102,9 @@ public final class Maintenance {
   /**
    * What became of one look at a table that found something to do.
    *
-   * @param state merged, lost, failed or not cleaned
+   * @param state merged, applied, lost, failed or not cleaned
+   * @param merges commits, where equality deletes were applied
+   * @param filesMerged the equality delete files that were removed, where they were applied
    * @param because the reasons of the merges, or what went wrong
    */
   public record Entry(
@@ -117,6 +132,10 @@ public final class Maintenance {
     double hours = setting(spark, HOURS_BETWEEN_CLEANINGS, 1, each -> each >= 0, "0 or more");
     this.atOnce = Math.max((int) (share * spark.defaultParallelism()), 1);
     this.betweenCleanings = Duration.ofSeconds((long) (hours * SECONDS_AN_HOUR));
+    double minutes =
+        setting(spark, MINUTES_BETWEEN_LOOKS, DEFAULT_MINUTES, each -> each > 0, "above 0");
+    long millis = Math.max((long) (minutes * MILLIS_A_MINUTE), 1);
+    worker.scheduleWithFixedDelay(this::lookAtWatched, millis, millis, TimeUnit.MILLISECONDS);
   }
 
   private static double setting(
@@ -152,13 +171,16 @@ public final class Maintenance {
    * Makes all tables of a catalog due, in the background, unless this server has done so before:
    * each session has a catalog of its own.
    */
-  public synchronized void lookAtAll(String catalog, Runnable looking) {
+  public synchronized void lookAtAll(
+      String catalog,
+      Supplier<List<TableIdentifier>> tables,
+      Function<TableIdentifier, Table> loading) {
     if (catalogs.add(catalog)) {
       listings++;
       worker.execute(
           () -> {
             try {
-              looking.run();
+              tables.get().forEach(id -> look(catalog + "." + id, null, () -> loading.apply(id)));
             } catch (RuntimeException e) {
               LOG.warn("the tables of {} cannot be listed; commits make them due", catalog, e);
             } finally {
@@ -170,6 +192,34 @@ public final class Maintenance {
 
   private synchronized void listed() {
     listings--;
+  }
+
+  /** Makes a plain table due, now and from time to time, as long as it has a policy. */
+  public static void watch(String name, Table table, Supplier<Table> loading) {
+    if (table.properties().containsKey(EqualityDeletePolicy.PROPERTY)
+        && !KeyedSchema.isKeyed(table)) {
+      Maintenance maintenance = of(SparkSession.active().sparkContext());
+      if (maintenance != null && maintenance.isWatchedFromNow(new Target(name, null), loading)) {
+        maintenance.look(name, null, loading);
+      }
+    }
+  }
+
+  /** Whether it was not watched before. */
+  private synchronized boolean isWatchedFromNow(Target target, Supplier<Table> loading) {
+    return watched.putIfAbsent(target, loading) == null;
+  }
+
+  private synchronized void lookAtWatched() {
+    if (spark.isStopped()) {
+      worker.shutdown();
+      return;
+    }
+    watched.forEach((target, loading) -> look(target.table(), null, loading));
+  }
+
+  private synchronized void forget(Target target) {
+    watched.remove(target);
   }
 
   /** Makes a table due. */
@@ -247,6 +297,7 @@ public final class Maintenance {
     try {
       Table table = loading.get();
       if (!KeyedSchema.isKeyed(table)) {
+        applyDeletes(target, loading, table, start);
         return;
       }
       spark.setJobDescription("keylake: compaction of " + target.table());
@@ -260,12 +311,30 @@ public final class Maintenance {
       }
       clean(target, table);
     } catch (KeylakeException e) {
-      if (e.kind() != NOT_FOUND) { // a table that was dropped needs nobody to look after it
+      if (e.kind() == NOT_FOUND) { // a table that was dropped needs nobody to look after it
+        forget(target);
+      } else {
         failed(target, start, e);
       }
+    } catch (NoSuchTableException e) {
+      forget(target);
     } catch (RuntimeException e) {
       failed(target, start, e);
     }
+  }
+
+  /** What a plain table's policy wants, if it has one. */
+  private void applyDeletes(Target target, Supplier<Table> loading, Table table, long start) {
+    table.refresh();
+    Optional<EqualityDeletePolicy> policy = EqualityDeletePolicy.of(table);
+    if (policy.isEmpty()) {
+      forget(target);
+      return;
+    }
+    isWatchedFromNow(target, loading);
+    new PlainTableCare(spark, atOnce)
+        .give(target.table(), table, policy.get())
+        .ifPresentOrElse(this::add, () -> rest(target, System.nanoTime() - start));
   }
 
   /** Once in a while: the past is not in the way of anybody. */

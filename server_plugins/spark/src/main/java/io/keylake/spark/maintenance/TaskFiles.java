@@ -2,6 +2,7 @@ package io.keylake.spark.maintenance;
 
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.OutputFileFactory;
 import org.apache.spark.TaskContext;
 
@@ -13,10 +14,18 @@ final class TaskFiles {
    * @param operation the common part of the names
    */
   static OutputFileFactory named(Table table, FileFormat format, String operation) {
+    return named(table, format, operation, table.io());
+  }
+
+  /**
+   * @param io that opens the files
+   */
+  static OutputFileFactory named(Table table, FileFormat format, String operation, FileIO io) {
     TaskContext task = TaskContext.get();
     return OutputFileFactory.builderFor(table, task.partitionId(), task.taskAttemptId())
         .format(format)
         .operationId(operation)
+        .ioSupplier(() -> io)
         .build();
   }
 }

@@ -7,7 +7,10 @@ import io.keylake.spark.maintenance.EqualityDeleteWork;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.conversion.ConversionRun;
+import io.keylake.tables.conversion.DeleteBacklog;
+import io.keylake.tables.conversion.EqualityDeletePolicy;
 import io.keylake.tables.spec.KeyedSchema;
+import java.time.Instant;
 import java.util.List;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
@@ -18,11 +21,10 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** Equality deletes of plain Iceberg tables become positions. */
 final class EqualityDeleteProcedures {
-  private static final int PORTIONS_PER_COMMIT = 32;
-
   private static final StructType OUTCOME =
       new StructType()
           .add("portions", DataTypes.LongType)
@@ -33,7 +35,8 @@ final class EqualityDeleteProcedures {
           .add("delete_files_written", DataTypes.LongType)
           .add("bytes_written", DataTypes.LongType)
           .add("commits", DataTypes.LongType)
-          .add("commits_lost", DataTypes.LongType);
+          .add("commits_lost", DataTypes.LongType)
+          .add("due_because", DataTypes.StringType);
 
   private final TableArgument tables;
 
@@ -73,26 +76,36 @@ final class EqualityDeleteProcedures {
             table,
             condition,
             portionsPerCommit(arguments),
-            conversions -> EqualityDeleteWork.run(spark, table, conversions));
-    return arguments.isSet("dry_run") ? row(run.plan(), true) : row(run.run(), false);
+            conversions -> EqualityDeleteWork.run(spark, table, conversions, conversions.size()));
+    return arguments.isSet("dry_run")
+        ? row(run.plan(), true, dueBecause(table))
+        : row(run.run(), false, null);
+  }
+
+  /** Why maintenance would apply deletes now; null where it would not. */
+  private static @Nullable String dueBecause(Table table) {
+    return EqualityDeletePolicy.of(table)
+        .flatMap(policy -> policy.because(DeleteBacklog.of(table), Instant.now()))
+        .orElse(null);
   }
 
   private static int portionsPerCommit(Arguments arguments) {
     Long said = arguments.number("portions_per_commit");
     if (said == null) {
-      return PORTIONS_PER_COMMIT;
+      return ConversionRun.PORTIONS_PER_COMMIT;
     }
     if (said < 1 || said > Integer.MAX_VALUE) {
       throw new KeylakeException(
           DEFINITION,
           "portions_per_commit => %d is not possible; give a number from 1 on, or leave it out for %d"
-              .formatted(said, PORTIONS_PER_COMMIT));
+              .formatted(said, ConversionRun.PORTIONS_PER_COMMIT));
     }
     return said.intValue();
   }
 
   /** What a plan cannot know is null. */
-  private static InternalRow row(ConversionRun.Outcome outcome, boolean isPlan) {
+  private static InternalRow row(
+      ConversionRun.Outcome outcome, boolean isPlan, @Nullable String dueBecause) {
     return LocalProcedure.row(
         outcome.portions(),
         outcome.dataFiles(),
@@ -102,6 +115,7 @@ final class EqualityDeleteProcedures {
         isPlan ? null : outcome.written().files(),
         isPlan ? null : outcome.written().bytes(),
         outcome.commits(),
-        outcome.lost());
+        outcome.lost(),
+        dueBecause);
   }
 }

@@ -100,7 +100,7 @@ record ConversionPlan(
     return file.content() == FileContent.EQUALITY_DELETES;
   }
 
-  private static List<DeleteFile> equalityDeletes(Table table, Snapshot snapshot) {
+  static List<DeleteFile> equalityDeletes(Table table, Snapshot snapshot) {
     List<DeleteFile> found = new ArrayList<>();
     for (ManifestFile manifest : snapshot.deleteManifests(table.io())) {
       try (ManifestReader<DeleteFile> files =

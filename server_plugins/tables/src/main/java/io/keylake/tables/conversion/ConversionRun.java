@@ -30,6 +30,9 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  */
 public final class ConversionRun {
+  /** Unless somebody says another number. */
+  public static final int PORTIONS_PER_COMMIT = 32;
+
   private static final int MOST_LOST = 10;
 
   private final Table table;

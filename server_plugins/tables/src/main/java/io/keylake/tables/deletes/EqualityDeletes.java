@@ -23,9 +23,7 @@ import org.apache.iceberg.PartitionSpecParser;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.expressions.ResidualEvaluator;
-import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.StructLikeWrapper;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The equality deletes of a scan, in groups that share an index.
@@ -49,6 +47,14 @@ public record EqualityDeletes(List<DeleteGroup> groups, List<PlannedFile> files)
   public static EqualityDeletes of(
       Iterable<FileScanTask> tasks, Schema schema, Map<Integer, PartitionSpec> specs) {
     return new Planner(schema, specs).plan(tasks);
+  }
+
+  /** Whether all of its fields are columns of the table, and none lies inside of one. */
+  public static boolean isIndexed(DeleteFile delete, Schema schema) {
+    return delete.content() == FileContent.EQUALITY_DELETES
+        && delete.equalityFieldIds().stream()
+            .map(id -> schema.asStruct().field(id))
+            .allMatch(field -> field != null && DeleteGroup.supports(field.type()));
   }
 
   /** What delete files of one group have in common; no partition for those that apply to all. */
@@ -117,7 +123,7 @@ public record EqualityDeletes(List<DeleteGroup> groups, List<PlannedFile> files)
     }
 
     private Optional<GroupKey> grouped(DeleteFile delete) {
-      if (!isIndexed(delete)) {
+      if (!isIndexed(delete, schema)) {
         return Optional.empty();
       }
       GroupKey key = key(delete);
@@ -125,18 +131,6 @@ public record EqualityDeletes(List<DeleteGroup> groups, List<PlannedFile> files)
           .computeIfAbsent(key, any -> new LinkedHashMap<>())
           .computeIfAbsent(delete.location(), any -> delete.copyWithoutStats());
       return Optional.of(key);
-    }
-
-    private boolean isIndexed(DeleteFile delete) {
-      return delete.content() == FileContent.EQUALITY_DELETES
-          && delete.equalityFieldIds().stream()
-              .map(id -> field(id))
-              .allMatch(field -> field != null && DeleteGroup.supports(field.type()));
-    }
-
-    /** A column of the table, and no field inside of one. */
-    private @Nullable NestedField field(int id) {
-      return schema.asStruct().field(id);
     }
 
     private GroupKey key(DeleteFile delete) {
