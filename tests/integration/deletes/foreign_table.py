@@ -163,7 +163,7 @@ def foreign_table(
     """A new table; it is dropped in the end, because pyiceberg refuses to read it."""
     name = fresh_name("foreign")
     table = ForeignTable(lake, writer, name, tuple(partition))
-    listed = {"format-version": str(version), "write.delete.mode": "merge-on-read"} | properties
+    listed = {"format-version": str(version), "write_delete_mode": "merge-on-read"} | properties
     said = ", ".join(f"'{key.replace('_', '.')}' = '{value}'" for key, value in listed.items())
     by = f"PARTITIONED BY ({', '.join(partition)})" if partition else ""
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {lake.catalog}.{name.split('.')[0]}")

@@ -91,6 +91,7 @@ final class IndexedScan
   @Override
   public void filter(Predicate[] predicates) {
     ((SupportsRuntimeV2Filtering) scan).filter(predicates);
+    ((SupportsRuntimeV2Filtering) plain).filter(predicates); // a statement asks it for its files
   }
 
   @Override

@@ -1,6 +1,8 @@
 package io.keylake.spark.deletes;
 
 import io.keylake.spark.engine.SessionSettings;
+import io.keylake.spark.planned.FilePlan;
+import io.keylake.spark.planned.Planned;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.deletes.DeleteGroup;
 import io.keylake.tables.deletes.EqualityDeletes;
@@ -9,10 +11,9 @@ import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import org.apache.iceberg.MetadataColumns;
-import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.source.SparkScanBuilder;
-import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -38,33 +39,37 @@ final class IndexedScanBuilder
         SupportsPushDownRequiredColumns,
         SupportsPushDownLimit,
         SupportsPushDownAggregates {
+  /** How Iceberg's builder makes a scan. */
+  interface Kind {
+    Scan build(SparkScanBuilder builder);
+  }
+
   static final String MEMORY = "spark.keylake.equality-deletes.memory";
   private static final long LEAST_BYTES = 1 << 20;
 
-  private final SparkTable table;
-  private final Schema schema;
-  private final FilePlan plan;
+  private final Planned planned;
   private final CaseInsensitiveStringMap options;
   private final long memoryBytes;
   private final SparkScanBuilder first;
+  private final Kind kind;
   private final StructType columns;
   private Predicate[] predicates = {};
   private StructType required;
   private @Nullable Integer limit;
 
   /**
-   * @param table whose scans have their files from the plan
+   * @param first Iceberg's builder for the planned table
+   * @param kind of the scans that it builds
    */
   IndexedScanBuilder(
-      SparkTable table, Schema schema, FilePlan plan, CaseInsensitiveStringMap options) {
-    this.table = table;
-    this.schema = schema;
-    this.plan = plan;
+      Planned planned, CaseInsensitiveStringMap options, SparkScanBuilder first, Kind kind) {
+    this.planned = planned;
     this.options = options;
-    columns = SparkSchemaUtil.convert(schema);
+    this.first = first;
+    this.kind = kind;
+    columns = SparkSchemaUtil.convert(planned.schema());
     required = columns;
     memoryBytes = memoryBytes();
-    first = (SparkScanBuilder) table.newScanBuilder(options);
   }
 
   private static long memoryBytes() {
@@ -113,6 +118,7 @@ final class IndexedScanBuilder
 
   @Override
   public Scan build() {
+    FilePlan plan = planned.plan();
     plan.keep();
     Scan plain = first.build();
     // Rows that are deleted are shown and marked.
@@ -122,14 +128,15 @@ final class IndexedScanBuilder
       return plain;
     }
     plain.toBatch(); // plans its files
-    EqualityDeletes deletes = EqualityDeletes.of(plan.files(), schema, table.table().specs());
+    Table table = planned.table().table();
+    EqualityDeletes deletes = EqualityDeletes.of(plan.files(), planned.schema(), table.specs());
     if (deletes.groups().isEmpty()) {
       return plain;
     }
     plan.replace(deletes.files().stream().map(PlannedFile::task).toList());
     Scan scan = withKeys(deletes);
     ReadColumns read = ReadColumns.of(scan.readSchema(), hidden(deletes), deletes.groups());
-    return new IndexedScan(plain, scan, table.table(), deletes, read, memoryBytes);
+    return new IndexedScan(plain, scan, table, deletes, read, memoryBytes);
   }
 
   /** The columns that the query does not ask for. */
@@ -144,7 +151,7 @@ final class IndexedScanBuilder
   }
 
   private Scan withKeys(EqualityDeletes deletes) {
-    SparkScanBuilder second = (SparkScanBuilder) table.newScanBuilder(options);
+    SparkScanBuilder second = (SparkScanBuilder) planned.table().newScanBuilder(options);
     second.pushPredicates(predicates);
     StructType read = required;
     for (String name : hidden(deletes)) {
@@ -157,6 +164,6 @@ final class IndexedScanBuilder
     if (limit != null) {
       second.pushLimit(limit);
     }
-    return second.build();
+    return kind.build(second);
   }
 }

@@ -1,14 +1,13 @@
 package io.keylake.spark.deletes;
 
+import io.keylake.spark.planned.Planned;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.iceberg.BaseTable;
-import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.spark.TimeTravel;
+import org.apache.iceberg.spark.source.SparkScanBuilder;
 import org.apache.iceberg.spark.source.SparkTable;
-import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -22,9 +21,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A plain Iceberg table that has equality deletes, at one of its branches or snapshots: queries
- * read it with an index of the deletes. Everything else is Iceberg's own, so UPDATE, DELETE, MERGE
- * and streams read as they do there.
+ * A plain Iceberg table that has equality deletes, at one of its branches or snapshots: queries,
+ * UPDATE, DELETE and MERGE read it with an index of the deletes. Everything else is Iceberg's own,
+ * so streams read as they do there.
  */
 @SuppressWarnings(
     "deprecation") // Iceberg's table implements the method that Spark's newer one comes down to
@@ -62,24 +61,30 @@ public final class PlainTable extends SparkTable {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    Long snapshot = snapshotId();
     boolean isIncremental =
         options.containsKey("start-snapshot-id") || options.containsKey("end-snapshot-id");
-    if (snapshot == null || isIncremental || !hasDeletes(table().snapshot(snapshot))) {
+    Planned planned = isIncremental ? null : planned();
+    if (planned == null) {
       return loaded.newScanBuilder(options);
     }
-    boolean isPresent = loaded.equals(SparkTable.create(table(), branch()));
-    Schema schema =
-        isPresent ? table().schema() : SnapshotUtil.schemaFor(table(), snapshot.longValue());
-    FilePlan plan = new FilePlan();
-    PlannedTable planned = new PlannedTable((BaseTable) table(), plan);
-    SparkTable shown =
-        isPresent
-            ? SparkTable.create(planned, branch())
-            : SparkTable.create(planned, TimeTravel.version(String.valueOf(snapshot)));
-    return shown.schema().equals(loaded.schema())
-        ? new IndexedScanBuilder(shown, schema, plan, options)
-        : loaded.newScanBuilder(options);
+    SparkScanBuilder first = (SparkScanBuilder) planned.table().newScanBuilder(options);
+    return new IndexedScanBuilder(planned, options, first, SparkScanBuilder::build);
+  }
+
+  @Override
+  public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+    Planned planned = planned();
+    return planned == null
+        ? loaded.newRowLevelOperationBuilder(info)
+        : () -> IndexedOperation.of(planned, info);
+  }
+
+  /** The table for scans whose files come from a plan; null where Iceberg's own scans are right. */
+  private @Nullable Planned planned() {
+    Long snapshot = snapshotId();
+    return snapshot != null && hasDeletes(table().snapshot(snapshot))
+        ? Planned.of(loaded, snapshot)
+        : null;
   }
 
   @Override
@@ -120,11 +125,6 @@ public final class PlainTable extends SparkTable {
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     return loaded.newWriteBuilder(info);
-  }
-
-  @Override
-  public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
-    return loaded.newRowLevelOperationBuilder(info);
   }
 
   @Override

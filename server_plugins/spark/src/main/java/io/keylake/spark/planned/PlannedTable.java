@@ -1,4 +1,4 @@
-package io.keylake.spark.deletes;
+package io.keylake.spark.planned;
 
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.BatchScan;

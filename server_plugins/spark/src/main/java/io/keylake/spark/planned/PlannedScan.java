@@ -1,4 +1,4 @@
-package io.keylake.spark.deletes;
+package io.keylake.spark.planned;
 
 import java.util.Collection;
 import java.util.concurrent.ExecutorService;

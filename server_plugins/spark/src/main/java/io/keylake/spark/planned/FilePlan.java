@@ -1,4 +1,4 @@
-package io.keylake.spark.deletes;
+package io.keylake.spark.planned;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -11,21 +11,21 @@ import org.apache.iceberg.io.CloseableIterable;
 import org.jspecify.annotations.Nullable;
 
 /** The data files of a scan: planned once by Iceberg, then kept, then replaced. */
-final class FilePlan {
+public final class FilePlan {
   private boolean isKept;
   private @Nullable List<FileScanTask> files;
 
   /** From now on what is planned is kept, so that it is planned once. */
-  void keep() {
+  public void keep() {
     isKept = true;
   }
 
-  void replace(List<FileScanTask> others) {
+  public void replace(List<FileScanTask> others) {
     files = others;
   }
 
   /** What was kept; none if nothing was planned. */
-  List<FileScanTask> files() {
+  public List<FileScanTask> files() {
     return files == null ? List.of() : files;
   }
 
