@@ -21,6 +21,7 @@ INTERNALS = [
     "org.apache.iceberg.spark.source.SparkRewriteTable",  # the table that reads staged files
     "org.apache.parquet.internal",  # indexes of pages, and rows by them
     "org.apache.spark.SparkEnv",  # the services of a running process
+    "org.apache.spark.memory",  # memory that Spark counts
     "org.apache.spark.network",  # helpers of Spark's own transport
     "org.apache.spark.rdd.ZippedPartitions",  # made for Spark's own zips
     "org.apache.spark.sql.catalyst.expressions.XXH64",  # the code behind a function
@@ -37,6 +38,7 @@ INTERNALS = [
     "org.apache.spark.sql.execution.joins.StoragePartitionJoinParams",  # what joins say to scans
     "org.apache.spark.sql.execution.vectorized",  # the vectors behind the public one
     "org.apache.spark.sql.internal",  # settings, as code has them
+    "org.apache.spark.storage",  # blocks, as owners of memory
     "org.apache.spark.unsafe.Platform",  # memory by address
     "org.apache.spark.util.Utils",  # helpers of all kinds
 ]

@@ -35,21 +35,51 @@ public final class StoreFailure {
 
   private StoreFailure() {}
 
-  /** The error for a file that could not be read. */
+  /** The error for a file of a keyed table that could not be read. */
   public static RuntimeException reading(String location, Exception failure) {
+    return reading(
+        location,
+        "go back to a commit without it (rollback), or take it out of the table (drop_files)",
+        failure);
+  }
+
+  /** The error for a file of a plain Iceberg table that could not be read. */
+  public static RuntimeException readingPlain(String location, Exception failure) {
+    return reading(location, "or go back to a snapshot without it (rollback_to_snapshot)", failure);
+  }
+
+  private static RuntimeException reading(
+      String location, String withoutBackup, Exception failure) {
     if (!isOfTheStore(failure)) {
       return unchecked(failure);
     }
     boolean isGone = isGone(failure);
     if (isGone || isDamage(failure)) {
       return told(
-          "file %s is %s; nothing was changed; put it back from a backup, go back to a commit without it (rollback), or take it out of the table (drop_files)"
-              .formatted(location, isGone ? "not there" : "damaged (%s)".formatted(root(failure))),
+          "file %s is %s; nothing was changed; put it back from a backup, %s"
+              .formatted(
+                  location,
+                  isGone ? "not there" : "damaged (%s)".formatted(root(failure)),
+                  withoutBackup),
           failure);
     }
     return told(
         "file %s could not be read: %s; nothing was changed; %s and read again"
             .formatted(location, why(failure), help(failure)),
+        failure);
+  }
+
+  /** The error for keys that were too many for memory and could not be sorted on the local disk. */
+  public static RuntimeException sorting(String directory, Exception failure) {
+    if (!isOfTheStore(failure)) {
+      return unchecked(failure);
+    }
+    return told(
+        "equality deletes could not be sorted in %s: %s; nothing was changed; %s and try again"
+            .formatted(
+                directory,
+                isGone(failure) ? "it is not there" : why(failure),
+                meaning(failure).map(Meaning::help).orElse("mend the disk of spark.local.dir")),
         failure);
   }
 
@@ -153,9 +183,10 @@ public final class StoreFailure {
   /** What the innermost error says. */
   private static String root(Exception failure) {
     Throwable root = chain(failure).reduce(failure, (outer, inner) -> inner);
-    return root.getMessage() == null
-        ? root.getClass().getSimpleName()
-        : root.getMessage().lines().findFirst().orElse("");
+    if (root.getMessage() == null) {
+      return root instanceof EOFException ? "it ends too early" : root.getClass().getSimpleName();
+    }
+    return root.getMessage().lines().findFirst().orElse("");
   }
 
   private static Stream<Throwable> chain(Throwable failure) {

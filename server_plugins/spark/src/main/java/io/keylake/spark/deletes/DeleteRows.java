@@ -68,8 +68,8 @@ final class DeleteRows implements DeleteFileRows {
           into.add(keys.of(batch.getRow(row)));
         }
       }
-    } catch (RuntimeException e) {
-      throw StoreFailure.reading(file.location(), e);
+    } catch (IOException | RuntimeException e) {
+      throw StoreFailure.readingPlain(file.location(), e);
     }
   }
 }

@@ -1,9 +1,10 @@
 package io.keylake.spark.deletes;
 
+import io.keylake.spark.engine.CountedMemory;
 import io.keylake.spark.engine.LocalDirectory;
-import io.keylake.spark.engine.StorageMemory;
 import io.keylake.tables.deletes.DeleteIndex;
 import io.keylake.tables.deletes.MemoryBudget;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collection;
@@ -32,8 +33,7 @@ import org.jspecify.annotations.Nullable;
  * none.
  */
 final class SharedIndexes {
-  private static final SharedIndexes OF_THIS_PROCESS = new SharedIndexes();
-  private static final int SECONDS_KEPT = 10;
+  private static final SharedIndexes OF_THIS_PROCESS = new SharedIndexes(Duration.ofSeconds(10));
   private static final int MILLISECONDS_BETWEEN_LOOKS = 200;
   private static final int SHARE_OF_HEAP = 4;
   private static final int SHARE_OF_BUDGET = 4;
@@ -48,7 +48,15 @@ final class SharedIndexes {
             thread.setDaemon(true);
             return thread;
           });
+  private final Duration kept;
   private long taken;
+
+  /**
+   * @param kept how long an index stays that nobody holds, though some task may want it
+   */
+  SharedIndexes(Duration kept) {
+    this.kept = kept;
+  }
 
   private record Id(String scan, int group) {}
 
@@ -207,7 +215,8 @@ final class SharedIndexes {
     }
     if (shared.isIdle()) {
       long held = shared.timesHeld;
-      timer.schedule(() -> freeUnlessHeldSince(shared, held), SECONDS_KEPT, TimeUnit.SECONDS);
+      timer.schedule(
+          () -> freeUnlessHeldSince(shared, held), kept.toMillis(), TimeUnit.MILLISECONDS);
     }
     return 0;
   }
@@ -258,7 +267,7 @@ final class SharedIndexes {
   }
 
   private synchronized boolean take(long bytes, long limit) {
-    if (taken + bytes <= limit && StorageMemory.take(bytes)) {
+    if (taken + bytes <= limit && CountedMemory.take(bytes)) {
       taken += bytes;
       return true;
     }
@@ -267,7 +276,7 @@ final class SharedIndexes {
 
   private synchronized void give(long bytes) {
     taken -= bytes;
-    StorageMemory.give(bytes);
+    CountedMemory.give(bytes);
   }
 
   /** Memory that Spark counts; what nobody holds goes before there is too little of it. */

@@ -16,9 +16,16 @@ public record LocalDirectory(File path) implements Closeable {
         Utils.createTempDir(Utils.getLocalDir(SparkEnv.get().conf()), purpose));
   }
 
-  /** Deletes the directory with all it has. */
+  /** Deletes the directory with all it has, also when the task was interrupted. */
   @Override
   public void close() {
-    Utils.deleteRecursively(path);
+    boolean isInterrupted = Thread.interrupted(); // or Spark deletes nothing
+    try {
+      Utils.deleteRecursively(path);
+    } finally {
+      if (isInterrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 }

@@ -1,5 +1,6 @@
 package io.keylake.spark.maintenance;
 
+import io.keylake.spark.engine.CountedMemory;
 import io.keylake.spark.engine.LocalDirectory;
 import io.keylake.tables.conversion.Conversion;
 import io.keylake.tables.conversion.Converted;
@@ -93,7 +94,7 @@ public final class EqualityDeleteWork {
       List<Converted> converted = new ArrayList<>();
       while (conversions.hasNext()) {
         try (LocalDirectory local = LocalDirectory.create("keylake-deletes")) {
-          Place place = new Place(task, new TaskMemory(task), local.path().toPath(), names);
+          Place place = new Place(task, CountedMemory.of(task), local.path().toPath(), names);
           converted.add(conversions.next().run(copy, place));
         }
       }

@@ -122,7 +122,7 @@ public record Conversion(List<DeleteGroup> groups, List<FileScanTask> files)
         }
       }
     } catch (IOException | RuntimeException e) {
-      throw StoreFailure.reading(file.location(), e);
+      throw StoreFailure.readingPlain(file.location(), e);
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.keylake.tables.conversion;
 
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.storage.DeletionVectors;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -8,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileContent;
@@ -70,9 +72,15 @@ final class PositionFiles {
               .filter(each -> each.content() == FileContent.POSITION_DELETES)
               .filter(each -> ContentFileUtil.isFileScoped(each) == isOwn)
               .toList();
-      return files.isEmpty()
-          ? PositionDeleteIndex.empty()
-          : loader.loadPositionDeletes(files, file.location());
+      if (files.isEmpty()) {
+        return PositionDeleteIndex.empty();
+      }
+      try {
+        return loader.loadPositionDeletes(files, file.location());
+      } catch (RuntimeException e) {
+        String all = files.stream().map(DeleteFile::location).collect(Collectors.joining(" or "));
+        throw StoreFailure.readingPlain(all, e);
+      }
     }
 
     boolean has(long row) {

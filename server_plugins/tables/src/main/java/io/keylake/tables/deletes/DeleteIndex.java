@@ -57,7 +57,7 @@ public final class DeleteIndex implements AutoCloseable {
       isLoaded = true;
       return index;
     } catch (IOException e) {
-      throw StoreFailure.reading(directory.toString(), e);
+      throw StoreFailure.sorting(directory.toString(), e);
     } finally {
       if (!isLoaded) {
         loading.table.clear();
@@ -71,6 +71,7 @@ public final class DeleteIndex implements AutoCloseable {
     private final Allowance allowance;
     private final KeyTable table;
     private final SpilledRuns runs;
+    private final Path directory;
     private int ordinalOfNull;
 
     Loading(DeleteGroup group, MemoryBudget budget, Path directory) {
@@ -83,6 +84,7 @@ public final class DeleteIndex implements AutoCloseable {
               ? new NumberTable(ordinals, allowance)
               : new BytesTable(ordinals, allowance);
       runs = new SpilledRuns(directory);
+      this.directory = directory;
     }
 
     DeleteIndex index(DeleteFileRows rows) throws IOException {
@@ -99,7 +101,16 @@ public final class DeleteIndex implements AutoCloseable {
       return new DeleteIndex(ordinals, ordinalOfNull, table, merged, allowance);
     }
 
-    private void add(DeleteKey key, int ordinal) throws IOException {
+    /** A disk that fails here is not that of the file that is read. */
+    private void add(DeleteKey key, int ordinal) {
+      try {
+        put(key, ordinal);
+      } catch (IOException e) {
+        throw StoreFailure.sorting(directory.toString(), e);
+      }
+    }
+
+    private void put(DeleteKey key, int ordinal) throws IOException {
       if (key.isNullNumber()) {
         ordinalOfNull = Math.max(ordinalOfNull, ordinal);
       } else if (!table.put(key, ordinal)) {

@@ -36,8 +36,8 @@ public final class StoredDeletes implements DeleteFileRows {
       for (Record row : rows) {
         into.add(keys.of(internal.wrap(row)));
       }
-    } catch (RuntimeException e) {
-      throw StoreFailure.reading(file.location(), e);
+    } catch (IOException | RuntimeException e) {
+      throw StoreFailure.readingPlain(file.location(), e);
     }
   }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.keylake.tables.KeylakeException;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -308,5 +309,18 @@ class DeleteIndexTest {
         IllegalStateException.class, () -> DeleteIndex.load(group, failing, memory, directory));
     assertTrue(memory.most > 0);
     assertEquals(0, memory.taken.get());
+  }
+
+  @Test
+  void aLocalDiskThatFailsIsNamed() throws IOException {
+    DeleteGroup group = group(List.of(Types.LongType.get()), 1);
+    Path gone = directory.resolve("gone");
+    KeylakeException error =
+        assertThrows(
+            KeylakeException.class,
+            () -> DeleteIndex.load(group, numbers(100_000, 1), new Limited(0), gone));
+    assertEquals(KeylakeException.Kind.STORE_FAILED, error.kind());
+    String said = "equality deletes could not be sorted in " + gone + ": it is not there; ";
+    assertTrue(error.getMessage().contains(said), error.getMessage());
   }
 }
