@@ -36,20 +36,27 @@ def kill(server: EmbeddedServer) -> None:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int) -> Iterator[str]:
-    """A standalone master and its workers, each in a process of its own, on the loopback interface; gives its URL."""
+def cluster(folder: Path, workers: int, hosts: int = 1) -> Iterator[str]:
+    """A standalone master and its workers, each in a process of its own, on the loopback interface; gives its URL.
+
+    With several hosts, workers have different addresses there.
+    """
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
-    place = ["--host", "127.0.0.1", "--webui-port", "0"]
     with ExitStack() as stack:
-        master = ["org.apache.spark.deploy.master.Master", *place, "--port", str(port)]
+        master = ["org.apache.spark.deploy.master.Master", *_place(0), "--port", str(port)]
         stack.enter_context(_spark_class(folder / "master", *master))
         wait_for(port)
         for number in range(workers):
             own = folder / f"worker-{number}"
+            place = _place(number % hosts)
             worker = ["org.apache.spark.deploy.worker.Worker", *place, "--cores", "1", "--memory", "700m"]
             stack.enter_context(_spark_class(own, *worker, "--work-dir", str(own), url))
         yield url
+
+
+def _place(host: int) -> list[str]:
+    return ["--host", f"127.0.0.{host + 1}", "--webui-port", "0"]
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def test_deletes_are_applied_while_another_engine_commits(lake_with_maintenance:
         asking.alter("UNSET TBLPROPERTIES ('keylake.equality-deletes')")
         for key in range(10, 14):
             asking.commit(File([{"id": key, "part": 0}], ["id"]))
-        time.sleep(3)
+        time.sleep(1)
         assert len(entries(asking)) == 3
         assert not entries(other)
         other.check(["id"])

@@ -148,6 +148,27 @@ def test_a_damaged_file_is_named(lake: kl.Lake, writer: ForeignWriter, kind: str
         assert lake.spark.table(table.sql).count() == 100
 
 
+def test_a_call_that_fails_leaves_no_file(lake: kl.Lake, writer: ForeignWriter) -> None:
+    """Nor do those of its tasks that were done before."""
+    with foreign_table(lake, writer, "id BIGINT, part INT", ["part"]) as table:
+        for part in range(4):
+            table.commit(File([{"id": key, "part": part} for key in range(100)]))
+            table.commit(File([{"id": key, "part": part} for key in range(50)], ["id"]))
+        deletes = f"SELECT file_path FROM {table.sql}.delete_files ORDER BY partition"
+        paths = [Path(unquote(row[0]).removeprefix("file:")) for row in lake.spark.sql(deletes).collect()]
+        whole = paths[-1].read_bytes()
+        paths[-1].unlink()
+        files = set(paths[0].parent.parent.rglob("*.*"))
+        with refused(lake, table.name, kl.StoreFailed, f"{paths[-1].name} is not there"):
+            lake.apply_equality_deletes(table.name)
+        assert set(paths[0].parent.parent.rglob("*.*")) == files
+        with refused(lake, table.name, kl.StoreFailed, f"{paths[-1].name} is not there"):
+            lake.apply_equality_deletes(table.name, where="part = 3")
+        assert lake.apply_equality_deletes(table.name, where="part < 3").delete_files_removed == 3
+        paths[-1].write_bytes(whole)
+        table.check(["id", "part"])
+
+
 def test_a_budget_of_less_than_a_page(lake: kl.Lake, writer: ForeignWriter) -> None:
     """It is refused before anything is read."""
     with foreign_table(lake, writer, "id BIGINT") as table:

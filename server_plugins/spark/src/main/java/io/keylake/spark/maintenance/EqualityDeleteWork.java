@@ -5,35 +5,41 @@ import io.keylake.spark.engine.LocalDirectory;
 import io.keylake.tables.conversion.Conversion;
 import io.keylake.tables.conversion.Converted;
 import io.keylake.tables.deletes.MemoryBudget;
+import io.keylake.tables.storage.OperationFiles;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.EnumMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.OutputFileFactory;
 import org.apache.spark.SparkContext;
+import org.apache.spark.SparkStatusTracker;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.broadcast.Broadcast;
-import org.apache.spark.util.CollectionAccumulator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.Option;
 
 /**
  * A job that turns equality deletes into positions. Nothing that it has written stays if it fails:
- * a task deletes its own files, and the driver those of the tasks that had been done.
+ * a task deletes its own files, and the driver those of the tasks that had been done, by their
+ * names.
  */
 public final class EqualityDeleteWork {
   private static final Logger LOG = LoggerFactory.getLogger(EqualityDeleteWork.class);
+  private static final int MOST_SECONDS_TO_END = 10;
+  private static final int MILLISECONDS_BETWEEN_LOOKS = 50;
 
   private EqualityDeleteWork() {}
 
@@ -46,20 +52,50 @@ public final class EqualityDeleteWork {
       SparkContext spark, Table table, List<Conversion> conversions, int atOnce) {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark);
     Broadcast<Table> copy = context.broadcast(SerializableTable.copyOf(table));
-    CollectionAccumulator<String> done = spark.collectionAccumulator();
-    Runner runner = new Runner(copy, done, "deletes-" + UUID.randomUUID());
+    String operation = "deletes-" + UUID.randomUUID();
+    boolean isWhole = false;
+    spark.addJobTag(operation);
     try {
       int tasks = Math.min(conversions.size(), atOnce);
-      return context.parallelize(conversions, tasks).mapPartitions(runner).collect();
-    } catch (RuntimeException e) {
-      delete(table.io(), done.value());
-      throw e;
-    } finally {
+      List<Converted> all =
+          context
+              .parallelize(conversions, tasks)
+              .mapPartitions(new Runner(copy, operation))
+              .collect();
+      isWhole = true;
+      return all;
+    } finally { // Spark throws what no signature tells
+      spark.removeJobTag(operation);
+      if (!isWhole) {
+        waitForTasks(spark.statusTracker(), operation);
+        OperationFiles.delete(table, operation);
+      }
       copy.destroy();
     }
   }
 
-  private static void delete(FileIO io, Collection<String> locations) {
+  /** Tasks are told to end when a job fails, and some are done before they hear it. */
+  private static void waitForTasks(SparkStatusTracker tracker, String tag) {
+    long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(MOST_SECONDS_TO_END);
+    try {
+      while (System.nanoTime() < until && hasTasks(tracker, tag)) {
+        Thread.sleep(MILLISECONDS_BETWEEN_LOOKS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static boolean hasTasks(SparkStatusTracker tracker, String tag) {
+    return IntStream.of(tracker.getJobIdsForTag(tag))
+        .mapToObj(tracker::getJobInfo)
+        .filter(Option::isDefined)
+        .flatMapToInt(job -> IntStream.of(job.get().stageIds()))
+        .mapToObj(tracker::getStageInfo)
+        .anyMatch(stage -> stage.isDefined() && stage.get().numActiveTasks() > 0);
+  }
+
+  private static void delete(FileIO io, List<String> locations) {
     for (String location : locations) {
       try {
         io.deleteFile(location);
@@ -72,10 +108,9 @@ public final class EqualityDeleteWork {
   /**
    * Runs where a task is; a class of its own, so that nothing else travels with it.
    *
-   * @param done the files of tasks that have ended well
    * @param operation the common part of the new files' names
    */
-  record Runner(Broadcast<Table> table, CollectionAccumulator<String> done, String operation)
+  record Runner(Broadcast<Table> table, String operation)
       implements FlatMapFunction<Iterator<Conversion>, Converted> {
     @Override
     public Iterator<Converted> call(Iterator<Conversion> conversions) throws IOException {
@@ -98,7 +133,6 @@ public final class EqualityDeleteWork {
           converted.add(conversions.next().run(copy, place));
         }
       }
-      written.locations().forEach(done::add);
       return converted.iterator();
     }
   }
