@@ -203,7 +203,8 @@ class Lake:
 
         No data file is written again: tasks read the key columns of the data files that deletes may touch, and write
         deletion vectors, or files of positions in a table of format 2. Equality deletes that then apply to no data file
-        are removed. Reads give the same rows as before, and need less memory.
+        are removed, and so are data files of which no row is left. Reads give the same rows as before, and need less
+        memory.
 
         Writers go on meanwhile: what they delete applies as always, and is left to the next call. A commit is made
         for so many portions, that is, partitions; after an end in between, the next call goes on where this one was.

@@ -17,6 +17,7 @@ class AppliedDeletes(ShownFields):
     portions: int
     data_files: int  # whose keys were read
     rows: int | None  # that positions delete now, and equality deletes did before
+    data_files_removed: int | None  # of which no row was left
     delete_files_removed: int
     bytes_removed: int
     delete_files_written: int | None  # deletion vectors, or files of positions in a table of format 2

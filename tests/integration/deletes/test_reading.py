@@ -196,6 +196,22 @@ def test_a_field_that_was_dropped(lake: kl.Lake, writer: ForeignWriter) -> None:
         assert lake.spark.sql(total).collect()[0][0] == 2 + 4 + 6 + 8
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_data_file_without_rows_goes_with_its_positions(lake: kl.Lake, writer: ForeignWriter, version: int) -> None:
+    """It is removed from the table, and no data is written."""
+    with foreign_table(lake, writer, "id BIGINT", version=version) as table:
+        for first in (0, 10):
+            table.commit(File([{"id": key} for key in range(first, first + 10)]))
+        table.delete("id", 3)
+        table.delete("id", 13)
+        table.commit(File([{"id": key} for key in range(12)], ["id"]))
+        done = lake.apply_equality_deletes(table.name)
+        assert (done.rows, done.data_files_removed, done.delete_files_written) == (11, 1, 1)
+        table.check(["id"])
+        (left,) = lake.spark.sql(f"SELECT record_count FROM {table.sql}.delete_files").collect()
+        assert left[0] == 3
+
+
 def test_a_table_that_was_of_format_1(lake: kl.Lake, writer: ForeignWriter) -> None:
     """Its files have no sequence numbers; there is nothing to apply before it is upgraded."""
     with foreign_table(lake, writer, "id BIGINT", version=1) as table:

@@ -6,7 +6,7 @@ import keylake as kl
 from integration.refusals import refused, refused_in_sql
 from integration.twin import fresh_name
 
-NOTHING = kl.AppliedDeletes(0, 0, 0, 0, 0, 0, 0, 0, 0)
+NOTHING = kl.AppliedDeletes(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ final class EqualityDeleteProcedures {
           .add("portions", DataTypes.LongType)
           .add("data_files", DataTypes.LongType)
           .add("rows", DataTypes.LongType)
+          .add("data_files_removed", DataTypes.LongType)
           .add("delete_files_removed", DataTypes.LongType)
           .add("bytes_removed", DataTypes.LongType)
           .add("delete_files_written", DataTypes.LongType)
@@ -110,6 +111,7 @@ final class EqualityDeleteProcedures {
         outcome.portions(),
         outcome.dataFiles(),
         isPlan ? null : outcome.rows(),
+        isPlan ? null : outcome.dataFilesRemoved(),
         outcome.removed().files(),
         outcome.removed().bytes(),
         isPlan ? null : outcome.written().files(),

@@ -35,7 +35,8 @@ import org.apache.iceberg.util.PartitionUtil;
 
 /**
  * Converts the equality deletes of a portion: loads the newest delete of each key, reads nothing
- * but keys of the data files, and writes the positions of the rows that are deleted.
+ * but keys of the data files, and writes the positions of the rows that are deleted. Data files of
+ * which no row is left are to be removed.
  *
  * @param files with their position deletes
  */
@@ -105,21 +106,27 @@ public record Conversion(List<DeleteGroup> groups, List<FileScanTask> files)
                 PartitionUtil.constantsMap(task, IdentityPartitionConverters::convertConstant))
             .reuseContainers()
             .build()) {
-      int seen = 0;
+      long seen = 0;
+      boolean isLeft = false;
       for (Record row : rows) {
         if (++seen % ROWS_BETWEEN_LOOKS == 0 && isCancelled.getAsBoolean()) {
           throw new InterruptedIOException("the conversion of deletes was cancelled");
         }
         internal.wrap(row);
         long position = row.get(columns.size() - 1, Long.class);
-        for (int i = 0; i < indexes.size(); i++) {
-          if (indexes.get(i).deletes(keys.get(i).of(internal), file.dataSequenceNumber())) {
-            if (!positions.has(position)) {
-              positions.add(position);
-            }
-            break;
-          }
+        boolean isDeleted = false;
+        for (int i = 0; i < indexes.size() && !isDeleted; i++) {
+          isDeleted = indexes.get(i).deletes(keys.get(i).of(internal), file.dataSequenceNumber());
         }
+        if (isDeleted && !positions.has(position)) {
+          positions.add(position);
+        }
+        isLeft = isLeft || !(isDeleted || positions.has(position));
+      }
+      if (isLeft || seen != file.recordCount()) {
+        positions.keep();
+      } else {
+        positions.remove();
       }
     } catch (IOException | RuntimeException e) {
       throw StoreFailure.readingPlain(file.location(), e);

@@ -17,7 +17,8 @@ import org.apache.iceberg.util.SnapshotUtil;
  * Puts positions in the place of equality deletes, in one commit, beside writers that go on:
  *
  * <ul>
- *   <li>Data files that got positions must still be there, with no new deletion vector.
+ *   <li>Data files that got positions must still be there, with no new deletion vector, and so must
+ *       those of which no row is left, which are removed.
  *   <li>Delete files that are removed must still be there, and no data file may have come since the
  *       plan that they apply to: new rows have higher sequence numbers, but a compaction may keep
  *       the number of the rows that it has read.
@@ -60,23 +61,36 @@ record ConversionCommit(
           each.added().forEach(delta::addDeletes);
           each.replaced().forEach(delta::removeDeletes);
           delta.validateDataFilesExist(each.locations());
+          each.emptied().forEach(delta::removeRows);
         });
     freed.forEach(delta::removeDeletes);
-    delta.validateWith(this::areFree);
+    delta.validateWith(this::isUpToDate);
     return delta;
   }
 
-  /** Whether the snapshot is still below, and freed deletes apply to nothing that came after it. */
-  private boolean areFree(Iterable<Snapshot> newestFirst) {
+  /**
+   * Whether the snapshot is still below, freed deletes apply to nothing that came after it, and
+   * nobody has removed the data files that are to be removed.
+   */
+  private boolean isUpToDate(Iterable<Snapshot> newestFirst) {
+    Set<String> removed = new HashSet<>();
+    converted.forEach(each -> each.emptied().forEach(file -> removed.add(file.location())));
     long newest = freed.stream().mapToLong(DeleteFile::dataSequenceNumber).max().orElse(-1);
     for (Snapshot each : newestFirst) {
       if (each.snapshotId() == plannedAt.snapshotId()) {
         return true;
       }
+      SnapshotChanges changes = SnapshotChanges.builderFor(table).snapshot(each).build();
       if (newest >= 0) {
-        for (DataFile file :
-            SnapshotChanges.builderFor(table).snapshot(each).build().addedDataFiles()) {
+        for (DataFile file : changes.addedDataFiles()) {
           if (file.dataSequenceNumber() < newest) {
+            return false;
+          }
+        }
+      }
+      if (!removed.isEmpty()) {
+        for (DataFile file : changes.removedDataFiles()) {
+          if (removed.contains(file.location())) {
             return false;
           }
         }

@@ -63,6 +63,7 @@ public final class ConversionRun {
    *
    * @param portions of data files with the same deletes: partitions, as a rule
    * @param rows that positions delete now
+   * @param dataFilesRemoved those of which no row was left
    * @param removed equality delete files
    * @param written files of positions, or deletion vectors
    * @param lost commits that others came before
@@ -71,11 +72,12 @@ public final class ConversionRun {
       long portions,
       long dataFiles,
       long rows,
+      long dataFilesRemoved,
       Amount removed,
       Amount written,
       long commits,
       long lost) {
-    static final Outcome NOTHING = new Outcome(0, 0, 0, Amount.NONE, Amount.NONE, 0, 0);
+    static final Outcome NOTHING = new Outcome(0, 0, 0, 0, Amount.NONE, Amount.NONE, 0, 0);
 
     private Outcome and(List<Portion> done, List<Converted> converted, List<DeleteFile> freed) {
       List<DeleteFile> added = converted.stream().flatMap(each -> each.added().stream()).toList();
@@ -83,6 +85,7 @@ public final class ConversionRun {
           portions + done.size(),
           dataFiles + done.stream().mapToLong(each -> each.files().size()).sum(),
           rows + converted.stream().mapToLong(Converted::rows).sum(),
+          dataFilesRemoved + converted.stream().mapToLong(each -> each.emptied().size()).sum(),
           removed.and(Amount.of(freed)),
           written.and(Amount.of(added)),
           commits,
@@ -90,11 +93,13 @@ public final class ConversionRun {
     }
 
     private Outcome committed() {
-      return new Outcome(portions, dataFiles, rows, removed, written, commits + 1, lost);
+      return new Outcome(
+          portions, dataFiles, rows, dataFilesRemoved, removed, written, commits + 1, lost);
     }
 
     private Outcome lostOne() {
-      return new Outcome(portions, dataFiles, rows, removed, written, commits, lost + 1);
+      return new Outcome(
+          portions, dataFiles, rows, dataFilesRemoved, removed, written, commits, lost + 1);
     }
   }
 
@@ -178,7 +183,7 @@ public final class ConversionRun {
 
   private boolean isCommitted(
       Snapshot plannedAt, List<Portion> some, List<Converted> written, List<DeleteFile> freed) {
-    if (!freed.isEmpty() || written.stream().anyMatch(each -> !each.added().isEmpty())) {
+    if (!freed.isEmpty() || written.stream().anyMatch(each -> !each.changesNothing())) {
       if (!new ConversionCommit(table, plannedAt, written, List.copyOf(freed)).make()) {
         return false;
       }

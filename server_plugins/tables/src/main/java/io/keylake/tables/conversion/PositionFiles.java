@@ -4,6 +4,7 @@ import io.keylake.tables.StoreFailure;
 import io.keylake.tables.storage.DeletionVectors;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,6 +44,8 @@ final class PositionFiles {
   private final DeleteLoader loader;
   private final Sink sink;
   private final Map<String, PositionDeleteIndex> before = new HashMap<>();
+  private final List<DataFile> emptied = new ArrayList<>();
+  private final List<DeleteFile> ofEmptied = new ArrayList<>();
   private long rows;
 
   /** A writer of Iceberg, of one kind or the other. */
@@ -58,20 +61,25 @@ final class PositionFiles {
     private final PartitionSpec spec;
     private final PositionDeleteIndex own; // by files that are about this data file alone
     private final PositionDeleteIndex shared;
+    private final List<DeleteFile> ownFiles;
+    private final BitSet added = new BitSet();
 
     private OfFile(FileScanTask task) {
       file = task.file();
       spec = Objects.requireNonNull(table.specs().get(file.specId()), "a table keeps its specs");
-      own = load(task, true);
-      shared = load(task, false);
+      ownFiles = positionDeletes(task, true);
+      own = load(ownFiles);
+      shared = load(positionDeletes(task, false));
     }
 
-    private PositionDeleteIndex load(FileScanTask task, boolean isOwn) {
-      List<DeleteFile> files =
-          task.deletes().stream()
-              .filter(each -> each.content() == FileContent.POSITION_DELETES)
-              .filter(each -> ContentFileUtil.isFileScoped(each) == isOwn)
-              .toList();
+    private static List<DeleteFile> positionDeletes(FileScanTask task, boolean isOwn) {
+      return task.deletes().stream()
+          .filter(each -> each.content() == FileContent.POSITION_DELETES)
+          .filter(each -> ContentFileUtil.isFileScoped(each) == isOwn)
+          .toList();
+    }
+
+    private PositionDeleteIndex load(List<DeleteFile> files) {
       if (files.isEmpty()) {
         return PositionDeleteIndex.empty();
       }
@@ -88,14 +96,26 @@ final class PositionFiles {
     }
 
     void add(long row) {
-      before.computeIfAbsent(
-          file.location(),
-          any ->
-              DeletionVectors.areIn(table)
-                  ? PositionDeleteIndexUtil.merge(List.of(own, shared))
-                  : own);
-      sink.delete(file, spec, row);
+      added.set(Math.toIntExact(row)); // Iceberg's own vectors end there, too
       rows++;
+    }
+
+    /** All rows have been looked at, and some are left. */
+    void keep() {
+      if (!added.isEmpty()) {
+        before.put(
+            file.location(),
+            DeletionVectors.areIn(table)
+                ? PositionDeleteIndexUtil.merge(List.of(own, shared))
+                : own);
+        added.stream().forEach(row -> sink.delete(file, spec, row));
+      }
+    }
+
+    /** All rows have been looked at, and none is left. */
+    void remove() {
+      emptied.add(file.copyWithoutStats());
+      ofEmptied.addAll(ownFiles);
     }
   }
 
@@ -129,10 +149,13 @@ final class PositionFiles {
   /** Writes the files; a data file without an added row gets none. */
   Converted written() throws IOException {
     DeleteWriteResult written = sink.written();
+    List<DeleteFile> replaced = new ArrayList<>(written.rewrittenDeleteFiles());
+    replaced.addAll(ofEmptied);
     return new Converted(
         List.copyOf(written.deleteFiles()),
-        List.copyOf(written.rewrittenDeleteFiles()),
+        replaced,
         new ArrayList<>(before.keySet()),
+        emptied,
         rows);
   }
 

@@ -178,6 +178,7 @@ abstract class ConversionCase {
     if (!positions.has(position)) {
       positions.add(position);
     }
+    positions.keep();
     Converted written = files.written();
     RowDelta delta = table.newRowDelta().validateFromSnapshot(table.currentSnapshot().snapshotId());
     written.added().forEach(delta::addDeletes);

@@ -10,6 +10,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.expressions.Expressions;
 import org.junit.jupiter.api.Test;
@@ -151,6 +153,51 @@ class ConversionRunTest extends ConversionCase {
     assertEquals(before, rows(made.table));
     assertEquals(1, convert(made.table).rows());
     assertEquals(before, rows(made.table));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3})
+  void aDataFileWithoutRowsIsRemoved(int format) throws IOException {
+    DeletesTable made = new DeletesTable(SCHEMA, PartitionSpec.unpartitioned(), format);
+    append(made, row(1, 0), row(2, 0), row(3, 0));
+    append(made, row(1, 0), row(4, 0));
+    deletePosition(made.table, tasks(made.table).get(0), 1);
+    deletePosition(made.table, tasks(made.table).get(1), 1);
+    for (long id = 1; id < 4; id++) {
+      delete(made, row(id, 0), 1);
+    }
+    List<String> before = rows(made.table);
+    ConversionRun.Outcome outcome = convert(made.table);
+    assertEquals(before, rows(made.table));
+    assertEquals(List.of(), tasks(made.table).stream().filter(each -> isEmptied(each)).toList());
+    assertEquals(0, equalityDeletes(made.table));
+    assertEquals(outcome.dataFilesRemoved(), 2 - tasks(made.table).size());
+    assertTrue(outcome.dataFilesRemoved() > 0);
+    if (format == 3) { // files of positions in Avro do not tell whose they are
+      String left = made.table.currentSnapshot().summary().get("total-position-deletes");
+      assertEquals("0", left);
+    }
+  }
+
+  private static boolean isEmptied(FileScanTask task) {
+    return task.deletes().stream().mapToLong(DeleteFile::recordCount).sum()
+        >= task.file().recordCount();
+  }
+
+  /** So that rows that were there for the other engine are not lost with the file. */
+  @Test
+  void aDataFileWithoutRowsThatIsRewrittenMeanwhileIsPlannedAgain() throws IOException {
+    DeletesTable made = new DeletesTable(SCHEMA, PartitionSpec.unpartitioned(), 3);
+    append(made, row(9, 0)); // or Iceberg drops the delete with the last row before it
+    append(made, row(1, 0), row(2, 0));
+    delete(made, row(1, 0), 1);
+    delete(made, row(2, 0), 1);
+    Step other =
+        () -> compact(made.table, fileOf(made.table, 2), made.data(List.of(row(1, 0), row(2, 0))));
+    ConversionRun.Outcome outcome =
+        run(made.table, Expressions.alwaysTrue(), 32, once(other)).run();
+    assertEquals(List.of(1L, 1L), List.of(outcome.lost(), outcome.dataFilesRemoved()));
+    assertEquals(List.of(shown(row(9, 0))), rows(made.table));
   }
 
   @Test
