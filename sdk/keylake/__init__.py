@@ -16,6 +16,7 @@ from keylake._maintenance.compaction import (
 )
 from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance, MaintenanceEntry
+from keylake._maintenance.registration import Registered
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
 from keylake._server.statements import Watermark, watermark
 from keylake._table.branches import Picked, Published
@@ -116,7 +117,8 @@ __all__ = [
     "Triggers", "Trigger", "Interval", "CommitEvent", "Fired",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
-    "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned", "AppliedDeletes", "BucketChange", "BucketAdvice",
+    "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned", "AppliedDeletes", "Registered",
+    "BucketChange", "BucketAdvice",
     # what a branch has to pass
     "Check", "null_rate", "row_count_change", "value_range", "unique", "references", "condition",
     "Finding", "Published",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -15,11 +15,12 @@ from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import html_table
 from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance
+from keylake._maintenance.registration import Registered
 from keylake._server.attached import AttachedSession
 from keylake._server.embedded import EmbeddedServer, checked_warehouse
 from keylake._server.server import Setup, check_catalog_name
 from keylake._server.session import Session
-from keylake._server.statements import Call, TablePath
+from keylake._server.statements import Call, TablePath, quoted
 from keylake._table.handle import Handle
 from keylake._table.reads import Row
 from keylake._table.states import HistoryBranch
@@ -228,6 +229,60 @@ class Lake:
             portions_per_commit=portions_per_commit,
         )
         return AppliedDeletes(**self._session.call(call).to_pylist()[0])
+
+    def register(
+        self,
+        table: str | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        into: str | None = None,
+        key: Sequence[str] = (),
+        ordering: str | None = None,
+        versions: Versions | None = None,
+        version: str | None = None,
+        buckets: int | None = None,
+        bucket_by: Sequence[str] = (),
+        partition_by: Sequence[str] = (),
+    ) -> Registered:
+        """Make a keyed table of a plain Iceberg table, or of the Parquet files below `path`, by writing all rows anew.
+
+        The new table is `into`, and is there once all its rows are. Without `into` the Iceberg table itself becomes
+        keyed, in one commit: its history stays, and where others commit meanwhile, it stays as it is.
+
+        `key`, `ordering`, `versions`, `buckets`, `bucket_by` and `partition_by` are those of a `TableSpec`. Without a
+        `key` the identifier fields of the Iceberg table are the key. Of several rows of a key the newest by `ordering`,
+        or by the column `version`, is written; without either, repeated keys are refused.
+
+        Hudi's columns `_hoodie_*` are left out. In files of Paimon `_SEQUENCE_NUMBER` is the version of a row, unless
+        an `ordering` or `version` is said, and `_VALUE_KIND` says what is deleted.
+
+        lake.register("streams.orders", into="features.orders", key=["id"], ordering="at", buckets=8).keys_written
+
+        Raises `BadRows` for null or repeated keys, `TableExists` for `into`, `TableNotFound` where there is no such
+        table or path, and `CommitConflict` where the table was changed meanwhile. Nothing is written then.
+        """
+        for word, said in (("table", table), ("into", into), ("ordering", ordering), ("version", version)):
+            check_type(word, said, str | None, "text")
+        check_type("path", path, str | os.PathLike | None, "a path, such as '/data/orders'")
+        lists = {"key": key, "bucket_by": bucket_by, "partition_by": partition_by}
+        for word, names in lists.items():
+            check_type(word, names, list | tuple, "a list of columns, such as ['id']")
+            for name in names:
+                check_type(f"A column of {word}", name, str, "text")
+        if buckets is not None:
+            check_count("buckets", buckets, least=1)
+        call = Call.of(
+            "register",
+            None if table is None else TablePath(table),
+            path=None if path is None else os.fspath(path),
+            into=None if into is None else f"{quoted(self.catalog)}.{TablePath(into).name}",
+            ordering=ordering,
+            versions=versions,
+            version=version,
+            buckets=buckets,
+            **{word: list(names) for word, names in lists.items() if names},
+        )
+        return Registered(**self._session.call(call).to_pylist()[0])
 
     def drop(self, name: str) -> TableSpec:
         """Take a keyed table out of the catalog, and return what it was. Its files stay, as with DROP TABLE."""

@@ -50,6 +50,7 @@ def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermar
 
 Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]
 Moment = int | str | datetime.datetime
+Argument = str | int | list[str]
 Part = Literal["keyed_files", "runs", "sections", "branches", "consumers"]  # what lies beside a keyed table
 
 WHOLE_ROWS: tuple[Verb, ...] = ("upsert", "overwrite")  # the verbs whose rows carry every column
@@ -117,10 +118,10 @@ class Call:
 
     procedure: str
     path: TablePath | None = None
-    arguments: tuple[tuple[str, str | int], ...] = ()
+    arguments: tuple[tuple[str, Argument], ...] = ()
 
     @classmethod
-    def of(cls, procedure: str, path: TablePath | None = None, **arguments: str | int | None) -> Call:
+    def of(cls, procedure: str, path: TablePath | None = None, /, **arguments: Argument | None) -> Call:
         """A call with the arguments that are not None."""
         return cls(procedure, path, tuple((name, value) for name, value in arguments.items() if value is not None))
 
@@ -129,7 +130,7 @@ class Call:
         named = ", ".join(f"{name} => :{name}" for name in self.parameters(catalog))
         return f"CALL {quoted(catalog)}.system.{self.procedure}({named})"
 
-    def parameters(self, catalog: str) -> dict[str, str | int]:
+    def parameters(self, catalog: str) -> dict[str, Argument]:
         """The values of the markers. A table's name has the catalog in front: a namespace may be called the same."""
         table = {} if self.path is None else {"table": f"{quoted(catalog)}.{self.path.name}"}
         branch = {} if self.path is None or self.path.branch is None else {"branch": self.path.branch}

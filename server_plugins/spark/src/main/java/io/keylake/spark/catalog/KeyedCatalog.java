@@ -5,7 +5,12 @@ import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 
 /** What rules and procedures need of a catalog that holds keyed tables. */
 public interface KeyedCatalog {
@@ -18,6 +23,12 @@ public interface KeyedCatalog {
 
   /** Creates the namespaces of a table that are missing. */
   void createNamespaces(TableIdentifier ident);
+
+  /** Begins a table that is there once its rows are. */
+  StagedTable stageCreate(Identifier ident, TableInfo info) throws TableAlreadyExistsException;
+
+  /** Begins what takes the place of a table once its rows are there. */
+  StagedTable stageReplace(Identifier ident, TableInfo info) throws NoSuchTableException;
 
   /** Creates a keyed table. */
   Table create(TableIdentifier ident, TableDefinition definition, Map<String, String> properties);

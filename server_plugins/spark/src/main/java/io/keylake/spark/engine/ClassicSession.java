@@ -1,5 +1,6 @@
 package io.keylake.spark.engine;
 
+import java.util.Map;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.AnalysisException;
@@ -8,12 +9,17 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** What a session of the server can do with plans. The public session has no such methods. */
 public final class ClassicSession {
@@ -50,6 +56,21 @@ public final class ClassicSession {
 
   public Dataset<Row> frame(LogicalPlan plan) {
     return org.apache.spark.sql.classic.Dataset.ofRows(session, plan);
+  }
+
+  /** Writes rows to a table that its catalog need not show yet. */
+  public void append(Table table, Dataset<Row> rows, Map<String, String> options) {
+    LogicalPlan query =
+        ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
+    DataSourceV2Relation target =
+        DataSourceV2Relation.create(table, Option.empty(), Option.empty());
+    AppendData write = AppendData.byName(target, query, immutable(options));
+    session.sessionState().executePlan(write, CommandExecutionMode.ALL()).assertCommandExecuted();
+  }
+
+  private static scala.collection.immutable.Map<String, String> immutable(
+      Map<String, String> options) {
+    return scala.collection.immutable.Map.from(CollectionConverters.asScala(options));
   }
 
   /** The rows of a plan, which is planned now and run by the jobs that use them. */

@@ -59,7 +59,9 @@ public final class KeylakeProcedures {
                 new FileProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
                 new EqualityDeleteProcedures(tables).all(),
-                List.of(new AdoptionProcedure(tables).procedure()),
+                List.of(
+                    new AdoptionProcedure(tables).procedure(),
+                    new RegisterProcedure(tables).procedure()),
                 new BucketProcedures(tables).all(),
                 new SchemaProcedures(tables).all(),
                 new ExperimentProcedures(tables).all(),

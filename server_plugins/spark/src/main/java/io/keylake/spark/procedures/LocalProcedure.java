@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.spark.metadata.LocalRows;
 import io.keylake.tables.KeylakeException;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.function.Function;
@@ -45,6 +46,16 @@ record LocalProcedure(
     @Nullable Long number(String name) {
       int position = position(name);
       return values.isNullAt(position) ? null : Long.valueOf(values.getLong(position));
+    }
+
+    /** Empty where it was not given. */
+    List<String> texts(String name) {
+      int position = position(name);
+      return values.isNullAt(position)
+          ? List.of()
+          : Arrays.stream(values.getArray(position).toObjectArray(DataTypes.StringType))
+              .map(String::valueOf)
+              .toList();
     }
 
     /** Whether a flag was given, and is true. */
@@ -110,6 +121,12 @@ record LocalProcedure(
 
   static ProcedureParameter optionalNumber(String name) {
     return ProcedureParameter.in(name, DataTypes.LongType).defaultValue("NULL").build();
+  }
+
+  static ProcedureParameter optionalTexts(String name) {
+    return ProcedureParameter.in(name, DataTypes.createArrayType(DataTypes.StringType))
+        .defaultValue("NULL")
+        .build();
   }
 
   /** A row of Java values: text and lists of text become Spark's own. */

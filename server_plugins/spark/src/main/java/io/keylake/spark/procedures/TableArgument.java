@@ -87,7 +87,7 @@ record TableArgument(KeyedCatalog catalog) {
     return identifier(arguments, "table");
   }
 
-  private TableIdentifier identifier(Arguments arguments, String name) {
+  TableIdentifier identifier(Arguments arguments, String name) {
     List<String> parts = arguments.identifier(name);
     boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
     return TableIdentifier.of(

@@ -1,0 +1,75 @@
+package io.keylake.spark.registration;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
+
+import io.keylake.tables.KeylakeException;
+import org.apache.spark.SparkThrowable;
+import org.apache.spark.sql.DataFrameReader;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.jspecify.annotations.Nullable;
+
+/** The Parquet files in a folder and the folders below it, or one file. */
+public record ParquetFolder(String path) {
+  private static final String NAMES = "{*.parquet,*.parq}";
+
+  /** Folders such as {@code day=2026-11-01} are columns; files in all others are found, too. */
+  public Dataset<Row> rows() {
+    try {
+      Dataset<Row> all = reader(true).parquet(path);
+      @Nullable Dataset<Row> partitioned = partitioned();
+      return partitioned != null && partitioned.inputFiles().length == all.inputFiles().length
+          ? partitioned
+          : all;
+    } catch (Exception e) { // Scala declares none of those it throws
+      throw refusal(e);
+    }
+  }
+
+  private static DataFrameReader reader(boolean isRecursive) {
+    return SparkSession.active()
+        .read()
+        .option("mergeSchema", true)
+        .option("pathGlobFilter", NAMES)
+        .option("recursiveFileLookup", isRecursive);
+  }
+
+  /** Null where no file lies where partitions would. */
+  private @Nullable Dataset<Row> partitioned() throws Exception {
+    try {
+      return reader(false).parquet(path);
+    } catch (Exception e) {
+      if ("UNABLE_TO_INFER_SCHEMA".equals(condition(e))) {
+        return null;
+      }
+      throw e;
+    }
+  }
+
+  private KeylakeException refusal(Exception e) {
+    String condition = String.valueOf(condition(e));
+    return switch (condition) {
+      case "PATH_NOT_FOUND" ->
+          new KeylakeException(
+              NOT_FOUND,
+              "there is no path '%s', as the server sees it; name a folder with Parquet files"
+                  .formatted(path));
+      case "UNABLE_TO_INFER_SCHEMA" ->
+          new KeylakeException(
+              NOT_FOUND,
+              "there are no Parquet files below '%s'; their names end in .parquet or .parq"
+                  .formatted(path));
+      default ->
+          new KeylakeException(
+              DEFINITION,
+              "the Parquet files below '%s' cannot be read together (%s); register those of one schema and one way of partitioning"
+                  .formatted(path, String.valueOf(e.getMessage()).lines().findFirst().orElse("")));
+    };
+  }
+
+  private static @Nullable String condition(Exception e) {
+    return e instanceof SparkThrowable known ? known.getCondition() : null;
+  }
+}
