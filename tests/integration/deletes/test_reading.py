@@ -92,6 +92,21 @@ def test_metadata_columns_and_branches(lake: kl.Lake, writer: ForeignWriter) -> 
         assert ids == [1, 4, 6, 7, 8, 9, 50]
 
 
+def test_a_table_becomes_keyed(lake: kl.Lake, writer: ForeignWriter) -> None:
+    """What equality deletes take away is not in the keyed table, made of the table or in its place."""
+    with foreign_table(lake, writer, "id BIGINT, value STRING") as table:
+        table.commit(File([{"id": key, "value": f"v{key}"} for key in range(10)]))
+        table.commit(
+            File([{"id": key, "value": "new"} for key in range(4)]), File([{"id": key} for key in range(6)], ["id"])
+        )
+        stored = comparable(row.values.values() for row in table.stored)
+        assert lake.register(table.name, into=f"{table.name}_keyed", key=["id"]).rows_read == 8
+        assert comparable(lake.spark.table(f"{table.sql}_keyed").collect()) == stored
+        assert lake.register(table.name, key=["id"]).keys_written == 8
+        assert comparable(lake.spark.table(table.sql).collect()) == stored
+        assert lake.spark.sql(f"SELECT count(*) FROM {table.sql}.files WHERE content = 2").collect()[0][0] == 0
+
+
 def test_an_index_that_does_not_fit_is_on_disk(lake: kl.Lake, writer: ForeignWriter) -> None:
     """The budget holds, the answer is the same, and no memory stays."""
     with foreign_table(lake, writer, "id BIGINT, value STRING") as table:

@@ -32,7 +32,19 @@ def history_of(lake: kl.Lake, name: str) -> list[int]:
 
 @pytest.fixture
 def plain(lake: kl.Lake) -> str:
-    """An append-only table of two commits, in which keys 0 to 4 stand twice."""
+    return plain_table(lake)
+
+
+@pytest.fixture(scope="module")
+def shared(lake: kl.Lake) -> str:
+    """One that tests leave as it is."""
+    name = plain_table(lake)
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{name} ADD COLUMNS (n BIGINT, x DOUBLE)").collect()
+    return name
+
+
+def plain_table(lake: kl.Lake) -> str:
+    """An append-only table of two commits, in which every key stands twice."""
     name = fresh_name("plain")
     lake.spark.sql(
         f"CREATE TABLE {lake.catalog}.{name} (id BIGINT NOT NULL COMMENT 'who', day DATE NOT NULL, at TIMESTAMP, "
@@ -121,14 +133,38 @@ def test_an_empty_table(lake: kl.Lake, plain: str) -> None:
         ("path => '/tmp', key => array('id')", "DEFINITION", ["both table and path"]),
     ],
 )
-def test_what_cannot_be_registered(lake: kl.Lake, plain: str, arguments: str, kind: str, words: list[str]) -> None:
-    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{plain} ADD COLUMNS (n BIGINT, x DOUBLE)").collect()
+def test_what_cannot_be_registered(lake: kl.Lake, shared: str, arguments: str, kind: str, words: list[str]) -> None:
     into = fresh_name("registered")
-    before = history_of(lake, plain)
-    said = [word.format(plain=plain, into=into) for word in words]
+    before = history_of(lake, shared)
+    said = [word.format(plain=shared, into=into) for word in words]
     with refused_in_sql(lake, into, kind, *said):
-        called(lake, f"table => '{plain}', " + arguments.format(plain=plain, into=into))
-    assert history_of(lake, plain) == before
+        called(lake, f"table => '{shared}', " + arguments.format(plain=shared, into=into))
+    assert history_of(lake, shared) == before
+
+
+def test_files_that_do_not_go_together(lake: kl.Lake, tmp_path: Path) -> None:
+    """No file is left out silently."""
+    into = fresh_name("registered")
+    ids = pa.table({"id": [1, 2]})
+    for folder, name, content in (
+        ("damaged", "a.parquet", None),
+        ("types", "a.parquet", ids),
+        ("types", "b.parquet", pa.table({"id": ["x"]})),
+        ("beside", "k=1/a.parquet", ids),
+        ("beside", "a.parquet", ids),
+        ("partitions", "k=1/a.parquet", ids),
+        ("partitions", "j=1/a.parquet", ids),
+    ):
+        file = tmp_path / folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            file.write_text("no Parquet, and long enough for a footer")
+        else:
+            pq.write_table(content, file)
+    for folder in ("damaged", "types", "beside", "partitions"):
+        with refused(lake, into, kl.DefinitionError, str(tmp_path / folder)):
+            lake.register(path=tmp_path / folder, into=into, key=["id"])
+    assert lake.register(path=tmp_path / "beside/k=1/a.parquet", into=into, key=["id"]).keys_written == 2
 
 
 def test_what_is_not_there(lake: kl.Lake, tmp_path: Path) -> None:
@@ -148,10 +184,11 @@ def test_what_is_not_there(lake: kl.Lake, tmp_path: Path) -> None:
         lake.register(into=into, key=["id"])
 
 
+@pytest.mark.slow
 def test_a_commit_meanwhile(lake: kl.Lake, plain: str) -> None:
     """A table that moves while it is read stays as it is then: no row of the other commits is lost."""
     insert = f"INSERT INTO {lake.catalog}.{plain} SELECT id, DATE'2026-11-02', now(), 'more' FROM range({{}})"
-    lake.spark.sql(insert.format(300_000)).collect()
+    lake.spark.sql(insert.format(100_000)).collect()
     commits = 0
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lake.register, plain, key=["id"], ordering="at")
@@ -161,8 +198,8 @@ def test_a_commit_meanwhile(lake: kl.Lake, plain: str) -> None:
         error = running.exception()
     assert isinstance(error, kl.CommitConflict)
     assert plain.rpartition(".")[2] in str(error)
-    assert lake.spark.table(f"{lake.catalog}.{plain}").count() == 300_020 + commits
-    assert lake.register(plain, key=["id"], ordering="at").keys_written == 300_000
+    assert lake.spark.table(f"{lake.catalog}.{plain}").count() == 100_020 + commits
+    assert lake.register(plain, key=["id"], ordering="at").keys_written == 100_000
 
 
 def test_folders_of_hudi(lake: kl.Lake, tmp_path: Path) -> None:

@@ -20,9 +20,21 @@ public record ParquetFolder(String path) {
     try {
       Dataset<Row> all = reader(true).parquet(path);
       @Nullable Dataset<Row> partitioned = partitioned();
-      return partitioned != null && partitioned.inputFiles().length == all.inputFiles().length
-          ? partitioned
-          : all;
+      if (partitioned == null) {
+        return all;
+      }
+      if (partitioned.count() == all.count()) {
+        return partitioned;
+      }
+      if (partitioned.columns().length > all.columns().length) {
+        throw new KeylakeException(
+            DEFINITION,
+            "some of the Parquet files below '%s' lie in folders of partitions, and others beside them; register the folders apart from each other"
+                .formatted(path));
+      }
+      return all;
+    } catch (KeylakeException e) {
+      throw e;
     } catch (Exception e) { // Scala declares none of those it throws
       throw refusal(e);
     }
@@ -65,8 +77,17 @@ public record ParquetFolder(String path) {
           new KeylakeException(
               DEFINITION,
               "the Parquet files below '%s' cannot be read together (%s); register those of one schema and one way of partitioning"
-                  .formatted(path, String.valueOf(e.getMessage()).lines().findFirst().orElse("")));
+                  .formatted(path, reason(e)));
     };
+  }
+
+  /** What the innermost cause says: those around it tell of jobs and tasks. */
+  private static String reason(Exception e) {
+    Throwable cause = e;
+    while (cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    return String.valueOf(cause.getMessage()).lines().findFirst().orElse("");
   }
 
   private static @Nullable String condition(Exception e) {
