@@ -126,3 +126,22 @@ def test_what_was_not_checked_is_not_published(lake: kl.Lake, moved: str) -> Non
     with pytest.raises(kl.CommitConflict, match=r"has moved to commit .*publish again"):
         draft.publish(require=[check])
     assert values(table) == {1: 0 if moved == "the branch" else -1}
+
+
+@pytest.mark.parametrize("moved", ["the branch", "main"])
+def test_a_compaction_while_a_branch_is_checked_changes_nothing(lake: kl.Lake, moved: str) -> None:
+    """Maintenance may compact a branch, or main, at any moment."""
+    table = BY_COMMIT.create(lake, fresh_name("taken")).table
+    table.upsert(row(1, 0))
+    table.upsert(row(1, 1))
+    draft = table.branch("tmp_draft")
+    draft.upsert(row(1, 2))
+
+    def measured(*_frames: object) -> int:
+        report = (draft if moved == "the branch" else table).compact("full")
+        assert report.bytes_written > 0
+        return 0
+
+    check = replace(kl.condition("a >= 0"), measured=measured)
+    draft.publish(require=[check])
+    assert values(table) == {1: 2}

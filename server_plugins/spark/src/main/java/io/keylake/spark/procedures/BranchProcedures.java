@@ -196,28 +196,28 @@ final class BranchProcedures {
 
   /**
    * What was checked is published, and nothing that came to the branch since; where main is given,
-   * only while it stands there, too.
+   * only while it shows the rows that it showed there, too. A compaction changes none.
    */
   private InternalRow publish(LocalProcedure.Arguments arguments) {
     Table table = tables.load(arguments);
+    long checkedHead = arguments.requiredNumber("head");
+    Long checkedMain = arguments.number("main");
     for (int attempt = 1; ; attempt++) {
       Publication of = Publication.of(table, arguments.requiredText("branch"));
-      if (of.head() != arguments.requiredNumber("head")) {
+      if (!CommitRange.isTidiedOnly(table, checkedHead, of.head())) {
         throw moved("branch '%s'".formatted(of.branch()), of.head());
       }
       long main = of.main() == null ? CommitRange.BEGINNING : of.main();
-      Long checkedMain = arguments.number("main");
-      boolean isMainChecked = checkedMain != null;
-      if (checkedMain != null && main != checkedMain) {
+      if (checkedMain != null && !CommitRange.isTidiedOnly(table, checkedMain, main)) {
         throw moved("main", main);
       }
       try {
         return row(of.publish(arguments.text("report")));
       } catch (KeylakeException e) {
-        if (isMainChecked || e.kind() != COMMIT_CONFLICT || attempt == MOST_ATTEMPTS) {
+        if (e.kind() != COMMIT_CONFLICT || attempt == MOST_ATTEMPTS) {
           throw e;
         }
-        table.refresh(); // main has moved, which no check has looked at
+        table.refresh(); // one of the two has moved; whether that matters is looked at above
       }
     }
   }

@@ -65,6 +65,26 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
     return commits;
   }
 
+  /**
+   * Whether a branch that stood at one commit and stands at another shows the same rows, because
+   * only compactions and the like lie between.
+   *
+   * @param before a commit, or {@link #BEGINNING}
+   * @param now a commit, or {@link #BEGINNING}
+   */
+  public static boolean isTidiedOnly(Table table, long before, long now) {
+    long each = now;
+    while (each != before) {
+      Snapshot commit = table.snapshot(each);
+      if (commit == null || !WriteSummary.isTidying(commit)) {
+        return false;
+      }
+      Long parent = commit.parentId();
+      each = parent == null ? BEGINNING : parent;
+    }
+    return true;
+  }
+
   private static Snapshot there(Table table, long snapshotId) {
     Snapshot snapshot = table.snapshot(snapshotId);
     if (snapshot == null) {
