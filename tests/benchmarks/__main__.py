@@ -7,6 +7,7 @@
     joins       four feature tables joined to samples; publishing to a key-value store; writes of skewed keys
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
     sql         UPDATE, DELETE and MERGE beside Iceberg's and Delta's, and reads right afterwards
+    equality-deletes  plain tables with equality deletes: heaps, times and bytes, beside stock Iceberg
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
@@ -24,11 +25,11 @@ from rich.console import Console
 
 sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are imported by their names, as pytest does it
 
-from benchmarks import backfill, compaction, figures, first, reads, repair, settling, soak, sql  # noqa: E402
+from benchmarks import backfill, compaction, equality_deletes, figures, first, reads, repair, settling, soak, sql  # noqa: E402
 from benchmarks.arena import Choice  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "sdk" / "docs" / "figures.md"
-BENCHES = ("first", "reads", "compaction", "settling", "joins", "repair", "sql", "soak")
+BENCHES = ("first", "reads", "compaction", "settling", "joins", "repair", "sql", "equality-deletes", "soak")
 
 
 def main() -> None:
@@ -75,6 +76,7 @@ def main() -> None:
         "joins": partial(backfill.run, chosen=asked.part),
         "repair": repair.run,
         "sql": partial(sql.run, trial=asked.trial),
+        "equality-deletes": equality_deletes.run,
         "soak": soak.run,
     }
     for name in asked.names or BENCHES:

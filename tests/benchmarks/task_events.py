@@ -13,6 +13,7 @@ class Used:
 
     shuffled: int  # bytes written for other tasks
     peak_memory: int  # bytes held at once for sorting, hashing and joining, of the task that held most
+    peak_storage: int  # bytes held at once by the process in Spark's storage memory, as far as it was polled
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,12 @@ class TaskEvents:
         """What the tasks used that were run for something."""
         before = len(self._ended())
         task()
-        metrics = [event["Task Metrics"] for event in self._ended()[before:]]
+        ended = self._ended()[before:]
+        metrics = [event["Task Metrics"] for event in ended]
         return Used(
             sum(each["Shuffle Write Metrics"]["Shuffle Bytes Written"] for each in metrics),
             max((each["Peak Execution Memory"] for each in metrics), default=0),
+            max((event["Task Executor Metrics"]["OnHeapStorageMemory"] for event in ended), default=0),
         )
 
     def _ended(self) -> list[dict[str, Any]]:
