@@ -6,6 +6,7 @@ from keylake._joins.joins import join
 from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_join
 from keylake._json.mapping import JsonMapping
 from keylake._json.verb import JsonCommit, Rescued
+from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.compaction import (
     BucketPicture,
     CompactionPlan,
@@ -117,8 +118,9 @@ __all__ = [
     "Triggers", "Trigger", "Interval", "CommitEvent", "Fired",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
-    "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned", "AppliedDeletes", "Registered",
-    "BucketChange", "BucketAdvice",
+    "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned", "BucketChange", "BucketAdvice",
+    # plain tables of other engines
+    "Adopted", "AppliedDeletes", "Registered",
     # what a branch has to pass
     "Check", "null_rate", "row_count_change", "value_range", "unique", "references", "condition",
     "Finding", "Published",

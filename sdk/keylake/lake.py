@@ -13,6 +13,7 @@ from typing_extensions import Self
 from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import html_table
+from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance
 from keylake._maintenance.registration import Registered
@@ -283,6 +284,31 @@ class Lake:
             **{word: list(names) for word, names in lists.items() if names},
         )
         return Registered(**self._session.call(call).to_pylist()[0])
+
+    def adopt(self, table: str, *, into: str, buckets: int | None = None, dry_run: bool = False) -> Adopted:
+        """Take the rows of a plain Iceberg table, such as one that Flink upserts into, over into a keyed table.
+
+        The first call creates `into` (with 16 `buckets`, unless said) and writes the rows that are there. Every later
+        call takes over the commits that came since, one by one, each once, also after an end in between. Writers go on
+        meanwhile, and the plain table stays as it is.
+
+        The identifier fields of the plain table are the key. Versions are explicit: the sequence number of the commit
+        that wrote a row or deleted a key. So other writers of the keyed table give versions, too.
+
+        lake.adopt("streams.orders", into="features.orders").commits
+
+        Raises `DefinitionError` for a table without identifier fields, `TableExists` where `into` was not made by such
+        a call, `SchemaMismatch` where columns have changed since, and `SnapshotExpired` where the plain table has
+        expired commits before they were taken over.
+        """
+        check_type("The name of a table", table, str, "text such as 'namespace.table'")
+        check_type("into", into, str, "text such as 'namespace.table'")
+        check_type("dry_run", dry_run, bool, "True or False")
+        if buckets is not None:
+            check_count("buckets", buckets, least=1)
+        target = TablePath(into).in_sql(self.catalog)
+        call = Call.of("adopt", TablePath(table), into=target, buckets=buckets, dry_run=dry_run)
+        return Adopted(**self._session.call(call).to_pylist()[0])
 
     def drop(self, name: str) -> TableSpec:
         """Take a keyed table out of the catalog, and return what it was. Its files stay, as with DROP TABLE."""

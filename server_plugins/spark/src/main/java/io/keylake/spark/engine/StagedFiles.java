@@ -1,13 +1,18 @@
 package io.keylake.spark.engine;
 
 import java.io.Closeable;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.source.SparkRewriteTable;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.Option;
 
@@ -26,12 +31,30 @@ public record StagedFiles(Table table, String id) implements Closeable {
   public Dataset<Row> rows() {
     DataSourceV2Relation relation =
         DataSourceV2Relation.create(
-            new SparkRewriteTable(table, id), Option.empty(), Option.empty());
+            new WithMetadataColumns(table, id), Option.empty(), Option.empty());
     return ClassicSession.active().frame(relation);
   }
 
   @Override
   public void close() {
     ScanTaskSetManager.get().removeTasks(table, id);
+  }
+
+  /**
+   * In format 3 some of the metadata columns are among the columns, and Spark then finds no others.
+   */
+  private static final class WithMetadataColumns extends SparkRewriteTable {
+    WithMetadataColumns(Table table, String id) {
+      super(table, id);
+    }
+
+    @Override
+    public Column[] columns() {
+      Set<String> ofMetadata =
+          Arrays.stream(metadataColumns()).map(MetadataColumn::name).collect(Collectors.toSet());
+      return Arrays.stream(super.columns())
+          .filter(column -> !ofMetadata.contains(column.name()))
+          .toArray(Column[]::new);
+    }
   }
 }

@@ -60,7 +60,8 @@ public final class KeylakeProcedures {
                 new CompactionProcedures(tables).all(),
                 new EqualityDeleteProcedures(tables).all(),
                 List.of(
-                    new AdoptionProcedure(tables).procedure(),
+                    new AdoptProcedure(catalog, tables).procedure(),
+                    new AdoptCommitProcedure(tables).procedure(),
                     new RegisterProcedure(tables).procedure()),
                 new BucketProcedures(tables).all(),
                 new SchemaProcedures(tables).all(),

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * Adopts a commit of another engine: reads the rows that it appended, and writes them as an upsert
  * of keylake in the place of its files.
  */
-record AdoptionProcedure(TableArgument tables) {
+record AdoptCommitProcedure(TableArgument tables) {
   /** The only rule so far: each appended row is an upsert at a stated version. */
   private static final String UPSERT = "upsert";
 
