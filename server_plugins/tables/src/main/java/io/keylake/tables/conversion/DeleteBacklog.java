@@ -17,11 +17,16 @@ import org.jspecify.annotations.Nullable;
  * The equality deletes of a table that can become positions; no data file is looked at.
  *
  * @param rows of the delete files
- * @param oldest when the oldest of them was committed, as far as its snapshot is still there: it
- *     may be older; null where there is none
+ * @param oldest when the oldest of them was committed; null where there is none, or its commit has
+ *     expired
  */
 public record DeleteBacklog(long files, long rows, long dataRows, @Nullable Instant oldest) {
   private static final DeleteBacklog NOTHING = new DeleteBacklog(0, 0, 0, null);
+
+  /** Whether the commit of the oldest has expired: when that was, is not known any more. */
+  boolean isOldestExpired() {
+    return files > 0 && oldest == null;
+  }
 
   /** Of the current snapshot. */
   public static DeleteBacklog of(Table table) {
@@ -52,9 +57,9 @@ public record DeleteBacklog(long files, long rows, long dataRows, @Nullable Inst
 
   private static @Nullable Instant committed(Table table, long sequenceNumber) {
     return StreamSupport.stream(table.snapshots().spliterator(), false)
-        .filter(each -> each.sequenceNumber() >= sequenceNumber)
+        .filter(each -> each.sequenceNumber() == sequenceNumber)
         .map(each -> Instant.ofEpochMilli(each.timestampMillis()))
-        .min(Comparator.naturalOrder())
+        .findFirst()
         .orElse(null);
   }
 }

@@ -97,6 +97,9 @@ public record EqualityDeletePolicy(long maxFiles, double maxShare, @Nullable Dou
           "%d rows of equality deletes for %d rows of data, and max_share is %s"
               .formatted(backlog.rows(), backlog.dataRows(), maxShare));
     }
+    if (maxHours != null && backlog.isOldestExpired()) {
+      return Optional.of("the commit of the oldest equality delete has expired");
+    }
     Instant oldest = backlog.oldest();
     if (oldest != null && maxHours != null) {
       double hours = Duration.between(oldest, now).toSeconds() / SECONDS_AN_HOUR;

@@ -35,6 +35,11 @@ class EqualityDeletePolicyTest extends ConversionCase {
         because("{\"max_files\": 101, \"max_hours\": 0.5}", backlog));
     assertEquals(Optional.empty(), because("{\"max_files\": 101, \"max_hours\": 1}", backlog));
     assertEquals(Optional.empty(), because("{\"max_files\": 101, \"max_hours\": null}", backlog));
+    DeleteBacklog ofExpired = new DeleteBacklog(1, 1, 100, null);
+    assertEquals(
+        Optional.of("the commit of the oldest equality delete has expired"),
+        because("{}", ofExpired));
+    assertEquals(Optional.empty(), because("{\"max_hours\": null}", ofExpired));
   }
 
   @ParameterizedTest
