@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import keylake as kl
@@ -147,3 +148,37 @@ def test_what_cannot_be_adopted(lake: kl.Lake, writer: ForeignWriter) -> None:
             lake.adopt(table.name, into=fresh_name("adopted"))
     with pytest.raises(kl.Unsupported, match="is a keyed table already"):
         lake.adopt(into, into=fresh_name("adopted"))
+
+
+@pytest.mark.parametrize("is_empty", [True, False], ids=["from the beginning", "from a commit"])
+def test_commits_that_have_expired(lake: kl.Lake, writer: ForeignWriter, is_empty: bool) -> None:
+    """What came before them and was not taken over would be missing."""
+    with foreign_table(lake, writer, *SHAPES["one number"][::2]) as table:
+        source = Upserts(table, ["id"], FIRST)
+        if not is_empty:
+            source.commit()
+        into = fresh_name("adopted")
+        lake.adopt(table.name, into=into)
+        for _ in range(3):
+            source.commit()
+        lake.spark.sql(
+            f"CALL {lake.catalog}.system.expire_snapshots(table => '{table.name}', retain_last => 1, "
+            "older_than => current_timestamp())"
+        ).collect()
+        with refused(lake, into, kl.SnapshotExpired, "has expired", "into a new table"):
+            lake.adopt(table.name, into=into)
+        again = fresh_name("adopted")
+        lake.adopt(table.name, into=again)
+        check(lake, again, source)
+
+
+def test_a_foreign_commit_of_a_keyed_table_in_format_3(lake: kl.Lake, writer: ForeignWriter) -> None:
+    """Files of that format have columns of Iceberg's own beside those of the table."""
+    name = fresh_name("adopted")
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("a", pa.int64())])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=name, key="id", buckets=1, versions="explicit"))
+    table.upsert([{"id": 1, "a": 1}, {"id": 2, "a": 2}], version=10)
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{name} SET TBLPROPERTIES ('format-version' = '3')").collect()
+    made = writer.commit(name, [File([{"id": 1, "a": 7}, {"id": 3, "a": 9}])])
+    table.adopt_commit(made, rule="upsert", version=20)
+    assert sorted((row.id, row.a) for row in table.read().collect()) == [(1, 7), (2, 2), (3, 9)]

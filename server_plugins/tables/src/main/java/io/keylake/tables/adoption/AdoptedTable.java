@@ -150,18 +150,26 @@ public record AdoptedTable(Table table, String name, List<NestedField> key) {
   public List<Snapshot> commitsAfter(AdoptedUntil until, String adopterName) {
     List<Snapshot> commits = new ArrayList<>();
     Snapshot each = table.currentSnapshot();
+    boolean isWhole = each == null;
     while (each != null && each.snapshotId() != until.snapshotId()) {
       commits.add(each);
-      each = each.parentId() == null ? null : table.snapshot(each.parentId());
+      isWhole = each.parentId() == null;
+      each = isWhole ? null : table.snapshot(each.parentId());
     }
     if (each != null && !until.isLoaded()) {
       commits.add(each);
     }
-    if (each == null && until.snapshotId() != AdoptedUntil.NOTHING) {
+    if (each == null && !(isWhole && until.snapshotId() == AdoptedUntil.NOTHING)) {
       throw new KeylakeException(
           SNAPSHOT_EXPIRED,
-          "commit %d of %s, up to which %s has its rows, has expired or is not on main any more, so that what came after it is not known; adopt %s into a new table"
-              .formatted(until.snapshotId(), name, adopterName, name));
+          "%s of %s, up to which %s has its rows, has expired or is not on main any more, so that what came after it is not known; adopt %s into a new table"
+              .formatted(
+                  until.snapshotId() == AdoptedUntil.NOTHING
+                      ? "the time before the first commit"
+                      : "commit " + until.snapshotId(),
+                  name,
+                  adopterName,
+                  name));
     }
     Collections.reverse(commits);
     return commits;
