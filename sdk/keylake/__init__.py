@@ -27,7 +27,7 @@ from keylake._table.files import FilesChanged
 from keylake._table.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
 from keylake._table.positions import Consumer
 from keylake._table.selection import TableColumns
-from keylake._table.serving import PublishedKv, kv_key
+from keylake._table.serving import PublishedIceberg, PublishedKv, kv_key
 from keylake._table.states import HistoryBranch
 from keylake._triggers.commit_events import CommitEvent
 from keylake._triggers.intervals import Interval
@@ -106,6 +106,7 @@ __all__ = [
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back
     "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
+    "PublishedIceberg",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",
     # a table in an online store

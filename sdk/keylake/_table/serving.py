@@ -50,8 +50,46 @@ class PublishedKv(ShownFields):
         )
 
 
+@dataclass(frozen=True)
+class PublishedIceberg(ShownFields):
+    """What was done to a plain copy, which now has the rows of `source_snapshot_id`.
+
+    >>> print(PublishedIceberg("changes", None, source_snapshot_id=17, snapshot_id=4, rows_written=12, rows_deleted=3))
+    changes: snapshot 17 is snapshot 4 of the copy, 12 rows written and 3 deleted
+    """
+
+    mode: Literal["full", "changes", "nothing"]
+    reason: str | None  # why all rows were written; None where they were not
+    source_snapshot_id: int
+    snapshot_id: int  # of the copy
+    rows_written: int
+    rows_deleted: int  # that are replaced or gone
+
+    def __str__(self) -> str:
+        return (
+            f"{self.mode}: snapshot {self.source_snapshot_id} is snapshot {self.snapshot_id} of the copy, "
+            f"{self.rows_written:,} rows written and {self.rows_deleted:,} deleted"
+        )
+
+
 class ServingVerbs(Verbs):
-    """How a table gets to an online key-value store."""
+    """How a table gets to an online key-value store, and to other engines."""
+
+    def publish_iceberg(self, into: str, *, full: bool = False) -> PublishedIceberg:
+        """Keep a plain Iceberg table in step with this one, for engines that cannot read a branch.
+
+        `into` is the name of a table in the same catalog. The first call creates and fills it; each later one applies
+        what has changed since, in one commit, or does nothing. Changes that the copy has not seen do not expire. If they
+        are gone, after a rollback or where a column has another type, all rows are written again; `reason` says so.
+
+        A table that is no copy of this one raises `TableExists`. A copy that somebody else has written to raises
+        `ForeignCommit`; `full=True` writes all rows again.
+
+            profiles.publish_iceberg("shared.profiles")
+        """
+        check_type("into", into, str, "the name of a table, namespace.name")
+        check_type("full", full, bool, "True or False")
+        return PublishedIceberg(**self._handle.call("publish_iceberg", into=into, full=full)[0])
 
     def publish_kv(
         self,

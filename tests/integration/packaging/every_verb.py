@@ -103,6 +103,12 @@ def test_an_export(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
     assert any((tmp_path / "kv").rglob("*.parquet"))
 
 
+def test_a_plain_copy(lake: kl.Lake, table: kl.KeyedTable) -> None:
+    copy = f"{table.name}_copy"
+    assert table.publish_iceberg(copy).mode == "full"
+    assert lake.spark.table(f"{lake.catalog}.{copy}").count() == table.read().count()
+
+
 @pytest.mark.parametrize("how", ["INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"])
 def test_joins_by_key(lake: kl.Lake, table: kl.KeyedTable, how: str) -> None:
     other = create(lake)

@@ -5,18 +5,21 @@ import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.spark.publish.KvPublisher;
+import io.keylake.spark.publish.PlainCopy;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
-/** Tables as files that an online store loads. */
+/** Tables as files that an online store loads, and as plain tables. */
 final class PublishProcedures {
   private static final StructType PUBLISHED =
       new StructType()
@@ -27,6 +30,15 @@ final class PublishProcedures {
           .add("tombstones", DataTypes.LongType)
           .add("bytes", DataTypes.LongType)
           .add("seconds", DataTypes.DoubleType);
+
+  private static final StructType COPIED =
+      new StructType()
+          .add("mode", DataTypes.StringType)
+          .add("reason", DataTypes.StringType)
+          .add("source_snapshot_id", DataTypes.LongType)
+          .add("snapshot_id", DataTypes.LongType)
+          .add("rows_written", DataTypes.LongType)
+          .add("rows_deleted", DataTypes.LongType);
 
   private static final String ONE_NAME = "`((?:[^`]|``)+)`|[^`,\\s]+";
   private static final Pattern NAME = Pattern.compile(ONE_NAME);
@@ -52,7 +64,15 @@ final class PublishProcedures {
                 LocalProcedure.optionalNumber("at"),
                 LocalProcedure.optional("branch")),
             PUBLISHED,
-            this::publish));
+            this::publish),
+        new LocalProcedure(
+            "publish_iceberg",
+            List.of(
+                LocalProcedure.required("table"),
+                LocalProcedure.required("into"),
+                ProcedureParameter.in("full", DataTypes.BooleanType).defaultValue("false").build()),
+            COPIED,
+            this::copy));
   }
 
   private List<InternalRow> publish(Arguments arguments) {
@@ -83,6 +103,33 @@ final class PublishProcedures {
             done.tombstones(),
             done.bytes(),
             (System.nanoTime() - start) / 1e9));
+  }
+
+  private List<InternalRow> copy(Arguments arguments) {
+    Table table = tables.load(arguments);
+    TableIdentifier source = tables.identifier(arguments);
+    TableIdentifier into = tables.identifier(arguments, "into");
+    if (into.namespace().isEmpty()) {
+      throw new KeylakeException(
+          DEFINITION, "into is '%s'; write namespace.name".formatted(into.name()));
+    }
+    tables.catalog().createNamespaces(into);
+    PlainCopy.Done done =
+        new PlainCopy(
+                SparkSession.active(),
+                tables.catalog().icebergCatalog(),
+                table,
+                new PlainCopy.Place(source, tables.inSql(source)),
+                new PlainCopy.Place(into, tables.inSql(into)))
+            .publish(arguments.isSet("full"));
+    return List.of(
+        LocalProcedure.row(
+            done.mode(),
+            done.reason(),
+            done.reached(),
+            done.snapshotId(),
+            done.rows(),
+            done.deleted()));
   }
 
   /** Names with commas between them, in backticks where they have other characters. */
