@@ -79,7 +79,7 @@ class ServingVerbs(Verbs):
         """Keep a plain Iceberg table in step with this one, for engines that cannot read a branch.
 
         `into` is the name of a table in the same catalog. The first call creates and fills it; each later one applies
-        what has changed since, in one commit, or does nothing. Changes that the copy has not seen do not expire. If they
+        what has changed since, in one commit, or does nothing. Changes that the copy lacks do not expire. If they
         are gone, after a rollback or where a column has another type, all rows are written again; `reason` says so.
 
         A table that is no copy of this one raises `TableExists`. A copy that somebody else has written to raises

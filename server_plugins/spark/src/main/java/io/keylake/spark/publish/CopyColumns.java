@@ -96,7 +96,10 @@ final class CopyColumns {
         isChanged |= renamed(there, column, update);
         if (!sameType(there.type(), column.type())) {
           isChanged = true;
-          full = retyped(there, column, update) ? full : "column %s has another type".formatted(column.name());
+          full =
+              retyped(there, column, update)
+                  ? full
+                  : "column %s has another type".formatted(column.name());
         }
       }
     }

@@ -80,7 +80,12 @@ public final class PlainCopy {
    * @param deleted rows of the copy that are replaced or gone
    */
   public record Done(
-      String mode, @Nullable String reason, long reached, long snapshotId, long rows, long deleted) {}
+      String mode,
+      @Nullable String reason,
+      long reached,
+      long snapshotId,
+      long rows,
+      long deleted) {}
 
   public PlainCopy(SparkSession spark, Catalog catalog, Table table, Place source, Place into) {
     this.spark = spark;
@@ -113,7 +118,10 @@ public final class PlainCopy {
     }
     hold(reached == null || table.snapshot(reached) == null ? head : reached);
     boolean isWhole = reason != null || reached == null;
-    write(copy, head, isWhole ? to -> fill(to, head, visible) : to -> merge(to, reached, head, keyed, visible));
+    write(
+        copy,
+        head,
+        isWhole ? to -> fill(to, head, visible) : to -> merge(to, reached, head, keyed, visible));
     CopyState.remember(copy, head);
     hold(head);
     return done(copy, reason == null ? "changes" : "full", reason, head);
@@ -149,8 +157,7 @@ public final class PlainCopy {
   }
 
   private Table create(KeyedSchema keyed, Schema visible) {
-    Set<Integer> key =
-        keyed.key().stream().map(NestedField::fieldId).collect(Collectors.toSet());
+    Set<Integer> key = keyed.key().stream().map(NestedField::fieldId).collect(Collectors.toSet());
     Schema schema = new Schema(visible.columns(), key);
     PartitionSpec.Builder partitions = PartitionSpec.builderFor(schema);
     List<NestedField> by = keyed.bucketBy();
@@ -261,17 +268,12 @@ public final class PlainCopy {
     Schema then = SnapshotUtil.schemaFor(table, head);
     Dataset<Row> rows =
         spark.sql("SELECT * FROM %s VERSION AS OF %d".formatted(source.sql(), head));
-    Set<String> names = Set.of(rows.columns());
     StructType types = SparkSchemaUtil.convert(visible);
     List<Column> columns = new ArrayList<>();
     for (NestedField column : visible.columns()) {
       NestedField before = then.findField(column.fieldId());
-      String name =
-          before != null && names.contains(before.name()) ? before.name() : column.name();
       Column value =
-          names.contains(name)
-              ? rows.col(QuotingUtils.quoteIdentifier(name))
-              : functions.lit(column.initialDefault());
+          before == null ? functions.lit(column.initialDefault()) : rows.col(quoted(before.name()));
       columns.add(value.cast(types.apply(column.name()).dataType()).as(column.name()));
     }
     // keys are never null, whatever the plan says of them
