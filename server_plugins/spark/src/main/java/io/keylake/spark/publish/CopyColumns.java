@@ -5,8 +5,8 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import io.keylake.tables.KeylakeException;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
@@ -117,17 +117,19 @@ final class CopyColumns {
   }
 
   private boolean dropped(Map<Integer, Integer> ids, UpdateSchema update) {
-    List<Integer> gone =
-        ids.keySet().stream()
-            .filter(id -> source.columns().stream().noneMatch(each -> each.fieldId() == id))
-            .toList();
-    for (Integer id : gone) {
-      NestedField there = copy.schema().findField(ids.get(id));
-      if (there != null) {
-        update.deleteColumn(there.name());
+    Set<Integer> here =
+        source.columns().stream().map(NestedField::fieldId).collect(Collectors.toSet());
+    boolean isAny = false;
+    for (Map.Entry<Integer, Integer> each : ids.entrySet()) {
+      if (!here.contains(each.getKey())) {
+        NestedField there = copy.schema().findField(each.getValue());
+        if (there != null) {
+          update.deleteColumn(there.name());
+        }
+        isAny = true;
       }
     }
-    return !gone.isEmpty();
+    return isAny;
   }
 
   private static boolean renamed(NestedField there, NestedField column, UpdateSchema update) {

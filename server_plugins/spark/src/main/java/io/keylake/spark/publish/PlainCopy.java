@@ -117,11 +117,12 @@ public final class PlainCopy {
       return done(copy, "nothing", null, reached);
     }
     hold(reached == null || table.snapshot(reached) == null ? head : reached);
-    boolean isWhole = reason != null || reached == null;
-    write(
-        copy,
-        head,
-        isWhole ? to -> fill(to, head, visible) : to -> merge(to, reached, head, keyed, visible));
+    if (reason == null && reached != null) {
+      long after = reached;
+      write(copy, head, to -> merge(to, after, head, keyed, visible));
+    } else {
+      write(copy, head, to -> fill(to, head, visible));
+    }
     CopyState.remember(copy, head);
     hold(head);
     return done(copy, reason == null ? "changes" : "full", reason, head);
