@@ -69,15 +69,7 @@ public record AdoptedRows(AdoptedTable adopted, String sql, List<StagedFiles> st
                 new StructType()
                     .add(location, DataTypes.StringType)
                     .add(unused(VERSION), DataTypes.LongType));
-    ClassicSession session = ClassicSession.active();
-    String all =
-        Stream.concat(names(), Stream.of(FILE))
-            .map(QuotingUtils::quoteIdentifier)
-            .collect(Collectors.joining(", "));
-    Dataset<Row> rows =
-        session.frame(
-            session.parsed(
-                "SELECT %s FROM %s VERSION AS OF %d".formatted(all, sql, commit.snapshotId())));
+    Dataset<Row> rows = rowsAt(commit);
     Dataset<Row> versioned =
         rows.join(functions.broadcast(files), rows.col(FILE).equalTo(files.col(location)), "left");
     Column[] columns =
@@ -86,6 +78,25 @@ public record AdoptedRows(AdoptedTable adopted, String sql, List<StagedFiles> st
             .toArray(Column[]::new);
     return new Writing(
         versioned.select(columns), Map.of("verb", "upsert", "version", unused(VERSION)));
+  }
+
+  /**
+   * All rows at a commit, with the columns that the table has now. Where the commit is the newest,
+   * it is not named: a named one has the columns of its time.
+   */
+  private Dataset<Row> rowsAt(Snapshot commit) {
+    ClassicSession session = ClassicSession.active();
+    String all =
+        Stream.concat(names(), Stream.of(FILE))
+            .map(QuotingUtils::quoteIdentifier)
+            .collect(Collectors.joining(", "));
+    String statement = "SELECT %s FROM %s".formatted(all, sql);
+    Dataset<Row> newest = session.frame(session.parsed(statement));
+    adopted.table().refresh();
+    return adopted.table().currentSnapshot().snapshotId() == commit.snapshotId()
+        ? newest
+        : session.frame(
+            session.parsed("%s VERSION AS OF %d".formatted(statement, commit.snapshotId())));
   }
 
   /** What a commit did: its deletes come before its rows. */
