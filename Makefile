@@ -93,7 +93,7 @@ build: $(JARS)/.built
 wheel: environment build
 	$(BIN)/python -m pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir dist
 
-## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; of NAME=reads also ONLY=W1 and HUDI=1, of NAME=joins PART=writes
+## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; of NAME=reads also ONLY=W1 and HUDI=1, of NAME=joins PART=writes, of NAME=equality-deletes PART=small-heap
 .PHONY: bench
 bench: environment build
 	$(BIN)/python tests/benchmarks $(NAME) $(if $(SCALE),--scale=$(SCALE)) $(if $(ONLY),--workload=$(ONLY)) \

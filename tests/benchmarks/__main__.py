@@ -50,7 +50,7 @@ def main() -> None:
         "--part",
         type=lambda words: words.split(","),
         default=[],
-        help="of joins: only this one of joins, publish and writes",
+        help="of joins: only this one of joins, publish and writes; of equality-deletes: only small-heap",
     )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
     parser.add_argument(
@@ -76,7 +76,7 @@ def main() -> None:
         "joins": partial(backfill.run, chosen=asked.part),
         "repair": repair.run,
         "sql": partial(sql.run, trial=asked.trial),
-        "equality-deletes": equality_deletes.run,
+        "equality-deletes": partial(equality_deletes.run, chosen=asked.part),
         "soak": soak.run,
     }
     for name in asked.names or BENCHES:

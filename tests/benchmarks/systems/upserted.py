@@ -2,6 +2,7 @@
 
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,6 @@ import pyspark
 from pyspark.sql import DataFrame
 
 from benchmarks.spark_server import CATALOG, SparkServer
-from benchmarks.stopwatch import seconds
 from benchmarks.task_events import TaskEvents
 from keylake._server.server import catalog_settings, find_jars
 
@@ -161,12 +161,14 @@ def running(reader: Reader, folder: Path, warehouse: Path, *, heap: str, threads
 
 
 def within(limit: float, server: Running, task: Callable[[Running], object]) -> float | None:
-    """How long a task takes; null where the server has not the memory for it, or not in this time."""
+    """How long a task takes, but for the rest of one that takes longer; null where the server has died of it."""
     timer = threading.Timer(limit, server.server.stop)
     timer.start()
+    begun = time.perf_counter()
     try:
         with suppress(Exception):  # whatever the client says of a server that has ended
-            return seconds(lambda: task(server))
-        return None
+            task(server)
+            return time.perf_counter() - begun
+        return None if timer.is_alive() else limit
     finally:
         timer.cancel()
