@@ -65,6 +65,10 @@ class Upserts:
         self.table.lake.spark.sql(f"DELETE FROM {self.table.sql} WHERE v < '{value}'").collect()
         self.rows = {key: row for key, row in self.rows.items() if row["v"] >= value}
 
+    def apply(self) -> None:
+        """Positions in the place of equality deletes, which change no row."""
+        self.table.lake.apply_equality_deletes(self.table.name)
+
     def compact(self) -> None:
         """Iceberg's own rewrite, which changes no row."""
         options = "options => map('rewrite-all', 'true')"
@@ -90,13 +94,15 @@ def test_a_table_is_followed(
         first = lake.adopt(table.name, into=into, buckets=2)
         assert (first.commits, first.rows, first.is_new) == (1, len(source.rows), True)
         check(lake, into, source)
-        for step in source.random.sample([source.commit, source.commit, source.delete, source.compact], 4):
+        for step in source.random.sample([source.commit, source.apply, source.delete, source.compact], 4):
             step()
         source.commit()
+        source.apply()
         planned = lake.adopt(table.name, into=into, dry_run=True)
+        before = len(lake.table(into).history())
         then = lake.adopt(table.name, into=into)
         assert (then.commits, then.snapshot_id, then.is_new) == (planned.commits, planned.snapshot_id, False)
-        assert then.commits >= 4
+        assert then.commits > len(lake.table(into).history()) - before  # which those without rows are not
         check(lake, into, source)
         assert lake.adopt(table.name, into=into) == kl.Adopted(0, 0, then.snapshot_id, is_new=False)
 

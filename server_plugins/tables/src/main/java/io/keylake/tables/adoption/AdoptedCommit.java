@@ -3,6 +3,7 @@ package io.keylake.tables.adoption;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.conversion.ConversionRun;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
@@ -47,9 +48,9 @@ public record AdoptedCommit(
     List<FileScanTask> before,
     List<FileScanTask> after) {
 
-  /** A rewrite has changed no row. */
+  /** A rewrite has changed no row, nor have positions in the place of equality deletes. */
   public static AdoptedCommit of(AdoptedTable adopted, Snapshot commit) {
-    if (DataOperations.REPLACE.equals(commit.operation())) {
+    if (DataOperations.REPLACE.equals(commit.operation()) || ConversionRun.hasMade(commit)) {
       return new AdoptedCommit(commit, List.of(), List.of(), List.of(), List.of());
     }
     Table table = adopted.table();

@@ -64,6 +64,7 @@ record ConversionCommit(
           each.emptied().forEach(delta::removeRows);
         });
     freed.forEach(delta::removeDeletes);
+    delta.set(ConversionRun.APPLIES, "true");
     delta.validateWith(this::isUpToDate);
     return delta;
   }

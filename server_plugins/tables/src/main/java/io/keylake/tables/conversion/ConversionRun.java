@@ -33,6 +33,9 @@ public final class ConversionRun {
   /** Unless somebody says another number. */
   public static final int PORTIONS_PER_COMMIT = 32;
 
+  /** What commits of a conversion say of themselves: they have changed files, and no row. */
+  static final String APPLIES = "keylake.applies-equality-deletes";
+
   private static final int MOST_LOST = 10;
 
   private final Table table;
@@ -101,6 +104,11 @@ public final class ConversionRun {
       return new Outcome(
           portions, dataFiles, rows, dataFilesRemoved, removed, written, commits, lost + 1);
     }
+  }
+
+  /** Whether a commit is of a conversion. */
+  public static boolean hasMade(Snapshot commit) {
+    return commit.summary().containsKey(APPLIES);
   }
 
   /** Of delete files. */

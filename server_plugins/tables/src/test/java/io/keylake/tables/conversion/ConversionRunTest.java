@@ -161,8 +161,9 @@ class ConversionRunTest extends ConversionCase {
     DeletesTable made = new DeletesTable(SCHEMA, PartitionSpec.unpartitioned(), format);
     append(made, row(1, 0), row(2, 0), row(3, 0));
     append(made, row(1, 0), row(4, 0));
-    deletePosition(made.table, tasks(made.table).get(0), 1);
-    deletePosition(made.table, tasks(made.table).get(1), 1);
+    for (FileScanTask file : tasks(made.table)) {
+      deletePosition(made.table, file, 1);
+    }
     for (long id = 1; id < 4; id++) {
       delete(made, row(id, 0), 1);
     }
