@@ -76,7 +76,7 @@ class SharedIndexesTest {
   // What tasks share with the test: they run in its process.
   private static ScanDeletes scan;
   private static SharedIndexes indexes;
-  private static volatile long stopped; // the attempt that waits; 0 for none yet
+  private static volatile long stopped; // the attempt that waits; -1 for none yet
   private static volatile boolean isFirst;
   private static final AtomicInteger HOLDING = new AtomicInteger();
 
@@ -107,7 +107,7 @@ class SharedIndexesTest {
   @BeforeEach
   void newScan() throws IOException {
     indexes = new SharedIndexes(Duration.ofSeconds(1));
-    stopped = 0;
+    stopped = -1;
     isFirst = true;
     scan = newScan(table, NO_LIMIT);
   }
@@ -268,7 +268,7 @@ class SharedIndexesTest {
   void aTaskThatIsKilledWhileItHoldsAnIndexIsDoneAgain(long memoryBytes) throws Exception {
     scan = newScan(table, memoryBytes);
     JavaFutureAction<List<Long>> job = job(true);
-    waitFor(() -> stopped > 0);
+    waitFor(() -> stopped >= 0);
     assertEquals(memoryBytes == LITTLE, isMemoryFree());
     assertFalse(isDiskFree());
     spark.killTaskAttempt(stopped, true, "test");
@@ -282,7 +282,7 @@ class SharedIndexesTest {
   void aTaskThatIsKilledWhileItLoadsAnIndexLeavesItToAnother(long memoryBytes) throws Exception {
     scan = newScan(new StoppingTable(((BaseTable) table).operations()), memoryBytes);
     JavaFutureAction<List<Long>> job = job(false);
-    waitFor(() -> stopped > 0);
+    waitFor(() -> stopped >= 0);
     spark.killTaskAttempt(stopped, true, "test");
     assertEquals(1, loads(job));
     assertTrue(isMemoryFree());
@@ -292,7 +292,7 @@ class SharedIndexesTest {
   @Test
   void aJobThatIsCancelledGivesMemoryAndDiskBack() throws Exception {
     JavaFutureAction<List<Long>> job = job(true);
-    waitFor(() -> stopped > 0);
+    waitFor(() -> stopped >= 0);
     job.cancel(true);
     waitFor(() -> isMemoryFree() && isDiskFree());
   }
@@ -303,7 +303,7 @@ class SharedIndexesTest {
     indexes = new SharedIndexes(Duration.ofHours(1));
     scan = newScan(table, ROOM_FOR_ONE);
     JavaFutureAction<List<Long>> job = job(true);
-    waitFor(() -> stopped > 0);
+    waitFor(() -> stopped >= 0);
     job.cancel(true);
     waitFor(() -> HOLDING.get() == 0);
     scan = newScan(table, ROOM_FOR_ONE);
