@@ -8,7 +8,7 @@ import io.keylake.tables.schema.ColumnChange;
 import io.keylake.tables.schema.ColumnChange.Position;
 import io.keylake.tables.schema.ReducerChange;
 import io.keylake.tables.schema.SchemaChange;
-import io.keylake.tables.spec.TableSpec.Reducer;
+import io.keylake.tables.spec.Reducer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -11,7 +11,7 @@ import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.isolation.Retries;
 import io.keylake.tables.spec.SpecProperties;
 import io.keylake.tables.spec.TableSpec;
-import io.keylake.tables.spec.TableSpec.Reducer;
+import io.keylake.tables.spec.Reducer;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

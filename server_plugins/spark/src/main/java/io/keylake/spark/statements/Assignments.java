@@ -2,7 +2,6 @@ package io.keylake.spark.statements;
 
 import io.keylake.spark.write.CheckedCast;
 import io.keylake.tables.spec.KeyedSchema;
-import io.keylake.tables.spec.TableSpec.Reducer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -63,7 +62,7 @@ public final class Assignments {
           "the statement sets '%s', which is not stored as such; set columns of %s only",
           name, target.table().name());
     }
-    if (schema.spec().reducer(name) == Reducer.LATEST_NOT_NULL && isNull(assignment.value())) {
+    if (schema.spec().reducer(name).skipsNulls() && isNull(assignment.value())) {
       throw StatementTarget.refused(
           "the statement sets '%s' to null, which does not replace the value of a LatestNotNull column; delete the row, or declare the column as Latest",
           name);

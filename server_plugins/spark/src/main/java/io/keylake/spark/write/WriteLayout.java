@@ -1,7 +1,6 @@
 package io.keylake.spark.write;
 
 import io.keylake.tables.spec.KeyedSchema;
-import io.keylake.tables.spec.TableSpec.Reducer;
 import java.io.Serializable;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -130,7 +129,7 @@ record WriteLayout(
         names.contains(versionOf)
             ? helper(rows, names, versionOf, options.versionOf().getOrDefault(name, versionOf))
             : null,
-        schema.spec().reducer(name) == Reducer.LATEST_NOT_NULL);
+        schema.spec().reducer(name).skipsNulls());
   }
 
   private static Helper helper(StructType rows, List<String> names, String travelsAs, String name) {

@@ -9,7 +9,7 @@ import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.PastSpecs;
 import io.keylake.tables.spec.TableDefinition;
 import io.keylake.tables.spec.TableSpec;
-import io.keylake.tables.spec.TableSpec.Reducer;
+import io.keylake.tables.spec.Reducer;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;

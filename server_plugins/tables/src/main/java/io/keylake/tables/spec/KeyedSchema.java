@@ -54,6 +54,7 @@ public record KeyedSchema(
   public static final String WRITTEN = "written";
   public static final String DELETED = "deleted";
   public static final String COLUMNS = "columns";
+  public static final String STATES = "states";
 
   public static boolean isKeyed(Table table) {
     return table.properties().containsKey(TableSpec.PROPERTY);
@@ -230,6 +231,17 @@ public record KeyedSchema(
 
   public StructType leaves() {
     return mergeInfo.type().asStructType().field(COLUMNS).type().asStructType();
+  }
+
+  /** The states of accumulators whose values do not say all; without members where none does. */
+  public StructType states() {
+    NestedField states = mergeInfo.type().asStructType().field(STATES);
+    return states == null ? StructType.of() : states.type().asStructType();
+  }
+
+  /** The state of a value column; null for one whose value says all. */
+  public @Nullable NestedField stateOf(NestedField value) {
+    return spec.reducer(value.name()).accumulates() ? states().field(value.name()) : null;
   }
 
   /** The sort order that every file of the table has: ascending by the sort key. */

@@ -10,7 +10,6 @@ import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.TableSpec.ColumnGroup;
-import io.keylake.tables.spec.TableSpec.Reducer;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.HashMap;

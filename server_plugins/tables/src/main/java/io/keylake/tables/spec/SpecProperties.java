@@ -4,7 +4,6 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.TableSpec.ColumnGroup;
-import io.keylake.tables.spec.TableSpec.Reducer;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -48,36 +48,6 @@ public record TableSpec(
     EXPLICIT
   }
 
-  /** How the values of a column become one. */
-  public enum Reducer {
-    /** The newest write wins. */
-    LATEST("Latest"),
-    /** The newest write that is not null wins. */
-    LATEST_NOT_NULL("LatestNotNull");
-
-    private final String type;
-
-    Reducer(String type) {
-      this.type = type;
-    }
-
-    String type() {
-      return type;
-    }
-
-    static Reducer of(String column, String type) {
-      for (Reducer reducer : values()) {
-        if (reducer.type.equals(type)) {
-          return reducer;
-        }
-      }
-      throw new KeylakeException(
-          DEFINITION,
-          "column '%s' has the reducer '%s', which this server does not know; it knows Latest and LatestNotNull"
-              .formatted(column, type));
-    }
-  }
-
   /** Value columns that share one version. */
   public record ColumnGroup(List<String> columns, String doc) implements Serializable {
     public ColumnGroup {
@@ -120,7 +90,7 @@ public record TableSpec(
   public TableSpec withReducers(Map<String, Reducer> others) {
     Map<String, Reducer> all = new HashMap<>(reducers);
     all.putAll(others);
-    all.values().removeIf(reducer -> reducer == Reducer.LATEST);
+    all.values().removeIf(Reducer.LATEST::equals);
     return new TableSpec(
         key, versions, ordering, buckets, bucketBy, partitionBy, all, columnGroups, groups);
   }
@@ -186,8 +156,14 @@ public record TableSpec(
     return columns.stream().filter(names::containsKey).map(names::get).toList();
   }
 
-  /** The version leaf of a value column: its group's, or its own. */
+  /**
+   * The version leaf of a value column: its group's, or its own. An accumulator has its own in a
+   * group, too: a tombstone takes back contributions by another rule than values.
+   */
   public String leafOf(String column) {
+    if (reducer(column).accumulates()) {
+      return column;
+    }
     for (Map.Entry<String, ColumnGroup> group : columnGroups.entrySet()) {
       if (group.getValue().columns().contains(column)) {
         return group.getKey();
@@ -289,7 +265,7 @@ public record TableSpec(
                   "the ordering column '%s' is in column group '%s'; it has a version of its own"
                       .formatted(column, name));
             }
-            if (group.columns().size() > 1 && reducers.get(column) == Reducer.LATEST_NOT_NULL) {
+            if (group.columns().size() > 1 && Reducer.LATEST_NOT_NULL.equals(reducers.get(column))) {
               throw new KeylakeException(
                   DEFINITION,
                   "column '%s' of group '%s' is reduced by LatestNotNull and cannot share a version"

@@ -189,7 +189,7 @@ class TableSpecTest {
         "{\"bucket_by\":[\"k\"],\"buckets\":4,\"column_groups\":{},\"key\":[\"k\"],\"ordering\":null,"
             + "\"partition_by\":[],\"reducers\":{},\"spec_version\":1,\"versions\":\"commit\"}",
         spec.toJson());
-    assertEquals(TableSpec.Reducer.LATEST, spec.reducer("anything"));
+    assertEquals(Reducer.LATEST, spec.reducer("anything"));
     assertEquals("anything", spec.leafOf("anything"));
   }
 

@@ -1,0 +1,65 @@
+package io.keylake.spark.accumulators;
+
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The contributions to one column of one key, combined as they come: in commit order, and within a
+ * commit by version. One accumulator serves key after key. Whatever order and whatever cuts the
+ * same contributions come in, value and state are the same (but for the order that the reducer
+ * declares).
+ */
+public abstract class Accumulator {
+  private boolean isEmpty = true;
+
+  /** Forgets all contributions. */
+  public final void clear() {
+    if (!isEmpty) {
+      isEmpty = true;
+      reset();
+    }
+  }
+
+  /**
+   * Takes a contribution as somebody wrote it. Nothing of the row is kept.
+   *
+   * @param ordinal where the contribution lies; it is not null
+   */
+  public final void contribute(SpecializedGetters row, int ordinal) {
+    add(row, ordinal);
+    isEmpty = false;
+  }
+
+  /**
+   * Takes what a file has of contributions that were combined before. Nothing of the row is kept.
+   *
+   * @param ordinal where the value lies; it is null only where there is a state
+   * @param state of the value; null where the value says all
+   */
+  public final void combine(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
+    merge(row, ordinal, state);
+    isEmpty = false;
+  }
+
+  /** Whether nothing has come since the last {@link #clear}. */
+  public final boolean isEmpty() {
+    return isEmpty;
+  }
+
+  /**
+   * The value as Catalyst has it, valid until the next contribution: null where there are none, or
+   * where the type cannot hold it, which {@link #state} then does.
+   */
+  public abstract @Nullable Object value();
+
+  /** What later merges need beside the value; null where the value says all. */
+  public byte @Nullable [] state() {
+    return null;
+  }
+
+  abstract void reset();
+
+  abstract void add(SpecializedGetters row, int ordinal);
+
+  abstract void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state);
+}
