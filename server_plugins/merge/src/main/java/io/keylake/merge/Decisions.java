@@ -1,8 +1,12 @@
 package io.keylake.merge;
 
+import io.keylake.merge.ColumnClass.Takes;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
 /**
  * The outcome of a merge for a batch of output rows: for every column class, where each row's value
- * lies.
+ * lies, or its contributions.
  *
  * <p>A place is one int: the run in the upper 16 bits, the row within the run's current batch in
  * the lower 16; {@link #NOWHERE} is a null. Stamps are filled only when the rules want them.
@@ -18,24 +22,32 @@ public final class Decisions {
   private final Stamps written;
   private final Stamps deleted;
   private final Stamps[] columns;
+  private final @Nullable Contributions[] contributions;
+  private final int[] resets;
   private int count;
 
   /**
    * @param wholeRows whether the newest row of a key has all of its values, so that one place says
    *     everything
    */
-  Decisions(int capacity, int classes, boolean stamps, boolean wholeRows) {
+  Decisions(int capacity, List<ColumnClass> classes, boolean stamps, boolean wholeRows) {
+    int size = classes.size();
     keys = new int[capacity];
-    places = new int[classes][];
-    for (int c = 0; c < classes; c++) {
-      places[c] = wholeRows ? keys : new int[capacity];
+    places = new int[size][];
+    contributions = new Contributions[size];
+    for (int c = 0; c < size; c++) {
+      boolean takesAll = classes.get(c).takes() == Takes.ALL;
+      contributions[c] = takesAll ? new Contributions(capacity) : null;
+      places[c] = wholeRows ? keys : new int[takesAll ? 0 : capacity];
     }
+    boolean accumulates = classes.stream().anyMatch(each -> each.takes() != Takes.NEWEST);
+    resets = new int[accumulates ? capacity : 0];
     int stamped = stamps ? capacity : 0;
     versions = new Stamps(stamped);
     written = new Stamps(stamped);
     deleted = new Stamps(stamped);
-    columns = new Stamps[classes];
-    for (int c = 0; c < classes; c++) {
+    columns = new Stamps[size];
+    for (int c = 0; c < size; c++) {
       columns[c] = new Stamps(stamped);
     }
   }
@@ -78,9 +90,25 @@ public final class Decisions {
     return keys;
   }
 
-  /** For each output row the place of the winning values of a column class. */
+  /**
+   * For each output row the place of the winning values of a column class, of which one value
+   * counts.
+   */
   public int[] places(int columnClass) {
     return places[columnClass];
+  }
+
+  /** The contributions to a column class of which all values count; null for others. */
+  public @Nullable Contributions contributions(int columnClass) {
+    return contributions[columnClass];
+  }
+
+  /**
+   * For each output row the place of the tombstone of the latest commit, which is where the
+   * contributions to accumulators begin. Only where there are accumulators.
+   */
+  public int[] resets() {
+    return resets;
   }
 
   public Stamps versions() {
@@ -101,6 +129,11 @@ public final class Decisions {
 
   void clear() {
     count = 0;
+    for (Contributions each : contributions) {
+      if (each != null) {
+        each.clear();
+      }
+    }
   }
 
   int add(int keyPlace) {

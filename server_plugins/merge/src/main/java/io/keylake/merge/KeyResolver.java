@@ -3,7 +3,9 @@ package io.keylake.merge;
 import static io.keylake.merge.Decisions.NOWHERE;
 import static io.keylake.merge.Decisions.place;
 
+import io.keylake.merge.ColumnClass.Takes;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * The merge law for the rows of one key, which come in run order:
@@ -13,6 +15,8 @@ import java.util.List;
  *   <li>A tombstone removes every value whose (version, run) is smaller. Only the newest tombstone
  *       matters.
  *   <li>The row is visible iff its newest write is not removed.
+ *   <li>Of an accumulator all values count that are stored in the latest run with a tombstone, or
+ *       after it, whatever the versions; also while the row is not visible.
  * </ol>
  *
  * <p>A stored row may hold a tombstone and writes: these were made after it, or they would not be
@@ -27,6 +31,8 @@ final class KeyResolver {
   private final Presence[] written;
   private final Presence[] deleted;
   private final Presence[][] classes;
+  private final Takes[] takes;
+  private final boolean accumulates;
   private final boolean[] plain;
   private final boolean wholeRows;
   private final int[] oneRun = new int[1];
@@ -44,6 +50,8 @@ final class KeyResolver {
         rules.classes().stream()
             .map(c -> c.byRun().toArray(Presence[]::new))
             .toArray(Presence[][]::new);
+    this.takes = rules.classes().stream().map(ColumnClass::takes).toArray(Takes[]::new);
+    this.accumulates = rules.classes().stream().anyMatch(c -> c.takes() != Takes.NEWEST);
     this.wholeRows = rules.wholeRows();
     this.plain = new boolean[cursors.length];
     for (int run = 0; run < cursors.length; run++) {
@@ -65,12 +73,28 @@ final class KeyResolver {
       int place = place(run, row);
       int index = out.add(place);
       for (int c = 0; c < classes.length; c++) {
-        out.places(c)[index] = classes[c][run] == Presence.ALWAYS ? place : NOWHERE;
+        putPlain(c, index, classes[c][run] == Presence.ALWAYS ? place : NOWHERE);
+      }
+      if (accumulates) {
+        out.resets()[index] = NOWHERE;
       }
     } else {
       oneRun[0] = run;
       oneRow[0] = row;
       resolve(oneRun, oneRow, 1);
+    }
+  }
+
+  private void putPlain(int c, int index, int place) {
+    Contributions all = out.contributions(c);
+    if (all == null) {
+      out.places(c)[index] = place;
+    } else {
+      all.begin();
+      if (place != NOWHERE) {
+        all.add(place);
+      }
+      all.end();
     }
   }
 
@@ -97,11 +121,16 @@ final class KeyResolver {
     }
     int index = out.add(place(runs[size - 1], rows[size - 1]));
     for (int c = 0; c < classes.length; c++) {
-      int entry = size - 1;
-      while (entry >= oldest && !carries(c, runs[entry], rows[entry])) {
-        entry--;
+      if (takes[c] == Takes.NEWEST) {
+        int entry = size - 1;
+        while (entry >= oldest && !carries(c, runs[entry], rows[entry])) {
+          entry--;
+        }
+        putColumns(c, index, entry < oldest ? -1 : entry, runs, rows);
       }
-      putColumns(c, index, entry < oldest ? -1 : entry, runs, rows);
+    }
+    if (accumulates) {
+      putAccumulators(index, tombstone, runs, rows, size);
     }
     if (stamps) {
       putStamps(index, visible ? write : -1, tombstone, runs, rows);
@@ -145,21 +174,79 @@ final class KeyResolver {
     }
     int index = out.add(place(runs[size - 1], rows[size - 1]));
     for (int c = 0; c < classes.length; c++) {
-      int winner = -1;
-      long winnerAt = 0;
-      for (int entry = 0; entry < size; entry++) {
-        if (carries(c, runs[entry], rows[entry])) {
-          long at = columnsAt(c, runs[entry], rows[entry]);
-          if ((winner < 0 || at >= winnerAt) && survives(at, entry, deletedAt, tombstone)) {
-            winner = entry;
-            winnerAt = at;
-          }
-        }
+      if (takes[c] == Takes.NEWEST) {
+        putColumns(c, index, newest(c, runs, rows, size, deletedAt, tombstone), runs, rows);
       }
-      putColumns(c, index, winner, runs, rows);
+    }
+    if (accumulates) {
+      putAccumulators(index, newestDeleted(runs, rows, size), runs, rows, size);
     }
     if (stamps) {
       putStamps(index, visible ? write : -1, tombstone, runs, rows);
+    }
+  }
+
+  /** The entry with the newest surviving value of a class, or -1. */
+  private int newest(int c, int[] runs, int[] rows, int size, long deletedAt, int tombstone) {
+    int winner = -1;
+    long winnerAt = 0;
+    for (int entry = 0; entry < size; entry++) {
+      if (carries(c, runs[entry], rows[entry])) {
+        long at = columnsAt(c, runs[entry], rows[entry]);
+        if ((winner < 0 || at >= winnerAt) && survives(at, entry, deletedAt, tombstone)) {
+          winner = entry;
+          winnerAt = at;
+        }
+      }
+    }
+    return winner;
+  }
+
+  /**
+   * @param reset the entry of the latest commit that has a tombstone, or -1
+   */
+  private void putAccumulators(int index, int reset, int[] runs, int[] rows, int size) {
+    out.resets()[index] = reset < 0 ? NOWHERE : place(runs[reset], rows[reset]);
+    for (int c = 0; c < classes.length; c++) {
+      if (takes[c] == Takes.EARLIEST) {
+        putColumns(c, index, earliest(c, Math.max(reset, 0), runs, rows, size), runs, rows);
+      } else if (takes[c] == Takes.ALL) {
+        putAll(c, index, Math.max(reset, 0), runs, rows, size);
+      }
+    }
+  }
+
+  /** The entry with the value of the earliest version of a class, from an entry on; or -1. */
+  private int earliest(int c, int first, int[] runs, int[] rows, int size) {
+    int winner = -1;
+    long winnerAt = 0;
+    for (int entry = first; entry < size; entry++) {
+      if (carries(c, runs[entry], rows[entry])) {
+        long at = byRun ? 0 : columnsAt(c, runs[entry], rows[entry]);
+        if (winner < 0 || at < winnerAt) {
+          winner = entry;
+          winnerAt = at;
+        }
+      }
+    }
+    return winner;
+  }
+
+  private void putAll(int c, int index, int first, int[] runs, int[] rows, int size) {
+    Contributions all = Objects.requireNonNull(out.contributions(c), "a class that takes all");
+    all.begin();
+    boolean isSet = false;
+    long newest = Long.MIN_VALUE;
+    for (int entry = first; entry < size; entry++) {
+      if (carries(c, runs[entry], rows[entry])) {
+        all.add(place(runs[entry], rows[entry]));
+        isSet = true;
+        newest = stamps ? Math.max(newest, columnsAt(c, runs[entry], rows[entry])) : 0;
+      }
+    }
+    all.end();
+    if (stamps) {
+      put(out.columns(c), index, isSet, newest);
     }
   }
 

@@ -68,6 +68,7 @@ public record MergeRules(
         && !wanted.hasStamps()
         && written.stream().allMatch(presence -> presence == Presence.ALWAYS)
         && deleted.stream().allMatch(presence -> presence == Presence.NEVER)
+        && classes.stream().allMatch(columns -> columns.takes() == ColumnClass.Takes.NEWEST)
         && classes.stream()
             .flatMap(columns -> columns.byRun().stream())
             .allMatch(presence -> presence == Presence.ALWAYS);

@@ -44,7 +44,7 @@ public final class SortedMerge implements Closeable {
     }
     this.cursors = cursors.toArray(RunCursor[]::new);
     boolean stamps = rules.wanted().hasStamps();
-    this.out = new Decisions(capacity, rules.classes().size(), stamps, rules.wholeRows());
+    this.out = new Decisions(capacity, rules.classes(), stamps, rules.wholeRows());
     this.resolver = new KeyResolver(this.cursors, rules, out);
     this.tree = new LoserTree(this.cursors);
     this.exact = Arrays.stream(this.cursors).allMatch(RunCursor::isExact);
