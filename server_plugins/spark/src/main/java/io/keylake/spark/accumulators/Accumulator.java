@@ -41,6 +41,11 @@ public abstract class Accumulator {
     isEmpty = false;
   }
 
+  /** To be called by whoever takes a contribution in another way. */
+  final void took() {
+    isEmpty = false;
+  }
+
   /** Whether nothing has come since the last {@link #clear}. */
   public final boolean isEmpty() {
     return isEmpty;

@@ -37,6 +37,7 @@ final class ColumnarRunCursor extends RunCursor {
   private final @Nullable List<RoaringBitmap> needed;
   private final KeyOrder order;
   private final KeyedSchema schema;
+  private final Set<Integer> states;
   private final int[] keyPositions;
   private final SliceBounds bounds;
   private final long[] prefixes;
@@ -77,6 +78,7 @@ final class ColumnarRunCursor extends RunCursor {
             task.choice(section),
             batchRows,
             DataFiles.bytesEach(section.runs().size()));
+    this.states = section.states().get(run);
     this.keyPositions =
         schema.sortKey().stream()
             .mapToInt(field -> reading.columns().position(field.fieldId()))
@@ -121,6 +123,12 @@ final class ColumnarRunCursor extends RunCursor {
   @Nullable ColumnVector column(int fieldId) {
     int position = reading.columns().position(fieldId);
     return position < 0 || batch == null ? null : batch.column(position);
+  }
+
+  /** The states of a column in the current batch; null where this run has none or has ended. */
+  @Nullable ColumnVector state(NestedField state) {
+    ColumnarBatch now = batch;
+    return now == null || !states.contains(state.fieldId()) ? null : leaf(now, state.fieldId());
   }
 
   /** How many rows of the run have been read. */

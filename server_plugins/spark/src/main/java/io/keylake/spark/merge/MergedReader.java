@@ -1,9 +1,13 @@
 package io.keylake.spark.merge;
 
+import io.keylake.merge.ColumnClass.Takes;
+import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
 import io.keylake.merge.MergeRules;
 import io.keylake.merge.SortedMerge;
 import io.keylake.merge.Stamps;
+import io.keylake.spark.engine.ConstantVector;
+import io.keylake.spark.keys.KeyText;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.vectors.FlagVector;
 import io.keylake.spark.vectors.GatheredVector;
@@ -17,10 +21,16 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.sql.vectorized.ColumnarBatchRow;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +42,8 @@ final class MergedReader extends SectionReader {
   private final List<ColumnarRunCursor> cursors;
   private final SortedMerge merge;
   private final GatheredVector[] gathered;
+  private final @Nullable CombinedColumn[] combined;
+  private final boolean isStored;
   private final int orderingPosition;
 
   MergedReader(ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles files)
@@ -55,7 +67,22 @@ final class MergedReader extends SectionReader {
         task.output().stream()
             .map(column -> GatheredVector.of(column.type(), task.batchRows()))
             .toArray(GatheredVector[]::new);
+    this.isStored =
+        task.output().stream()
+            .anyMatch(column -> column.source() == OutputColumn.Source.STORED_MERGE_INFO);
+    this.combined =
+        task.output().stream().map(this::combinedColumn).toArray(CombinedColumn[]::new);
     this.orderingPosition = orderingPosition(task);
+  }
+
+  /** Null for a column of which one stored value is the answer. */
+  private @Nullable CombinedColumn combinedColumn(OutputColumn column) {
+    if (column.source() != OutputColumn.Source.VALUE
+        || section.takes(column.fieldId()) != Takes.ALL) {
+      return null;
+    }
+    boolean isHistory = section.merging().wanted() == MergeRules.Wanted.HISTORY;
+    return CombinedColumn.of(task.schema(), column, isHistory);
   }
 
   /** Where the ordering column is among the output, or -1. */
@@ -81,8 +108,7 @@ final class MergedReader extends SectionReader {
       vectors[i] =
           switch (column.source()) {
             case KEY -> picked(i, decisions.keys(), decisions.count());
-            case VALUE ->
-                picked(i, decisions.places(section.classOf(column.fieldId())), decisions.count());
+            case VALUE -> value(i, decisions);
             case MERGE_INFO, STORED_MERGE_INFO -> null; // it may look at the ordering column
             case BUCKET -> bucketVector(decisions.count());
             case IS_DELETED -> isDeleted(decisions);
@@ -90,13 +116,51 @@ final class MergedReader extends SectionReader {
     }
     for (int i = 0; i < vectors.length; i++) {
       if (task.output().get(i).source() == OutputColumn.Source.MERGE_INFO) {
-        vectors[i] = mergeInfo(decisions, StampVector.absolute(decisions.versions()));
+        StructType type = MergeInfoType.of(task.schema());
+        vectors[i] = mergeInfo(type, decisions, StampVector.absolute(decisions.versions()));
       } else if (task.output().get(i).source() == OutputColumn.Source.STORED_MERGE_INFO) {
         ColumnVector ordering = orderingPosition < 0 ? null : vectors[orderingPosition];
-        vectors[i] = mergeInfo(decisions, new StoredVersionVector(decisions.versions(), ordering));
+        StructType type = MergeInfoType.stored(task.schema());
+        vectors[i] =
+            mergeInfo(type, decisions, new StoredVersionVector(decisions.versions(), ordering));
       }
     }
     return new ColumnarBatch(vectors, decisions.count());
+  }
+
+  private ColumnVector value(int index, Decisions decisions) {
+    int columnClass = section.classOf(task.output().get(index).fieldId());
+    CombinedColumn column = combined[index];
+    if (column == null) {
+      return picked(index, decisions.places(columnClass), decisions.count());
+    }
+    Contributions all =
+        Objects.requireNonNull(decisions.contributions(columnClass), "a class that takes all");
+    ColumnVector[] states = column.states(cursors);
+    if (all.isOneEach() && states.length == 0 && !isStored) {
+      return picked(index, all.places(), decisions.count());
+    }
+    column.combine(sources(cursors, task.output().get(index)), states, all, decisions.count());
+    if (!isStored) {
+      int row = column.rowWithoutValue();
+      if (row >= 0) {
+        throw column.overflow(keyOf(decisions.keys()[row]));
+      }
+    }
+    return column.values();
+  }
+
+  /** The key at a place, for sentences. */
+  private String keyOf(int place) {
+    List<String> parts = new ArrayList<>();
+    for (NestedField field : task.schema().key()) {
+      DataType type = SparkSchemaUtil.convert(field.type());
+      ColumnVector[] sources = sources(cursors, OutputColumn.of(task.schema(), field, type));
+      ColumnVector only = new PickedVector(type, sources, new int[] {place});
+      InternalRow row = new ColumnarBatchRow(new ColumnVector[] {only});
+      parts.add(field.name() + "=" + KeyText.of(row, 0, type));
+    }
+    return String.join(", ", parts);
   }
 
   private ColumnVector picked(int index, int[] places, int count) {
@@ -126,14 +190,13 @@ final class MergedReader extends SectionReader {
     return sources;
   }
 
-  private ColumnVector mergeInfo(Decisions decisions, ColumnVector versions) {
+  private ColumnVector mergeInfo(StructType type, Decisions decisions, ColumnVector versions) {
     KeyedSchema schema = task.schema();
     List<ColumnVector> leaves = new ArrayList<>();
     for (NestedField leaf : schema.leaves().fields()) {
       int columnClass = section.classOfLeaf(leaf.fieldId());
       leaves.add(StampVector.lag(decisions.columns(columnClass), decisions.versions()));
     }
-    StructType type = MergeInfoType.of(schema);
     List<ColumnVector> parts = new ArrayList<>();
     parts.add(versions);
     parts.add(StampVector.lag(decisions.written(), decisions.versions()));
@@ -142,7 +205,25 @@ final class MergedReader extends SectionReader {
       StructType columns = (StructType) type.apply(KeyedSchema.COLUMNS).dataType();
       parts.add(StampVector.struct(columns, leaves));
     }
+    if (type.getFieldIndex(KeyedSchema.STATES).isDefined()) {
+      parts.add(states((StructType) type.apply(KeyedSchema.STATES).dataType(), decisions.count()));
+    }
     return StampVector.struct(type, parts);
+  }
+
+  private ColumnVector states(StructType type, int count) {
+    List<ColumnVector> members = new ArrayList<>();
+    for (String column : type.fieldNames()) {
+      int fieldId = task.schema().table().asStruct().field(column).fieldId();
+      ColumnVector states = null;
+      for (CombinedColumn each : combined) {
+        if (each != null && each.fieldId() == fieldId) {
+          states = each.states();
+        }
+      }
+      members.add(states == null ? ConstantVector.ofNulls(DataTypes.BinaryType, count) : states);
+    }
+    return StampVector.struct(type, members);
   }
 
   private ColumnVector isDeleted(Decisions decisions) {
@@ -164,9 +245,6 @@ final class MergedReader extends SectionReader {
 
   /** A file to be written keeps tombstones only where the merge keeps their rows. */
   private ColumnVector deleted(Decisions decisions) {
-    boolean isStored =
-        task.output().stream()
-            .anyMatch(column -> column.source() == OutputColumn.Source.STORED_MERGE_INFO);
     return isStored && section.merging().wanted() != MergeRules.Wanted.HISTORY
         ? StampVector.lag(new Stamps(decisions.count()), decisions.versions())
         : StampVector.lag(decisions.deleted(), decisions.versions());

@@ -86,7 +86,19 @@ public record ReadTask(
       leaves.add(schema.deleted().fieldId());
     }
     addWanted(fields, keys, carried);
+    leaves.addAll(states(section, run, carried));
     return FileColumns.of(fields, schema, leaves);
+  }
+
+  private Set<Integer> states(SectionPlan section, int run, Set<Integer> values) {
+    Set<Integer> states = new HashSet<>();
+    for (NestedField value : schema.values()) {
+      NestedField state = values.contains(value.fieldId()) ? schema.stateOf(value) : null;
+      if (state != null && section.states().get(run).contains(state.fieldId())) {
+        states.add(state.fieldId());
+      }
+    }
+    return states;
   }
 
   private static boolean isPerRow(List<Presence> byRun, int run) {

@@ -2,6 +2,7 @@ package io.keylake.spark.merge;
 
 import static io.keylake.merge.Presence.NEVER;
 
+import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
 import io.keylake.merge.MergeRules;
 import io.keylake.merge.SortedMerge;
@@ -101,7 +102,7 @@ final class Sieve {
           passed++;
           needed.need(rows.keys()[i]);
           for (int c = 0; c < section.classes().size(); c++) {
-            needed.need(rows.places(c)[i]);
+            need(rows, c, i);
           }
         }
       }
@@ -114,6 +115,17 @@ final class Sieve {
       }
     }
     return !pays() ? Needed.ALL : filter == null ? withoutDenseFiles() : new Needed(needed.byRun());
+  }
+
+  private void need(Decisions rows, int columnClass, int merged) {
+    Contributions all = rows.contributions(columnClass);
+    if (all == null) {
+      needed.need(rows.places(columnClass)[merged]);
+    } else {
+      for (int i = all.starts()[merged]; i < all.starts()[merged + 1]; i++) {
+        needed.need(all.places()[i]);
+      }
+    }
   }
 
   private boolean pays() {

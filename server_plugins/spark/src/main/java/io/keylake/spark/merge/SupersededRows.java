@@ -1,5 +1,7 @@
 package io.keylake.spark.merge;
 
+import io.keylake.merge.ColumnClass.Takes;
+import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
 import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
@@ -13,8 +15,10 @@ import java.io.IOException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.io.FileIO;
+import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
@@ -24,7 +28,8 @@ import org.roaringbitmap.RoaringBitmap;
  *   <li>Merge the keys, with the versions and leaves where they decide. Rows and tombstones count
  *       as columns of their own.
  *   <li>A row is needed where it holds the newest of something; all others are superseded, for
- *       ever: what comes later only makes more rows lose.
+ *       ever: what comes later only makes more rows lose. Of an accumulator, every contribution is
+ *       needed that no later commit has reset, and the tombstone that has reset the others.
  *   <li>A key that has several needed rows is not unique, unless all but one are mere tombstones,
  *       which reads leave out. Neither is one of which a tombstone elsewhere has removed some
  *       values: alone, its row would give them.
@@ -35,6 +40,7 @@ public final class SupersededRows {
   private final MergeRules rules;
   private final NeededRows needed;
   private final int writes; // the class of the rows themselves
+  private final boolean accumulates;
   private boolean isUnique = true;
 
   /**
@@ -49,6 +55,7 @@ public final class SupersededRows {
     this.section = section;
     this.rules = section.merging();
     this.writes = section.classOfLeaf(task.schema().written().fieldId());
+    this.accumulates = rules.classes().stream().anyMatch(c -> c.takes() != Takes.NEWEST);
     this.needed = new NeededRows(task, section, Set.of(), files);
   }
 
@@ -72,13 +79,16 @@ public final class SupersededRows {
       for (int i = 0; i < keys.count(); i++) {
         int row = keys.places(writes)[i];
         for (int c = 0; c < classes; c++) {
-          int place = keys.places(c)[i];
-          if (place != Decisions.NOWHERE) {
-            needed.need(place);
-            isUnique &= place == row || isTombstone(place);
+          if (takes(c) == Takes.ALL) {
+            needContributions(c, keys.contributions(c), i, row);
           } else {
-            isUnique &= row == Decisions.NOWHERE || !carries(c, row);
+            need(c, keys.places(c)[i], row);
           }
+        }
+        if (accumulates) {
+          int reset = keys.resets()[i];
+          needed.need(reset);
+          isUnique &= reset == Decisions.NOWHERE || reset == row || isTombstone(reset);
         }
       }
     }
@@ -92,6 +102,32 @@ public final class SupersededRows {
       }
     }
     return new Found(superseded, isUnique);
+  }
+
+  private Takes takes(int columnClass) {
+    return rules.classes().get(columnClass).takes();
+  }
+
+  private void need(int columnClass, int place, int row) {
+    if (place != Decisions.NOWHERE) {
+      needed.need(place);
+      boolean mayStandApart = takes(columnClass) == Takes.NEWEST && isTombstone(place);
+      isUnique &= place == row || mayStandApart;
+    } else {
+      isUnique &= row == Decisions.NOWHERE || !carries(columnClass, row);
+    }
+  }
+
+  private void needContributions(
+      int columnClass, @Nullable Contributions contributions, int merged, int row) {
+    Contributions all = Objects.requireNonNull(contributions, "a class that takes all");
+    int from = all.starts()[merged];
+    int to = all.starts()[merged + 1];
+    for (int i = from; i < to; i++) {
+      needed.need(all.places()[i]);
+      isUnique &= all.places()[i] == row;
+    }
+    isUnique &= from < to || row == Decisions.NOWHERE || !carries(columnClass, row);
   }
 
   private boolean carries(int columnClass, int place) {

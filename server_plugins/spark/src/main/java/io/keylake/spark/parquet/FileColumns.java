@@ -124,7 +124,7 @@ public record FileColumns(Map<Integer, Integer> positions, StructType schema)
           kept = kept.add(fieldWithId(field, nested));
         }
       } else if (leaves.contains(field.fieldId())) {
-        kept = kept.add(fieldWithId(field, DataTypes.LongType));
+        kept = kept.add(fieldWithId(field, stored(field.type())));
       }
     }
     return kept;

@@ -32,7 +32,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A filter on the key drops all versions of a row or none, so it chooses buckets, files, row
  * groups and pages. A filter that looks at a value may do so only where one run is passed through;
  * elsewhere it drops a whole section or nothing, since before the merge it would let an older row
- * win. Spark applies both to the merged rows again.
+ * win. Spark applies both to the merged rows again. A filter on an accumulator is of no use: what
+ * a file has is a part of the value.
  *
  * @param onKey tests key columns only
  * @param onValues tests a value column at least
@@ -84,7 +85,10 @@ public record PushedFilters(
   /** Null where the statistics of the table's columns cannot be asked this. */
   private static @Nullable Expression converted(KeyedSchema schema, Predicate predicate) {
     Set<String> visible =
-        schema.visible().columns().stream().map(NestedField::name).collect(Collectors.toSet());
+        schema.visible().columns().stream()
+            .map(NestedField::name)
+            .filter(name -> !schema.spec().reducer(name).accumulates())
+            .collect(Collectors.toSet());
     NamedReference[] references = predicate.references();
     if (references.length == 0 || !Arrays.stream(references).allMatch(r -> isOf(visible, r))) {
       return null;

@@ -1,10 +1,8 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.keys.KeyText;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
-import java.time.Instant;
-import java.time.LocalDate;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -141,23 +139,9 @@ record WriteLayout(
   String keyOf(InternalRow row) {
     List<String> parts = new ArrayList<>();
     for (Column column : key) {
-      parts.add(column.name() + "=" + shown(row, column));
+      parts.add(column.name() + "=" + KeyText.of(row, column.position(), column.type()));
     }
     return String.join(", ", parts);
-  }
-
-  private static @Nullable Object shown(InternalRow row, Column column) {
-    if (row.isNullAt(column.position())) {
-      return null;
-    }
-    Object value = row.get(column.position(), column.type());
-    if (column.type().equals(DataTypes.DateType)) {
-      return LocalDate.ofEpochDay((Integer) value);
-    }
-    if (column.type().equals(DataTypes.TimestampType)) {
-      return Instant.EPOCH.plus((Long) value, ChronoUnit.MICROS);
-    }
-    return value;
   }
 
   private static Schema stored(

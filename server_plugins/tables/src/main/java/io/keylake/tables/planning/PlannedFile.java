@@ -10,7 +10,7 @@ import java.util.Map;
  *
  * @param age its place in the order of commits
  * @param isSettled whether no other settled file has a live row of one of its keys
- * @param leaves what is known of the wanted version leaves, by field id
+ * @param leaves what is known of the wanted version leaves and states, by field id
  * @param wantedBytes of the columns that the read may open
  * @param mayMatch which atoms of the read's {@link ValueFilter} some row of the file may satisfy
  */
@@ -23,7 +23,7 @@ public record PlannedFile(
     long wantedBytes,
     BitSet mayMatch) {
 
-  /** What is known of a wanted version leaf. */
+  /** What is known of a wanted version leaf, or state. */
   Presence presence(int leaf) {
     return leaves.getOrDefault(leaf, Presence.PER_ROW);
   }

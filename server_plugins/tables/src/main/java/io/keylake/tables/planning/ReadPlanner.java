@@ -296,6 +296,7 @@ public final class ReadPlanner {
   /** The columns whose statistics planning needs. */
   private Set<Integer> statistics() {
     Set<Integer> ids = schema.statistics(sections.wantedLeaves().keySet());
+    ids.addAll(sections.wantedStates().keySet());
     for (NestedField value : schema.values()) {
       if (valueFilter.columns().contains(value.fieldId())) {
         ids.add(value.fieldId());
@@ -342,6 +343,9 @@ public final class ReadPlanner {
                 wanted.add(leaf);
               }
             });
+    sections
+        .wantedStates()
+        .forEach((id, state) -> leaves.put(id, FileFacts.presence(file, own, state)));
     return new PlannedFile(
         new StoredFile(
             file.location(),

@@ -1,10 +1,12 @@
 package io.keylake.tables.planning;
 
+import io.keylake.merge.ColumnClass.Takes;
 import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import org.apache.iceberg.DeleteFile;
 import org.jspecify.annotations.Nullable;
 
@@ -16,27 +18,30 @@ import org.jspecify.annotations.Nullable;
  * @param rules how the runs are merged; null when there is one run and its rows are the answer as
  *     they stand
  * @param classes the columns behind {@code rules.classes()}, in the same order
+ * @param states for each run, the field ids of the states that its rows may have; empty for a plan
+ *     that passes its rows through
  * @param slice the part of the section to read; null for all of it
  */
 public record SectionPlan(
     List<List<StoredFile>> runs,
     @Nullable MergeRules rules,
     List<DecidedColumns> classes,
+    List<Set<Integer>> states,
     @Nullable KeySlice slice)
     implements Serializable {
   public SectionPlan {
     runs = List.copyOf(runs);
     classes = List.copyOf(classes);
+    states = List.copyOf(states);
   }
 
-  /** A whole section. */
-  public SectionPlan(
-      List<List<StoredFile>> runs, @Nullable MergeRules rules, List<DecidedColumns> classes) {
-    this(runs, rules, classes, null);
+  /** A whole section of one run whose rows are the answer as they stand. */
+  static SectionPlan passedThrough(List<StoredFile> run) {
+    return new SectionPlan(List.of(run), null, List.of(), List.of(), null);
   }
 
   SectionPlan cutTo(@Nullable KeySlice slice) {
-    return new SectionPlan(runs, rules, classes, slice);
+    return new SectionPlan(runs, rules, classes, states, slice);
   }
 
   /**
@@ -109,6 +114,11 @@ public record SectionPlan(
       }
     }
     throw new IllegalStateException("column " + value + " was not planned");
+  }
+
+  /** Which of the stored values of a wanted value column count. */
+  public Takes takes(int value) {
+    return merging().classes().get(classOf(value)).takes();
   }
 
   /** The class that a version leaf stands for. */

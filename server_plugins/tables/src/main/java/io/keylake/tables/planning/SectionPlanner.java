@@ -1,6 +1,7 @@
 package io.keylake.tables.planning;
 
 import io.keylake.merge.ColumnClass;
+import io.keylake.merge.ColumnClass.Takes;
 import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import io.keylake.merge.Section;
@@ -9,13 +10,17 @@ import io.keylake.tables.planning.FileFacts.VersionRange;
 import io.keylake.tables.planning.SectionPlan.DecidedColumns;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.Reducer;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
@@ -31,6 +36,9 @@ final class SectionPlanner {
   private final boolean isInCommitOrder;
   private final Map<Integer, NestedField> wantedLeaves = new LinkedHashMap<>();
   private final Map<Integer, List<Integer>> valuesByLeaf = new HashMap<>();
+  private final Map<Integer, Takes> takesByLeaf = new HashMap<>();
+  private final Map<Integer, NestedField> wantedStates = new LinkedHashMap<>();
+  private final Set<Integer> statesWithoutValue = new HashSet<>();
 
   /**
    * @param isInCommitOrder whether a later commit has the larger versions
@@ -57,14 +65,42 @@ final class SectionPlanner {
             valuesByLeaf.computeIfAbsent(leaf.fieldId(), id -> new ArrayList<>());
         if (isWanted) {
           values.add(value.fieldId());
+          addState(value);
         }
+        takesByLeaf.put(leaf.fieldId(), takes(schema.spec().reducer(value.name())));
       }
     }
+  }
+
+  private void addState(NestedField value) {
+    NestedField state = schema.stateOf(value);
+    if (state != null) {
+      wantedStates.put(state.fieldId(), state);
+      if (!schema.spec().reducer(value.name()).isShownWithState(value.type())) {
+        statesWithoutValue.add(state.fieldId());
+      }
+    }
+  }
+
+  private static Takes takes(Reducer reducer) {
+    if (!reducer.accumulates()) {
+      return Takes.NEWEST;
+    }
+    return reducer.kind() == Reducer.Kind.FIRST ? Takes.EARLIEST : Takes.ALL;
+  }
+
+  private boolean accumulates() {
+    return takesByLeaf.values().stream().anyMatch(takes -> takes != Takes.NEWEST);
   }
 
   /** The version leaves of the wanted columns, by field id. */
   Map<Integer, NestedField> wantedLeaves() {
     return wantedLeaves;
+  }
+
+  /** The states of the wanted columns, by field id. */
+  Map<Integer, NestedField> wantedStates() {
+    return wantedStates;
   }
 
   /**
@@ -100,10 +136,8 @@ final class SectionPlanner {
   private SectionPlan plan(Section<PlannedFile> section, boolean areAll) {
     List<SortedRun<PlannedFile>> runs = section.runs();
     boolean single = runs.size() == 1;
-    if (single
-        && !wish.stamps()
-        && runs.get(0).files().stream().allMatch(f -> f.facts().visible())) {
-      return new SectionPlan(List.of(files(runs.get(0))), null, List.of());
+    if (single && !wish.stamps() && runs.get(0).files().stream().allMatch(this::isShown)) {
+      return SectionPlan.passedThrough(files(runs.get(0)));
     }
     List<SortedRun<PlannedFile>> byVersion =
         isInCommitOrder || single ? runs : inVersionOrder(runs);
@@ -119,13 +153,31 @@ final class SectionPlanner {
             classes,
             wish.wanted());
     List<List<StoredFile>> stored = ordered.stream().map(SectionPlanner::files).toList();
-    return new SectionPlan(areAll && !single ? withAllRows(stored) : stored, rules, columns);
+    return new SectionPlan(
+        areAll && !single ? withAllRows(stored) : stored, rules, columns, states(ordered), null);
+  }
+
+  /** Whether all rows of a file are visible, and their values the answer as they stand. */
+  private boolean isShown(PlannedFile file) {
+    return file.facts().visible()
+        && statesWithoutValue.stream().allMatch(id -> file.presence(id) == Presence.NEVER);
+  }
+
+  private List<Set<Integer>> states(List<SortedRun<PlannedFile>> runs) {
+    return runs.stream()
+        .map(
+            run ->
+                wantedStates.keySet().stream()
+                    .filter(id -> has(run, file -> file.presence(id)))
+                    .collect(Collectors.toSet()))
+        .toList();
   }
 
   /**
    * The runs in an order in which the later one always wins; null where versions must decide. Only
    * runs that compete for something wanted have to be in order: those that carry the same column,
    * and, where rows are deleted, deletions with every column and with the rows themselves.
+   * Accumulators want the order of commits as well.
    */
   private @Nullable List<SortedRun<PlannedFile>> inVersionOrder(List<SortedRun<PlannedFile>> runs) {
     List<SortedRun<PlannedFile>> sorted = new ArrayList<>(runs);
@@ -133,6 +185,9 @@ final class SectionPlanner {
         Comparator.comparingLong(run -> versions(run).min());
     sorted.sort(
         byRange.thenComparingLong(run -> versions(run).max()).thenComparingLong(SortedRun::age));
+    if (accumulates() && !sorted.equals(runs)) {
+      return null;
+    }
     if (wish.stamps()) {
       return isInOrder(sorted, f -> Presence.ALWAYS) ? sorted : null;
     }
@@ -180,7 +235,7 @@ final class SectionPlanner {
   private List<ColumnClass> classes(
       List<SortedRun<PlannedFile>> runs, List<DecidedColumns> columns) {
     List<ColumnClass> classes = new ArrayList<>();
-    Map<List<Presence>, Integer> known = new HashMap<>();
+    Map<ColumnClass, Integer> known = new HashMap<>();
     for (int leaf : wantedLeaves.keySet()) {
       List<Integer> ofLeaf = valuesByLeaf.getOrDefault(leaf, List.of());
       List<Presence> byRun = presences(runs, f -> f.presence(leaf));
@@ -188,10 +243,11 @@ final class SectionPlanner {
       if (isNowhere && leaf == schema.deleted().fieldId()) {
         continue; // then a row that has all columns is all there is to know of a key
       }
-      Integer shared = wish.stamps() || byRun.contains(Presence.PER_ROW) ? null : known.get(byRun);
+      ColumnClass own = new ColumnClass(byRun, takesByLeaf.getOrDefault(leaf, Takes.NEWEST));
+      Integer shared = wish.stamps() || byRun.contains(Presence.PER_ROW) ? null : known.get(own);
       if (shared == null) {
-        known.put(byRun, classes.size());
-        classes.add(new ColumnClass(byRun));
+        known.put(own, classes.size());
+        classes.add(own);
         columns.add(new DecidedColumns(leaf, ofLeaf));
       } else {
         List<Integer> values = new ArrayList<>(columns.get(shared).values());

@@ -1,0 +1,29 @@
+package io.keylake.spark.accumulators;
+
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.jspecify.annotations.Nullable;
+
+/** How many contributions there are, whatever they say. */
+final class ContributionCount extends Accumulator {
+  private long count;
+
+  @Override
+  void reset() {
+    count = 0;
+  }
+
+  @Override
+  void add(SpecializedGetters row, int ordinal) {
+    count++;
+  }
+
+  @Override
+  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
+    count += row.getLong(ordinal);
+  }
+
+  @Override
+  public @Nullable Object value() {
+    return isEmpty() ? null : count;
+  }
+}

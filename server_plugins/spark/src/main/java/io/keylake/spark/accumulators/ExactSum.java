@@ -1,0 +1,124 @@
+package io.keylake.spark.accumulators;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.IntegerType;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The sum of whole numbers, or of decimals of one scale, counted in units of their last digit. A
+ * sum that the type cannot hold has no value, and is all in its state: later contributions may
+ * bring it back.
+ */
+final class ExactSum extends Sum {
+  private final DataType type;
+  private final BigInteger least;
+  private final BigInteger most;
+  private long small;
+  private @Nullable BigInteger large;
+
+  ExactSum(DataType type) {
+    this.type = type;
+    if (type instanceof DecimalType decimal) {
+      this.most = BigInteger.TEN.pow(decimal.precision()).subtract(BigInteger.ONE);
+      this.least = most.negate();
+    } else {
+      boolean isInt = type instanceof IntegerType;
+      this.least = BigInteger.valueOf(isInt ? Integer.MIN_VALUE : Long.MIN_VALUE);
+      this.most = BigInteger.valueOf(isInt ? Integer.MAX_VALUE : Long.MAX_VALUE);
+    }
+  }
+
+  @Override
+  void reset() {
+    small = 0;
+    large = null;
+  }
+
+  @Override
+  void add(SpecializedGetters row, int ordinal) {
+    if (type instanceof DecimalType decimal) {
+      Decimal value = row.getDecimal(ordinal, decimal.precision(), decimal.scale());
+      if (decimal.precision() <= Decimal.MAX_LONG_DIGITS()) {
+        add(value.toUnscaledLong());
+      } else {
+        add(value.toJavaBigDecimal().unscaledValue());
+      }
+    } else {
+      add(type instanceof IntegerType ? row.getInt(ordinal) : row.getLong(ordinal));
+    }
+  }
+
+  @Override
+  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
+    if (state == null) {
+      add(row, ordinal);
+    } else {
+      mergeWhole(state);
+    }
+  }
+
+  private void add(long value) {
+    long sum = small + value;
+    if (large != null || ((small ^ sum) & (value ^ sum)) < 0) {
+      add(BigInteger.valueOf(value));
+    } else {
+      small = sum;
+    }
+  }
+
+  private void add(BigInteger value) {
+    large = (large == null ? BigInteger.valueOf(small) : large).add(value);
+  }
+
+  @Override
+  void addZero() {
+    took();
+  }
+
+  @Override
+  public @Nullable Object value() {
+    if (isEmpty() || !fits()) {
+      return null;
+    }
+    if (type instanceof DecimalType decimal) {
+      return large == null
+          ? decimal.precision() <= Decimal.MAX_LONG_DIGITS()
+              ? Decimal.apply(small, decimal.precision(), decimal.scale())
+              : decimal(decimal, BigInteger.valueOf(small))
+          : decimal(decimal, large);
+    }
+    long sum = large == null ? small : large.longValueExact();
+    return type instanceof IntegerType ? (Object) (int) sum : (Object) sum;
+  }
+
+  private static Decimal decimal(DecimalType type, BigInteger unscaled) {
+    return Decimal.apply(
+        new BigDecimal(unscaled, type.scale()), type.precision(), type.scale());
+  }
+
+  private boolean fits() {
+    BigInteger sum = large == null ? BigInteger.valueOf(small) : large;
+    return sum.compareTo(least) >= 0 && sum.compareTo(most) <= 0;
+  }
+
+  @Override
+  public byte @Nullable [] state() {
+    return isEmpty() || fits() ? null : wholeState();
+  }
+
+  @Override
+  byte[] wholeState() {
+    return (large == null ? BigInteger.valueOf(small) : large).toByteArray();
+  }
+
+  @Override
+  void mergeWhole(byte[] state) {
+    add(new BigInteger(state));
+    took();
+  }
+}

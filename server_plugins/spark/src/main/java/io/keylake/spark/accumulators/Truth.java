@@ -1,0 +1,37 @@
+package io.keylake.spark.accumulators;
+
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.jspecify.annotations.Nullable;
+
+/** Whether any contribution is true, or all of them are. */
+final class Truth extends Accumulator {
+  private final boolean decisive;
+  private boolean isDecided;
+
+  /**
+   * @param decisive the contribution of which one decides: true for any, false for all
+   */
+  Truth(boolean decisive) {
+    this.decisive = decisive;
+  }
+
+  @Override
+  void reset() {
+    isDecided = false;
+  }
+
+  @Override
+  void add(SpecializedGetters row, int ordinal) {
+    isDecided |= row.getBoolean(ordinal) == decisive;
+  }
+
+  @Override
+  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
+    add(row, ordinal);
+  }
+
+  @Override
+  public @Nullable Object value() {
+    return isEmpty() ? null : (Object) (isDecided == decisive);
+  }
+}

@@ -1,0 +1,140 @@
+package io.keylake.spark.merge;
+
+import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+
+import io.keylake.merge.Contributions;
+import io.keylake.merge.Decisions;
+import io.keylake.spark.accumulators.Accumulator;
+import io.keylake.spark.accumulators.Accumulators;
+import io.keylake.spark.vectors.BuiltVector;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.Reducer;
+import java.util.List;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatchRow;
+import org.jspecify.annotations.Nullable;
+
+/** A column of an accumulator over merged rows: the contributions of each row become one value. */
+final class CombinedColumn {
+  private static final ColumnVector[] NONE = {};
+
+  private final NestedField field;
+  private final @Nullable NestedField state;
+  private final Reducer reducer;
+  private final Accumulator accumulator;
+  private final BuiltVector values;
+  private final BuiltVector states = new BuiltVector(DataTypes.BinaryType);
+  private final @Nullable Object withoutContributions;
+  private int rowWithoutValue;
+
+  private CombinedColumn(
+      KeyedSchema schema, OutputColumn column, @Nullable Object withoutContributions) {
+    this.field = schema.table().findField(column.fieldId());
+    this.state = schema.stateOf(field);
+    this.reducer = schema.spec().reducer(field.name());
+    this.accumulator = Accumulators.of(reducer, column.type());
+    this.values = new BuiltVector(column.type());
+    this.withoutContributions = withoutContributions;
+  }
+
+  /**
+   * @param isHistory whether later merges go on with the values, so that none is made up
+   */
+  static CombinedColumn of(KeyedSchema schema, OutputColumn column, boolean isHistory) {
+    String name = schema.table().findField(column.fieldId()).name();
+    boolean isCount = schema.spec().reducer(name).kind() == Reducer.Kind.COUNT;
+    return new CombinedColumn(schema, column, isCount && !isHistory ? 0L : null);
+  }
+
+  int fieldId() {
+    return field.fieldId();
+  }
+
+  /** The states in each run's current batch, null in runs without; empty where no run has any. */
+  ColumnVector[] states(List<ColumnarRunCursor> cursors) {
+    NestedField of = state;
+    if (of == null || cursors.stream().allMatch(cursor -> cursor.state(of) == null)) {
+      return NONE;
+    }
+    ColumnVector[] found = new ColumnVector[cursors.size()];
+    for (int run = 0; run < found.length; run++) {
+      found[run] = cursors.get(run).state(of);
+    }
+    return found;
+  }
+
+  /**
+   * Combines the contributions of a batch of merged rows.
+   *
+   * @param sources the column in each run's current batch; null in runs that do not carry it
+   * @param stored the states likewise; empty where there are none
+   */
+  void combine(ColumnVector[] sources, ColumnVector[] stored, Contributions all, int count) {
+    ColumnarBatchRow[] rows = new ColumnarBatchRow[sources.length];
+    for (int run = 0; run < rows.length; run++) {
+      rows[run] =
+          sources[run] == null ? null : new ColumnarBatchRow(new ColumnVector[] {sources[run]});
+    }
+    values.clear();
+    states.clear();
+    rowWithoutValue = -1;
+    int[] starts = all.starts();
+    int[] places = all.places();
+    for (int i = 0; i < count; i++) {
+      accumulator.clear();
+      for (int at = starts[i]; at < starts[i + 1]; at++) {
+        int run = Decisions.run(places[at]);
+        ColumnVector states = stored.length == 0 ? null : stored[run];
+        take(rows[run], states, Decisions.row(places[at]));
+      }
+      finish(i);
+    }
+  }
+
+  private void take(@Nullable ColumnarBatchRow row, @Nullable ColumnVector stored, int at) {
+    byte[] own = stored == null || stored.isNullAt(at) ? null : stored.getBinary(at);
+    if (row != null) {
+      row.rowId = at;
+      if (own != null || !row.isNullAt(0)) {
+        accumulator.combine(row, 0, own);
+      }
+    }
+  }
+
+  private void finish(int row) {
+    if (accumulator.isEmpty()) {
+      values.add(withoutContributions);
+      states.add(null);
+      return;
+    }
+    Object value = accumulator.value();
+    values.add(value);
+    states.add(state == null ? null : accumulator.state());
+    if (value == null && rowWithoutValue < 0) {
+      rowWithoutValue = row;
+    }
+  }
+
+  /** The first row that has contributions and yet no value, or -1. */
+  int rowWithoutValue() {
+    return rowWithoutValue;
+  }
+
+  ColumnVector values() {
+    return values;
+  }
+
+  ColumnVector states() {
+    return states;
+  }
+
+  KeylakeException overflow(String key) {
+    return new KeylakeException(
+        BAD_ROWS,
+        "%s of column '%s' does not fit its type %s for the key %s; widen the column's type (ALTER COLUMN ... TYPE), or write a contribution that brings it back"
+            .formatted(reducer.type(), field.name(), field.type(), key));
+  }
+}
