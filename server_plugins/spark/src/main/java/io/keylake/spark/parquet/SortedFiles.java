@@ -78,9 +78,17 @@ public final class SortedFiles implements Closeable {
         .exactStatistics()
         .forEach(
             name -> properties.put(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX + name, "full"));
+    schema
+        .countedStatistics()
+        .forEach(
+            name ->
+                properties.put(TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX + name, "counts"));
     this.absent =
-        Stream.concat(
-                Stream.of(schema.written(), schema.deleted()), schema.leaves().fields().stream())
+        Stream.of(
+                List.of(schema.written(), schema.deleted()),
+                schema.leaves().fields(),
+                schema.states().fields())
+            .flatMap(List::stream)
             .map(NestedField::fieldId)
             .filter(id -> stored.findField(id) == null)
             .collect(Collectors.toSet());

@@ -184,6 +184,7 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
     private final int deleted;
     private final Object[] info;
     private final Object[] lags;
+    private final Object[] states;
     private final GenericInternalRow asRow;
 
     StoredRows(KeyedSchema schema, WriteLayout layout) {
@@ -211,6 +212,10 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       info = new Object[members.size()];
       lags = new Object[versions.field(KeyedSchema.COLUMNS).type().asStructType().fields().size()];
       info[members.indexOf(KeyedSchema.COLUMNS)] = new GenericInternalRow(lags);
+      states = new Object[(int) layout.values().stream().filter(v -> v.state() >= 0).count()];
+      if (states.length > 0) {
+        info[members.indexOf(KeyedSchema.STATES)] = new GenericInternalRow(states);
+      }
       row[names.indexOf(KeyedSchema.MERGE_INFO)] = new GenericInternalRow(info);
       asRow = new GenericInternalRow(row);
     }
@@ -228,10 +233,11 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       }
       long newest = fold.version();
       for (int i = 0; i < values.length; i++) {
-        InternalRow winner = fold.winner(i);
-        row[valuePlaces[i]] =
-            winner == null ? null : winner.get(values[i].position(), values[i].type());
-        lags[values[i].leaf()] = winner == null ? null : (Object) (newest - fold.at(i));
+        row[valuePlaces[i]] = fold.value(i);
+        lags[values[i].leaf()] = fold.carries(i) ? (Object) (newest - fold.at(i)) : null;
+        if (values[i].state() >= 0) {
+          states[values[i].state()] = fold.state(i);
+        }
       }
       info[version] = isOrderingValue(fold, newest) ? null : (Object) newest;
       if (written >= 0) {

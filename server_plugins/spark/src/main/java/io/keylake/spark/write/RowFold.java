@@ -1,6 +1,10 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.accumulators.Accumulator;
+import io.keylake.spark.accumulators.Accumulators;
 import io.keylake.spark.write.WriteLayout.Column;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.Reducer;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.jspecify.annotations.Nullable;
@@ -11,13 +15,19 @@ import org.jspecify.annotations.Nullable;
  * their own versions; a column with a version of its own may stand elsewhere, so places are
  * compared one by one. Where the write does not say the order of its rows, it is the order in which
  * they come.
+ *
+ * <p>Of an accumulator every row counts that comes after the last tombstone, whatever the version of
+ * its own that the column has.
  */
 final class RowFold {
   private static final InternalRow NONE = InternalRow.empty();
 
+  private final WriteLayout layout;
   private final RowVersions versions;
   private final Column[] values;
   private final int rowOrder;
+  private final @Nullable Accumulator[] accumulators;
+  private final boolean[] isFirst;
   private final InternalRow[] winners;
   private final long[] at;
   private final long[] order;
@@ -31,8 +41,19 @@ final class RowFold {
   private long deletedOrder;
 
   RowFold(WriteLayout layout, RowVersions versions) {
+    this.layout = layout;
     this.versions = versions;
     this.values = layout.values().toArray(Column[]::new);
+    this.accumulators = new Accumulator[values.length];
+    this.isFirst = new boolean[values.length];
+    for (int i = 0; i < values.length; i++) {
+      Reducer reducer = values[i].reducer();
+      isFirst[i] = reducer.kind() == Reducer.Kind.FIRST;
+      accumulators[i] =
+          reducer.accumulates() && !isFirst[i]
+              ? Accumulators.of(reducer, values[i].type())
+              : null;
+    }
     this.rowOrder = layout.rowOrder();
     this.winners = new InternalRow[values.length];
     this.at = new long[values.length];
@@ -41,6 +62,7 @@ final class RowFold {
 
   void start() {
     Arrays.fill(winners, null);
+    clearAccumulators();
     keyRow = NONE;
     rows = 0;
     isWritten = false;
@@ -59,8 +81,8 @@ final class RowFold {
         WriteLayout.Helper source = values[i].versionedBy();
         long columnVersion = source == null ? version : versions.read(row, source);
         newest = Math.max(newest, columnVersion);
-        if (!(values[i].skipsNulls() && row.isNullAt(values[i].position()))) {
-          offer(i, row, columnVersion, own);
+        if (!(values[i].reducer().skipsNulls() && row.isNullAt(values[i].position()))) {
+          take(i, row, columnVersion, own);
         }
       }
     }
@@ -69,6 +91,33 @@ final class RowFold {
       writtenAt = newest;
       writtenOrder = own;
       isWritten = true;
+    }
+  }
+
+  private void take(int value, InternalRow row, long version, long own) {
+    Accumulator accumulator = accumulators[value];
+    if (accumulator != null) {
+      at[value] = accumulator.isEmpty() ? version : Math.max(at[value], version);
+      contribute(accumulator, row, values[value]);
+    } else if (isFirst[value]) {
+      if (winners[value] == null || !isNewer(version, own, at[value], order[value])) {
+        winners[value] = row;
+        at[value] = version;
+        order[value] = own;
+      }
+    } else {
+      offer(value, row, version, own);
+    }
+  }
+
+  private void contribute(Accumulator accumulator, InternalRow row, Column column) {
+    try {
+      accumulator.contribute(row, column.position());
+    } catch (KeylakeException e) {
+      throw new KeylakeException(
+          e.kind(),
+          "column '%s' of the row with key %s: %s"
+              .formatted(column.name(), layout.keyOf(row), e.sentence()));
     }
   }
 
@@ -90,12 +139,21 @@ final class RowFold {
     isDeleted = true;
     deletedAt = version;
     deletedOrder = own;
+    clearAccumulators();
     for (int i = 0; i < values.length; i++) {
-      if (winners[i] != null && !survives(at[i], order[i])) {
+      if (winners[i] != null && (isFirst[i] || !survives(at[i], order[i]))) {
         winners[i] = null;
       }
     }
     isWritten = isWritten && survives(writtenAt, writtenOrder);
+  }
+
+  private void clearAccumulators() {
+    for (Accumulator accumulator : accumulators) {
+      if (accumulator != null) {
+        accumulator.clear();
+      }
+    }
   }
 
   private long orderOf(InternalRow row) {
@@ -147,6 +205,28 @@ final class RowFold {
   /** The row that holds the value of a column, or null where it is absent. */
   @Nullable InternalRow winner(int value) {
     return winners[value];
+  }
+
+  /** Whether something is stored of a column. */
+  boolean carries(int value) {
+    Accumulator accumulator = accumulators[value];
+    return accumulator == null ? winners[value] != null : !accumulator.isEmpty();
+  }
+
+  /** The value of a column as Catalyst has it; null also where it is absent. */
+  @Nullable Object value(int value) {
+    Accumulator accumulator = accumulators[value];
+    if (accumulator != null) {
+      return accumulator.value();
+    }
+    InternalRow winner = winners[value];
+    return winner == null ? null : winner.get(values[value].position(), values[value].type());
+  }
+
+  /** What later merges need beside the value; null for most. */
+  byte @Nullable [] state(int value) {
+    Accumulator accumulator = accumulators[value];
+    return accumulator == null ? null : accumulator.state();
   }
 
   long at(int value) {

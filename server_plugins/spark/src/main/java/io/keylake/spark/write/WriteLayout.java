@@ -2,6 +2,7 @@ package io.keylake.spark.write;
 
 import io.keylake.spark.keys.KeyText;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.Reducer;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -52,8 +53,8 @@ record WriteLayout(
    * @param name as the writer of the rows knows it
    * @param field the table's column
    * @param leaf which of the stored version leaves is its own
+   * @param state which of the stored states is its own, or -1
    * @param versionedBy the helper column that versions it, or null
-   * @param skipsNulls a null is as good as absent
    */
   record Column(
       String name,
@@ -61,8 +62,9 @@ record WriteLayout(
       DataType type,
       NestedField field,
       int leaf,
-      @Nullable Helper versionedBy,
-      boolean skipsNulls)
+      int state,
+      Reducer reducer,
+      @Nullable Helper versionedBy)
       implements Serializable {}
 
   /** A column that holds versions, of rows or of one value column. */
@@ -71,7 +73,7 @@ record WriteLayout(
   static WriteLayout of(StructType rows, KeyedSchema schema, WriteOptions options) {
     List<String> names = Arrays.asList(rows.fieldNames());
     List<Column> key = new ArrayList<>();
-    schema.key().forEach(field -> key.add(column(rows, names, field, -1, schema, options)));
+    schema.key().forEach(field -> key.add(column(rows, names, field, -1, -1, schema, options)));
     List<Column> values = new ArrayList<>();
     List<NestedField> carried =
         schema.values().stream().filter(field -> names.contains(field.name())).toList();
@@ -79,8 +81,14 @@ record WriteLayout(
         schema.leaves().fields().stream()
             .filter(leaf -> carried.stream().anyMatch(field -> schema.leafOf(field).equals(leaf)))
             .toList();
+    List<NestedField> states =
+        schema.states().fields().stream()
+            .filter(state -> carried.stream().anyMatch(field -> state.equals(schema.stateOf(field))))
+            .toList();
     for (NestedField field : carried) {
-      values.add(column(rows, names, field, leaves.indexOf(schema.leafOf(field)), schema, options));
+      int leaf = leaves.indexOf(schema.leafOf(field));
+      int state = states.indexOf(schema.stateOf(field));
+      values.add(column(rows, names, field, leaf, state, schema, options));
     }
     List<Column> partitionBy =
         key.stream()
@@ -105,7 +113,7 @@ record WriteLayout(
         options.isListedByStatement(),
         names.indexOf(HelperColumn.OP),
         names.indexOf(HelperColumn.ROW_ORDER),
-        stored(schema, names, leaves, options));
+        stored(schema, names, leaves, states, options));
   }
 
   private static Column column(
@@ -113,6 +121,7 @@ record WriteLayout(
       List<String> names,
       NestedField field,
       int leaf,
+      int state,
       KeyedSchema schema,
       WriteOptions options) {
     String name = field.name();
@@ -124,10 +133,11 @@ record WriteLayout(
         rows.fields()[position].dataType(),
         field,
         leaf,
+        state,
+        schema.spec().reducer(name),
         names.contains(versionOf)
             ? helper(rows, names, versionOf, options.versionOf().getOrDefault(name, versionOf))
-            : null,
-        schema.spec().reducer(name).skipsNulls());
+            : null);
   }
 
   private static Helper helper(StructType rows, List<String> names, String travelsAs, String name) {
@@ -145,11 +155,15 @@ record WriteLayout(
   }
 
   private static Schema stored(
-      KeyedSchema schema, List<String> names, List<NestedField> leaves, WriteOptions options) {
+      KeyedSchema schema,
+      List<String> names,
+      List<NestedField> leaves,
+      List<NestedField> states,
+      WriteOptions options) {
     List<NestedField> fields = new ArrayList<>();
     for (NestedField field : schema.table().columns()) {
       if (field.equals(schema.mergeInfo())) {
-        fields.add(with(versions(schema, leaves, options), field));
+        fields.add(with(versions(schema, leaves, states, options), field));
       } else if (names.contains(field.name()) || KeyedSchema.isHidden(field.name())) {
         fields.add(field);
       }
@@ -159,13 +173,20 @@ record WriteLayout(
 
   /** The struct of versions without members that are null in all rows. */
   private static List<NestedField> versions(
-      KeyedSchema schema, List<NestedField> leaves, WriteOptions options) {
+      KeyedSchema schema,
+      List<NestedField> leaves,
+      List<NestedField> states,
+      WriteOptions options) {
     boolean writes = options.verb() != WriteOptions.Verb.DELETE;
     boolean deletes = !writes || options.op() != null;
     List<NestedField> members = new ArrayList<>();
     for (NestedField member : schema.mergeInfo().type().asStructType().fields()) {
       if (member.name().equals(KeyedSchema.COLUMNS)) {
         members.add(with(leaves, member));
+      } else if (member.name().equals(KeyedSchema.STATES)) {
+        if (!states.isEmpty()) {
+          members.add(with(states, member));
+        }
       } else if (member.equals(schema.version())
           || (writes && member.equals(schema.written()))
           || (deletes && member.equals(schema.deleted()))) {

@@ -9,6 +9,7 @@ import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.spark.write.WriteLayout.Helper;
+import io.keylake.tables.spec.Reducer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -75,7 +76,8 @@ final class FoldInMemory {
   }
 
   private static Column column(String name, int position, Helper own, boolean skipsNulls) {
-    return new Column(name, position, DataTypes.LongType, null, -1, own, skipsNulls);
+    Reducer reducer = skipsNulls ? Reducer.LATEST_NOT_NULL : Reducer.LATEST;
+    return new Column(name, position, DataTypes.LongType, null, -1, -1, reducer, own);
   }
 
   /** What is stored of rows of one key, which stand in the order of the write. */

@@ -44,8 +44,6 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  */
 final class ColumnUpdate {
-  private static final String LEAVES = KeyedSchema.MERGE_INFO + "." + KeyedSchema.COLUMNS;
-
   private final Table table;
   private final KeyedSchema before;
   private final UpdateSchema update;
@@ -168,7 +166,7 @@ final class ColumnUpdate {
     } else {
       update.moveBefore(name, firstHidden());
     }
-    update.addColumn(LEAVES, name, LongType.get());
+    update.addColumn(KeyedSchema.LEAVES, name, LongType.get());
   }
 
   private String firstHidden() {
@@ -190,7 +188,10 @@ final class ColumnUpdate {
       dropped.add(column.fieldId());
       String leaf = before.leafOf(column).name();
       if (isUnused(leaf)) {
-        update.deleteColumn(LEAVES + "." + leaf);
+        update.deleteColumn(KeyedSchema.LEAVES + "." + leaf);
+      }
+      if (before.stateOf(column) != null) {
+        update.deleteColumn(KeyedSchema.ALL_STATES + "." + column.name());
       }
     } else {
       NestedField parent = parent(drop.path());
@@ -233,8 +234,11 @@ final class ColumnUpdate {
       if (!isGrouped(field)) {
         checkNoGroup(name);
       }
-      if (!isKey && !isGrouped(field)) {
-        update.renameColumn(LEAVES + "." + before.leafOf(field).name(), name);
+      if (!isKey && !isShared(field)) {
+        update.renameColumn(KeyedSchema.LEAVES + "." + field.name(), name);
+      }
+      if (!isKey && before.stateOf(field) != null) {
+        update.renameColumn(KeyedSchema.ALL_STATES + "." + field.name(), name);
       }
     }
     update.renameColumn(nameOf(field), name);
@@ -263,6 +267,11 @@ final class ColumnUpdate {
           "'%s' is a column group of table %s, and a column outside it cannot have its name; take another name"
               .formatted(name, table.name()));
     }
+  }
+
+  /** Whether the leaf of a column is its group's. An accumulator has its own in a group, too. */
+  private boolean isShared(NestedField value) {
+    return isGrouped(value) && !before.spec().reducer(value.name()).accumulates();
   }
 
   private boolean isGrouped(NestedField value) {

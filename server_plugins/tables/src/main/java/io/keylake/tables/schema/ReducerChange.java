@@ -16,10 +16,15 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.UpdateSchema;
+import org.apache.iceberg.types.Types.BinaryType;
+import org.apache.iceberg.types.Types.LongType;
 import org.apache.iceberg.types.Types.NestedField;
+import org.apache.iceberg.types.Types.StructType;
 
 /**
  * The reducers of columns that were added and not written yet. Another reducer would give other
@@ -45,13 +50,44 @@ public final class ReducerChange {
     TableSpec after = before.withReducers(reducers);
     // Its rules are those of a new table.
     new TableDefinition(schema.spec().withReducers(reducers), schema.visible(), "");
+    Schema columns = withLeaves(table, schema, reducers);
+    boolean isOther = !columns.sameSchema(base.schema());
     Map<String, String> properties = new HashMap<>(base.properties());
     Set<Integer> others = new HashSet<>(base.schemasById().keySet());
-    others.remove(base.currentSchemaId());
+    if (!isOther) {
+      others.remove(base.currentSchemaId());
+    }
     properties.putAll(PastSpecs.kept(properties, others, before));
     properties.put(TableSpec.PROPERTY, after.toJson());
-    operations.commit(base, base.replaceProperties(properties));
+    TableMetadata changed = isOther ? base.updateSchema(columns) : base;
+    operations.commit(base, changed.replaceProperties(properties));
     return after;
+  }
+
+  /** The schema with the version leaves and states that the reducers need and columns lack. */
+  private static Schema withLeaves(
+      Table table, KeyedSchema schema, Map<String, Reducer> reducers) {
+    UpdateSchema update = table.updateSchema();
+    boolean hasStates = !schema.states().fields().isEmpty();
+    for (NestedField value : schema.values()) {
+      Reducer reducer = reducers.get(value.name());
+      if (reducer != null && reducer.accumulates() && schema.leaves().field(value.name()) == null) {
+        update.addColumn(KeyedSchema.LEAVES, value.name(), LongType.get());
+      }
+      boolean needsState =
+          reducer != null
+              && reducer.hasState(value.type())
+              && schema.states().field(value.name()) == null;
+      if (needsState && !hasStates) {
+        StructType first =
+            StructType.of(NestedField.optional(1, value.name(), BinaryType.get()));
+        update.addColumn(KeyedSchema.MERGE_INFO, KeyedSchema.STATES, first);
+        hasStates = true;
+      } else if (needsState) {
+        update.addColumn(KeyedSchema.ALL_STATES, value.name(), BinaryType.get());
+      }
+    }
+    return update.apply();
   }
 
   private static void check(Table table, KeyedSchema schema, TableMetadata base, String column) {

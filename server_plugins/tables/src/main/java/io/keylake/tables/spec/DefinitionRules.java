@@ -76,7 +76,7 @@ final class DefinitionRules {
           "ordering column '%s' is of type %s; it must be int, long, date or timestamp"
               .formatted(spec.ordering(), columns.findType(spec.ordering())));
     }
-    spec.reducers().keySet().forEach(name -> checkValueColumn(spec, columns, name, "reducers"));
+    spec.reducers().forEach((name, reducer) -> checkReducer(spec, columns, name, reducer));
     checkGroups(spec, columns);
     List<NestedField> bucketBy =
         spec.bucketBy().stream().map(name -> columns.asStruct().field(name)).toList();
@@ -91,6 +91,19 @@ final class DefinitionRules {
           DEFINITION,
           "column '%s' has the name that Iceberg gives to the table's buckets; rename the column"
               .formatted(columns.caseInsensitiveFindField(bucketField).name()));
+    }
+  }
+
+  private static void checkReducer(
+      TableSpec spec, Schema columns, String name, Reducer reducer) {
+    checkValueColumn(spec, columns, name, "reducers");
+    Type type = columns.findType(name);
+    String missing = reducer.missingType(type);
+    if (missing != null) {
+      throw new KeylakeException(
+          DEFINITION,
+          "column '%s' has the reducer %s and is of type %s; the column must be %s"
+              .formatted(name, reducer.text(), type, missing));
     }
   }
 

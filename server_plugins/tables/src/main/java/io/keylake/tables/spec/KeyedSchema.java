@@ -21,6 +21,7 @@ import org.apache.iceberg.SortDirection;
 import org.apache.iceberg.SortField;
 import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Types.BinaryType;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
 import org.jspecify.annotations.Nullable;
@@ -55,6 +56,12 @@ public record KeyedSchema(
   public static final String DELETED = "deleted";
   public static final String COLUMNS = "columns";
   public static final String STATES = "states";
+
+  /** Where the version leaves lie. */
+  public static final String LEAVES = MERGE_INFO + "." + COLUMNS;
+
+  /** Where the states lie. */
+  public static final String ALL_STATES = MERGE_INFO + "." + STATES;
 
   public static boolean isKeyed(Table table) {
     return table.properties().containsKey(TableSpec.PROPERTY);
@@ -139,14 +146,18 @@ public record KeyedSchema(
   private static StructType stamps(NestedField mergeInfo, Set<String> leaves) {
     List<NestedField> parts = new ArrayList<>();
     for (NestedField part : mergeInfo.type().asStructType().fields()) {
+      if (!part.type().isStructType()) {
+        parts.add(part);
+        continue;
+      }
       StructType some =
-          !part.name().equals(COLUMNS)
-              ? null
-              : StructType.of(
-                  part.type().asStructType().fields().stream()
-                      .filter(leaf -> leaves.contains(leaf.name()))
-                      .toList());
-      parts.add(some == null ? part : NestedField.from(part).ofType(some).build());
+          StructType.of(
+              part.type().asStructType().fields().stream()
+                  .filter(leaf -> leaves.contains(leaf.name()))
+                  .toList());
+      if (part.name().equals(COLUMNS) || !some.fields().isEmpty()) {
+        parts.add(NestedField.from(part).ofType(some).build());
+      }
     }
     return StructType.of(parts);
   }
@@ -239,6 +250,15 @@ public record KeyedSchema(
     return states == null ? StructType.of() : states.type().asStructType();
   }
 
+  static NestedField state(int id, String column) {
+    return NestedField.optional(id, column, BinaryType.get());
+  }
+
+  static NestedField states(int id, List<NestedField> states) {
+    return NestedField.optional(
+        id, STATES, StructType.of(states), "What values of accumulators do not say.");
+  }
+
   /** The state of a value column; null for one whose value says all. */
   public @Nullable NestedField stateOf(NestedField value) {
     return spec.reducer(value.name()).accumulates() ? states().field(value.name()) : null;
@@ -315,8 +335,13 @@ public record KeyedSchema(
     }
     String prefix = MERGE_INFO + ".";
     names.addAll(List.of(prefix + VERSION, prefix + WRITTEN, prefix + DELETED));
-    leaves().fields().forEach(leaf -> names.add(prefix + COLUMNS + "." + leaf.name()));
+    leaves().fields().forEach(leaf -> names.add(LEAVES + "." + leaf.name()));
     return names;
+  }
+
+  /** The fields of which every file needs to say how many nulls they have, by full name. */
+  public List<String> countedStatistics() {
+    return states().fields().stream().map(state -> ALL_STATES + "." + state.name()).toList();
   }
 
   /** Value columns by their leaf's name. */

@@ -4,7 +4,11 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.tables.KeylakeException;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.iceberg.types.Type;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +23,10 @@ import org.jspecify.annotations.Nullable;
  */
 public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
     implements Serializable {
+  private static final Pattern FORM = Pattern.compile("(\\w+)(?:\\(([^()]*)\\))?");
+  private static final String DISTINCT = "distinct";
+  private static final String LIMIT = "limit";
+  private static final String NUMBER = "int, long, float, double or decimal";
   public static final Reducer LATEST = of(Kind.LATEST);
   public static final Reducer LATEST_NOT_NULL = of(Kind.LATEST_NOT_NULL);
 
@@ -62,22 +70,130 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
     return kind.type;
   }
 
-  static Reducer of(String column, String type) {
-    return Arrays.stream(Kind.values())
-        .filter(kind -> kind.type.equals(type))
-        .map(Reducer::of)
-        .findFirst()
-        .orElseThrow(
-            () ->
-                new KeylakeException(
-                    DEFINITION,
-                    "column '%s' has the reducer '%s', which this server does not know; it knows %s"
-                        .formatted(
-                            column,
-                            type,
-                            Arrays.stream(Kind.values())
-                                .map(kind -> kind.type)
-                                .collect(Collectors.joining(", ")))));
+  /**
+   * Reads the form of a property: {@code Sum}, {@code Collect(distinct, limit=100)}.
+   *
+   * @param column which has it, for sentences
+   */
+  static Reducer parse(String column, String text) {
+    Matcher form = FORM.matcher(text.strip());
+    if (!form.matches()) {
+      throw new KeylakeException(
+          DEFINITION,
+          "column '%s' has the reducer '%s'; write its name, with options in parentheses, as in Collect(distinct, limit=100)"
+              .formatted(column, text));
+    }
+    boolean distinct = false;
+    Integer limit = null;
+    String options = form.group(2);
+    for (String option : options == null ? new String[0] : options.split(",")) {
+      String word = option.strip();
+      if (word.equals(DISTINCT)) {
+        distinct = true;
+      } else if (word.matches(LIMIT + "\\s*=\\s*\\d{1,9}")) {
+        limit = Integer.valueOf(word.substring(word.indexOf('=') + 1).strip());
+      } else {
+        throw unknown(column, form.group(1), word);
+      }
+    }
+    return of(column, form.group(1), distinct, limit);
+  }
+
+  /** The form that {@link #parse} reads. */
+  String text() {
+    List<String> options = new ArrayList<>();
+    if (distinct) {
+      options.add(DISTINCT);
+    }
+    if (limit != null) {
+      options.add(LIMIT + "=" + limit);
+    }
+    return options.isEmpty() ? type() : type() + "(" + String.join(", ", options) + ")";
+  }
+
+  /** A reducer by its name and options, for a column. */
+  static Reducer of(String column, String type, boolean distinct, @Nullable Integer limit) {
+    Kind kind =
+        Arrays.stream(Kind.values())
+            .filter(each -> each.type.equals(type))
+            .findFirst()
+            .orElseThrow(
+                () ->
+                    new KeylakeException(
+                        DEFINITION,
+                        "column '%s' has the reducer '%s', which this server does not know; it knows %s"
+                            .formatted(column, type, names())));
+    if (kind != Kind.COLLECT && (distinct || limit != null)) {
+      throw unknown(column, type, distinct ? DISTINCT : LIMIT);
+    }
+    if (limit != null && limit < 1) {
+      throw new KeylakeException(
+          DEFINITION,
+          "reducer %s of column '%s' has the limit %d; a limit is at least 1"
+              .formatted(type, column, limit));
+    }
+    return new Reducer(kind, distinct, limit);
+  }
+
+  private static KeylakeException unknown(String column, String type, String option) {
+    return new KeylakeException(
+        DEFINITION,
+        "the reducer of column '%s' has the option '%s', which %s does not have; use a newer server or drop the option"
+            .formatted(column, option, type));
+  }
+
+  private static String names() {
+    return Arrays.stream(Kind.values()).map(kind -> kind.type).collect(Collectors.joining(", "));
+  }
+
+  /** What a column must be of to have the reducer; null where the type fits. */
+  @Nullable String missingType(Type type) {
+    return switch (kind) {
+      case LATEST, LATEST_NOT_NULL, FIRST -> null;
+      case SUM -> isNumber(type) ? null : NUMBER;
+      case MIN, MAX -> isOrdered(type) ? null : "a number, boolean, date, timestamp, string or binary";
+      case COUNT -> type.typeId() == Type.TypeID.LONG ? null : "long";
+      case BOOL_AND, BOOL_OR -> type.typeId() == Type.TypeID.BOOLEAN ? null : "boolean";
+      case COLLECT -> missingElement(type);
+      case ARRAY_SUM ->
+          type.isListType() && isNumber(type.asListType().elementType())
+              ? null
+              : "a list whose elements are " + NUMBER;
+      case MAP_MERGE ->
+          type.isMapType() && isOrdered(type.asMapType().keyType())
+              ? null
+              : "a map whose keys are numbers, booleans, dates, timestamps, strings or binary";
+      case BITMAP_OR -> type.typeId() == Type.TypeID.BINARY ? null : "binary";
+    };
+  }
+
+  private @Nullable String missingElement(Type type) {
+    if (!type.isListType()) {
+      return "a list";
+    }
+    return distinct && hasMap(type.asListType().elementType())
+        ? "a list whose elements have no map in them, since maps cannot be compared"
+        : null;
+  }
+
+  private static boolean hasMap(Type type) {
+    return type.isMapType()
+        || (type.isNestedType()
+            && type.asNestedType().fields().stream().anyMatch(field -> hasMap(field.type())));
+  }
+
+  private static boolean isNumber(Type type) {
+    return switch (type.typeId()) {
+      case INTEGER, LONG, FLOAT, DOUBLE, DECIMAL -> true;
+      default -> false;
+    };
+  }
+
+  private static boolean isOrdered(Type type) {
+    return switch (type.typeId()) {
+      case BOOLEAN, DATE, TIMESTAMP, STRING, BINARY -> true;
+      default -> isNumber(type);
+    };
   }
 
   /** Whether every contribution counts, not only the newest. */

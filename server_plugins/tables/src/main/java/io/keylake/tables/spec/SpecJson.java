@@ -108,7 +108,7 @@ public final class SpecJson {
     members.put("partition_by", spec.partitionBy());
     Map<String, Object> reducers = new TreeMap<>();
     spec.reducers()
-        .forEach((column, reducer) -> reducers.put(column, Map.of("type", reducer.type())));
+        .forEach((column, reducer) -> reducers.put(column, members(reducer)));
     members.put("reducers", reducers);
     Map<String, Object> groups = new TreeMap<>();
     spec.columnGroups()
@@ -119,6 +119,18 @@ public final class SpecJson {
     if (spec.groups() != null) {
       members.put("groups", spec.groups().count());
       members.put("hash", spec.groups().hash());
+    }
+    return members;
+  }
+
+  private static Map<String, Object> members(Reducer reducer) {
+    Map<String, Object> members = new TreeMap<>();
+    members.put("type", reducer.type());
+    if (reducer.distinct()) {
+      members.put("distinct", true);
+    }
+    if (reducer.limit() != null) {
+      members.put("limit", reducer.limit());
     }
     return members;
   }
@@ -156,8 +168,11 @@ public final class SpecJson {
     for (Map.Entry<String, JsonNode> entry : node.properties()) {
       String column = entry.getKey();
       JsonNode form = object(node, column);
-      refuseUnknown(form, Set.of("type"), "the reducer of column '" + column + "'");
-      reducers.put(column, Reducer.of(column, text(form, "type")));
+      refuseUnknown(
+          form, Set.of("type", "distinct", "limit"), "the reducer of column '" + column + "'");
+      boolean distinct = truth(form, "distinct");
+      Integer limit = form.has("limit") ? wholeNumber(form, "limit") : null;
+      reducers.put(column, Reducer.of(column, text(form, "type"), distinct, limit));
     }
     return reducers;
   }
@@ -206,6 +221,16 @@ public final class SpecJson {
     JsonNode member = node.path(name);
     check(member, name, member.isTextual(), "text");
     return member.textValue();
+  }
+
+  private static boolean truth(JsonNode node, String name) {
+    JsonNode value = node.path(name);
+    if (!value.isMissingNode() && !value.isBoolean()) {
+      throw new KeylakeException(
+          DEFINITION,
+          "'%s' is %s; it must be true or false".formatted(name, shorten(value.toString())));
+    }
+    return value.asBoolean();
   }
 
   private static int wholeNumber(JsonNode node, String name) {

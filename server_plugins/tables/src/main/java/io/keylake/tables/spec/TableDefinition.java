@@ -131,7 +131,8 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
         names.stream()
             .map(name -> NestedField.optional(++nextId[0], name, Types.LongType.get()))
             .toList();
-    List<NestedField> parts =
+    List<NestedField> parts = new ArrayList<>();
+    parts.addAll(
         List.of(
             NestedField.optional(
                 ++nextId[0],
@@ -152,7 +153,15 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
                 ++nextId[0],
                 KeyedSchema.COLUMNS,
                 Types.StructType.of(leaves),
-                "How far each value lies behind; null: absent."));
+                "How far each value lies behind; null: absent.")));
+    List<NestedField> states =
+        columns.columns().stream()
+            .filter(field -> spec.reducer(field.name()).hasState(field.type()))
+            .map(field -> KeyedSchema.state(++nextId[0], field.name()))
+            .toList();
+    if (!states.isEmpty()) {
+      parts.add(KeyedSchema.states(++nextId[0], states));
+    }
     return NestedField.optional(
         ++nextId[0],
         KeyedSchema.MERGE_INFO,
