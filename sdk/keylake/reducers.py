@@ -1,25 +1,22 @@
 """Reducers: how several writes of one column become one value. Plain value objects.
 
-- *registers* keep one of the values, the newest by version: `Latest`, which every column has unless said, and
-  `LatestNotNull`.
-- *accumulators* combine all of them: `Sum`, `Min`, ... They are named here so that a definition can be written down;
-  a table that uses one is refused until the server can keep it.
+- *Registers* keep one of the values, the newest by version: `Latest`, the default, and `LatestNotNull`.
+- *Accumulators* combine all values that were written, the column's contributions: `Sum`, `Min`, ... A null is no
+  contribution. A tombstone takes back the contributions of all earlier commits, whatever their versions. A write
+  that is repeated counts twice unless it carries an `idempotency_key`; `Min`, `Max`, `First`, `BoolAnd`, `BoolOr`,
+  `MapMerge`, `BitmapOr` and `Collect(distinct=True)` give the same answer all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
-
 from keylake.errors import DefinitionError
 
 
 @dataclass(frozen=True)
 class Reducer:
-    """What all reducers share: a name, and whether a table may use them already."""
-
-    supported: ClassVar[bool] = False
+    """What all reducers share: a name, and the form that specs keep."""
 
     @property
     def type(self) -> str:
@@ -51,8 +48,6 @@ class Latest(Reducer):
     Latest()
     """
 
-    supported: ClassVar[bool] = True
-
 
 @dataclass(frozen=True)
 class LatestNotNull(Reducer):
@@ -62,70 +57,131 @@ class LatestNotNull(Reducer):
     {'type': 'LatestNotNull'}
     """
 
-    supported: ClassVar[bool] = True
-
 
 @dataclass(frozen=True)
 class Sum(Reducer):
-    """The sum of all contributions."""
+    """The sum of all contributions, of an int, long, float, double or decimal column.
+
+    The sum is exact: one of floats and doubles is rounded once, when it is read, so that it does not depend on the
+    order of the commits. One that does not fit the column's type is an error of the read, which names key and column.
+
+    >>> Sum()
+    Sum()
+    """
 
 
 @dataclass(frozen=True)
 class Min(Reducer):
-    """The smallest contribution."""
+    """The smallest contribution: of numbers (NaN is the largest), booleans, dates, timestamps, texts, bytes.
+
+    >>> Min().to_json()
+    {'type': 'Min'}
+    """
 
 
 @dataclass(frozen=True)
 class Max(Reducer):
-    """The largest contribution."""
+    """The largest contribution: of numbers (NaN is the largest), booleans, dates, timestamps, texts, bytes.
+
+    >>> Max().to_json()
+    {'type': 'Max'}
+    """
 
 
 @dataclass(frozen=True)
 class Count(Reducer):
-    """How many contributions there were that are not null."""
+    """How many contributions there were that are not null, whatever their value; a long column, 0 without any.
+
+    >>> Count().to_json()
+    {'type': 'Count'}
+    """
 
 
 @dataclass(frozen=True)
 class First(Reducer):
-    """The contribution of the earliest version."""
+    """The contribution of the earliest version, of any type; of equal versions that of the earlier commit.
+
+    >>> First().to_json()
+    {'type': 'First'}
+    """
 
 
 @dataclass(frozen=True)
 class BoolAnd(Reducer):
-    """True when all contributions are true."""
+    """True when all contributions are true.
+
+    >>> BoolAnd().to_json()
+    {'type': 'BoolAnd'}
+    """
 
 
 @dataclass(frozen=True)
 class BoolOr(Reducer):
-    """True when any contribution is true."""
+    """True when any contribution is true.
+
+    >>> BoolOr().to_json()
+    {'type': 'BoolOr'}
+    """
 
 
 @dataclass(frozen=True)
 class Collect(Reducer):
-    """All contributions as a list, or each once with `distinct`; at most `limit` of them."""
+    """The elements of all contributions, which are lists, in commit order; nulls among them are left out.
+
+    `distinct` keeps the first of equal elements; `limit` keeps the first so many.
+
+    >>> Collect(distinct=True, limit=100).to_json()
+    {'type': 'Collect', 'distinct': True, 'limit': 100}
+    """
 
     distinct: bool = False
     limit: int | None = None
 
+    def __post_init__(self) -> None:
+        """Options that can be met.
+
+        >>> Collect(limit=0)
+        Traceback (most recent call last):
+        keylake.errors.DefinitionError: The limit of Collect is 0. Use a whole number from 1 on, or None for no limit.
+        """
+        if not isinstance(self.distinct, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DefinitionError(f"distinct of Collect is {self.distinct!r}. Use True or False.")
+        is_number = isinstance(self.limit, int) and not isinstance(self.limit, bool)
+        if self.limit is not None and not (is_number and 1 <= self.limit < 2**31):
+            raise DefinitionError(
+                f"The limit of Collect is {self.limit!r}. Use a whole number from 1 on, or None for no limit."
+            )
+
 
 @dataclass(frozen=True)
 class ArraySum(Reducer):
-    """The sum of arrays, element by element."""
+    """The sum of lists of numbers, element by element; a shorter list's missing tail, and a null in it, is a zero.
+
+    >>> ArraySum().to_json()
+    {'type': 'ArraySum'}
+    """
 
 
 @dataclass(frozen=True)
 class MapMerge(Reducer):
-    """The union of maps; of one map key the later value."""
+    """The union of maps; of one map key the value of the later commit.
+
+    >>> MapMerge().to_json()
+    {'type': 'MapMerge'}
+    """
 
 
 @dataclass(frozen=True)
 class BitmapOr(Reducer):
-    """The union of bitmaps."""
+    """The union of Roaring bitmaps of 32-bit numbers, in a binary column, in the portable form of the Roaring format.
+
+    >>> BitmapOr().to_json()
+    {'type': 'BitmapOr'}
+    """
 
 
 LATEST = Latest()
 REDUCERS: dict[str, type[Reducer]] = {kind.__name__: kind for kind in Reducer.__subclasses__()}
-SUPPORTED = " or ".join(f"{name}()" for name, kind in REDUCERS.items() if kind.supported)
 
 
 def from_json(column: str, value: object) -> Reducer:

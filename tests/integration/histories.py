@@ -64,6 +64,14 @@ class Shape:
 
 COMPOUND: dict[str, pa.DataType] = {"id": pa.int64(), "day": pa.date32()}
 TEXT: dict[str, pa.DataType] = {"name": pa.string()}
+SUMS: dict[str, kl.Reducer] = {"a": kl.Sum(), "c": kl.Sum(), "d": kl.ArraySum(), "e": kl.First()}
+OTHER_ACCUMULATORS: dict[str, kl.Reducer] = {
+    "a": kl.Count(),
+    "b": kl.Min(),
+    "c": kl.Max(),
+    "d": kl.Collect(distinct=True, limit=5),
+    "e": kl.Sum(),
+}
 
 
 @dataclass(frozen=True)
@@ -194,6 +202,9 @@ def shapes() -> Iterator[tuple[str, Shape]]:
     yield "commit", Shape("commit")
     yield "partitions and groups", Shape("explicit", COMPOUND, groups={"g": ("a", "b")}, partition_by=("day",))
     yield "key groups", Shape("explicit", COMPOUND, key_groups=7)
+    yield "accumulators", Shape("explicit", reducers=SUMS)
+    yield "accumulators, commit", Shape("commit", reducers=OTHER_ACCUMULATORS)
+    yield "accumulators, ordering and groups", Shape("ordering", COMPOUND, reducers=SUMS, groups={"g": ("a", "b")})
 
 
 def distinct(history: list[Operation], seed: int) -> list[Operation]:

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import keylake as kl
 from model.model import Key, KeyedTable, Row, Stamps, Version, as_version
+from model.reducers import rule_of
 
 Form = Literal["arrow", "rows", "spark", "pandas"]
 Rows: TypeAlias = Sequence[Row]
@@ -78,7 +79,7 @@ class Twin:
             columns=spec.value_columns,
             versions=spec.versions,
             ordering=spec.ordering,
-            reducers={column.name: column.reducer.type for column in spec.columns},
+            reducers={c.name: rule_of(c.reducer.to_json(), str(c.type)) for c in spec.columns},
             groups={group.name: group.columns for group in spec.column_groups},
         )
         return cls(lake, lake.create(spec), model, schema)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from model.model import KeyedTable, Stamps, Versions, Written
+from model.reducers import rule_of
 
 DIRECTORY = Path(__file__).parent.parent / "cases" / "merge"
 VERSIONS: dict[str, Versions] = {"explicit": "explicit", "commit": "commit", "ordering": "ordering"}
@@ -41,7 +42,7 @@ class Case:
             columns=self.columns,
             versions=VERSIONS[self.header.get("versions", "explicit")],
             ordering=self.header.get("ordering"),
-            reducers=reducers,
+            reducers={column: rule_of({"type": name}) for column, name in reducers.items()},
             groups={name: tuple(columns.split(",")) for name, columns in groups.items()},
         )
 

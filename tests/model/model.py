@@ -5,7 +5,8 @@ It is the law of the merge in code, for tests to compare with, so it is short an
     every write of a column, every row as such, and every tombstone has a **place** (version, commit, row);
     places are compared as tuples, and the larger one is the newer one.
 
-1. A column's value is the contribution with the newest place, of those newer than the newest tombstone.
+1. A column's value is the contribution with the newest place, of those newer than the newest tombstone; unless its
+   reducer says otherwise (`reducers.py`).
 2. The row exists if some write of it, be it of the key alone, is newer than the newest tombstone.
 3. Rows of one commit that repeat a key need no rule of their own: `row` is the last part of their places.
 """
@@ -15,19 +16,12 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone
 from typing import Literal
 
+from model.reducers import LATEST, Contribution, Place, Rule
+
 Key = tuple[object, ...]
 Row = Mapping[str, object]
-Place = tuple[int, int, int]
 Version = str | int | Mapping[str, str] | None
 Versions = Literal["explicit", "commit", "ordering"]
-
-
-@dataclass(frozen=True)
-class Contribution:
-    """One value of one column, and its place."""
-
-    place: Place
-    value: object
 
 
 @dataclass(frozen=True)
@@ -48,25 +42,6 @@ class Stamps:
     written: int | None
     deleted: int | None
     columns: Mapping[str, int]
-
-
-# A reducer sees all contributions to a column of one key and the places of all its tombstones. It decides itself what a
-# tombstone removes, since not all kinds of reducer agree on that.
-Reducer = Callable[[Sequence[Contribution], Sequence[Place]], Contribution | None]
-
-
-def latest(contributions: Sequence[Contribution], tombstones: Sequence[Place]) -> Contribution | None:
-    """The newest contribution that no tombstone removes."""
-    alive = [c for c in contributions if all(c.place > tombstone for tombstone in tombstones)]
-    return max(alive, key=lambda c: c.place, default=None)
-
-
-def latest_not_null(contributions: Sequence[Contribution], tombstones: Sequence[Place]) -> Contribution | None:
-    """As `latest`, among the contributions that are not null."""
-    return latest([c for c in contributions if c.value is not None], tombstones)
-
-
-REDUCERS: Mapping[str, Reducer] = {"Latest": latest, "LatestNotNull": latest_not_null}
 
 
 def as_version(value: object) -> int:
@@ -92,7 +67,7 @@ class KeyedTable:
     columns: tuple[str, ...]
     versions: Versions = "explicit"
     ordering: str | None = None
-    reducers: Mapping[str, str] = field(default_factory=dict)
+    reducers: Mapping[str, Rule] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     written: dict[Key, list[tuple[int, int, Written]]] = field(default_factory=dict)
     replaced: list[Callable[[Key], bool]] = field(default_factory=list)
@@ -172,7 +147,7 @@ class KeyedTable:
         for key in self.written_keys(at):
             if self.merge_info(key, at).written is not None:
                 values = {name: self._value(key, name, at) for name in wanted}
-                found[key] = {name: None if value is None else value.value for name, value in values.items()}
+                found[key] = {name: self._shown(name, value) for name, value in values.items()}
         return found
 
     def between(self, after: int, until: int) -> "KeyedTable":
@@ -219,7 +194,9 @@ class KeyedTable:
         alive = [place for place in writes if all(place > tombstone for tombstone in tombstones)]
         written = max(alive)[0] if alive else None
         deleted = max(tombstones)[0] if tombstones else None
-        leaves = {name: name for name in self.columns} | {c: g for g, cs in self.groups.items() for c in cs}
+        leaves = {name: name for name in self.columns} | {
+            c: g for g, cs in self.groups.items() for c in cs if not self._rule(c).accumulates
+        }
         values = {leaf: self._value(key, name, at) for name, leaf in leaves.items()}
         return Stamps(
             version=max(stamp for stamp in (written, deleted) if stamp is not None),
@@ -232,13 +209,19 @@ class KeyedTable:
         """All keys that the first `at` commits say something about, existing or deleted."""
         return [key for key in self.written if self._rows(key, at)]
 
+    def _shown(self, column: str, value: Contribution | None) -> object:
+        return self._rule(column).without if value is None else value.value
+
+    def _rule(self, column: str) -> Rule:
+        return self.reducers.get(column, LATEST)
+
     def _value(self, key: Key, column: str, at: int | None) -> Contribution | None:
         contributions = [
-            Contribution((row.columns[column][0], commit, number), row.columns[column][1])
+            Contribution((row.columns[column][0], commit, number), row.columns[column][1], row.version)
             for commit, number, row in self._rows(key, at)
             if column in row.columns
         ]
-        return REDUCERS[self.reducers.get(column, "Latest")](contributions, self._tombstones(key, at))
+        return self._rule(column).reduce(contributions, self._tombstones(key, at))
 
     def _tombstones(self, key: Key, at: int | None) -> list[Place]:
         return [(row.version, commit, number) for commit, number, row in self._rows(key, at) if row.deleted]

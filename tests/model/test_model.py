@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.model import KeyedTable, Place, Stamps, Written, as_version
+from model.model import KeyedTable, Stamps, Written, as_version
+from model.reducers import Place, rule_of
 
 COLUMNS = ("a", "b", "c")
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
@@ -41,7 +42,7 @@ def distinct(draw: st.DrawFn) -> list[Written]:
 
 
 def table(of: Iterable[Sequence[Written]]) -> KeyedTable:
-    made = KeyedTable(("k",), COLUMNS, reducers={"c": "LatestNotNull"})
+    made = KeyedTable(("k",), COLUMNS, reducers={"c": rule_of({"type": "LatestNotNull"})})
     for commit in of:
         made.append(commit)
     return made

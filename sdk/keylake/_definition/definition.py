@@ -33,8 +33,9 @@ from pyiceberg.types import (
 
 from keylake._definition.columns import Column, ColumnGroup
 from keylake._definition.grouping import HASHES, SLOTS
+from keylake._definition.reduced import check_reduced_type
 from keylake.errors import DefinitionError
-from keylake.reducers import LATEST, SUPPORTED, LatestNotNull
+from keylake.reducers import LATEST, LatestNotNull
 
 KEY_TYPES = (
     BooleanType, IntegerType, LongType, DateType, TimestampType, TimestamptzType, StringType, BinaryType, DecimalType,
@@ -51,7 +52,7 @@ MOST_BUCKETS = 1_000_000
 
 
 def check_columns(columns: Sequence[Column]) -> None:
-    """Names that exist once, types that Iceberg v2 stores, reducers that the server keeps.
+    """Names that exist once, types that Iceberg v2 stores and that the columns' reducers take.
 
     >>> check_columns([Column("_bucket", LongType())])
     Traceback (most recent call last):
@@ -62,11 +63,7 @@ def check_columns(columns: Sequence[Column]) -> None:
     for column in columns:
         _check_column_name(column.name)
         _check_type(column.type, f"Column {column.name!r}")
-        if not column.reducer.supported:
-            raise DefinitionError(
-                f"Column {column.name!r} has the reducer {column.reducer.type}(), "
-                f"which is not supported by this version yet. Use {SUPPORTED}."
-            )
+        check_reduced_type(column)
     _check_distinct([column.name for column in columns], "Column")
 
 

@@ -6,15 +6,21 @@ import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
 import io.keylake.spark.parquet.SliceBounds;
 import io.keylake.spark.parquet.StoredFileReader;
+import io.keylake.spark.vectors.CountVector;
 import io.keylake.spark.vectors.GatheredVector;
 import io.keylake.spark.vectors.PickedVector;
 import io.keylake.spark.vectors.UuidVector;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.Reducer;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +44,7 @@ final class PassedThroughReader extends SectionReader {
   private final KeyOrder order;
   private final SliceBounds bounds;
   private final long[] prefixes;
+  private final Set<Integer> counts;
   private final long[] positions;
   private final int[] places;
   private final GatheredVector[] gathered;
@@ -57,6 +64,7 @@ final class PassedThroughReader extends SectionReader {
             task.choice(section),
             DataFiles.fittingRows(section.runs().get(0), 1, task.batchRows()),
             DataFiles.bytesEach(1));
+    this.counts = counts(task.schema());
     this.order = new KeyOrder(task.keyTypes());
     this.bounds = SliceBounds.of(section.slice());
     int batchRows = reading.batchRows();
@@ -67,6 +75,14 @@ final class PassedThroughReader extends SectionReader {
         task.output().stream()
             .map(column -> GatheredVector.of(column.type(), batchRows))
             .toArray(GatheredVector[]::new);
+  }
+
+  /** Field ids of the columns that read as 0 where nothing was counted. */
+  private static Set<Integer> counts(KeyedSchema schema) {
+    return schema.values().stream()
+        .filter(field -> schema.spec().reducer(field.name()).kind() == Reducer.Kind.COUNT)
+        .map(NestedField::fieldId)
+        .collect(Collectors.toSet());
   }
 
   @Override
@@ -163,11 +179,18 @@ final class PassedThroughReader extends SectionReader {
         vectors[i] = ConstantVector.of(false, rows);
       } else {
         ColumnVector stored = batch.column(columns.position(column.fieldId()));
-        ColumnVector shown = column.isUuid() ? new UuidVector(stored) : stored;
+        ColumnVector shown = shown(column, stored);
         vectors[i] = isWhole ? shown : picked(i, shown, rows);
       }
     }
     return new ColumnarBatch(vectors, rows);
+  }
+
+  private ColumnVector shown(OutputColumn column, ColumnVector stored) {
+    if (column.isUuid()) {
+      return new UuidVector(stored);
+    }
+    return counts.contains(column.fieldId()) ? new CountVector(stored) : stored;
   }
 
   private ColumnVector picked(int index, ColumnVector stored, int count) {
