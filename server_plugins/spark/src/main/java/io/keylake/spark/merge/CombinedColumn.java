@@ -71,8 +71,14 @@ final class CombinedColumn {
    *
    * @param sources the column in each run's current batch; null in runs that do not carry it
    * @param stored the states likewise; empty where there are none
+   * @param hidden which rows show nothing; empty for none
    */
-  void combine(ColumnVector[] sources, ColumnVector[] stored, Contributions all, int count) {
+  void combine(
+      ColumnVector[] sources,
+      ColumnVector[] stored,
+      Contributions all,
+      int count,
+      boolean[] hidden) {
     ColumnarBatchRow[] rows = new ColumnarBatchRow[sources.length];
     for (int run = 0; run < rows.length; run++) {
       rows[run] =
@@ -84,6 +90,11 @@ final class CombinedColumn {
     int[] starts = all.starts();
     int[] places = all.places();
     for (int i = 0; i < count; i++) {
+      if (hidden.length > 0 && hidden[i]) {
+        values.add(null);
+        states.add(null);
+        continue;
+      }
       accumulator.clear();
       for (int at = starts[i]; at < starts[i + 1]; at++) {
         int run = Decisions.run(places[at]);

@@ -1,5 +1,7 @@
 package io.keylake.spark.merge;
 
+import static io.keylake.spark.merge.OutputColumn.Source.IS_DELETED;
+
 import io.keylake.merge.ColumnClass.Takes;
 import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
@@ -102,16 +104,17 @@ final class MergedReader extends SectionReader {
     if (decisions.count() == 0) {
       return null;
     }
+    boolean[] deleted = isDeleted(decisions);
     ColumnVector[] vectors = new ColumnVector[task.output().size()];
     for (int i = 0; i < vectors.length; i++) {
       OutputColumn column = task.output().get(i);
       vectors[i] =
           switch (column.source()) {
             case KEY -> picked(i, decisions.keys(), decisions.count());
-            case VALUE -> value(i, decisions);
+            case VALUE -> value(i, decisions, deleted);
             case MERGE_INFO, STORED_MERGE_INFO -> null; // it may look at the ordering column
             case BUCKET -> bucketVector(decisions.count());
-            case IS_DELETED -> isDeleted(decisions);
+            case IS_DELETED -> new FlagVector(deleted);
           };
     }
     for (int i = 0; i < vectors.length; i++) {
@@ -128,26 +131,39 @@ final class MergedReader extends SectionReader {
     return new ColumnarBatch(vectors, decisions.count());
   }
 
-  private ColumnVector value(int index, Decisions decisions) {
-    int columnClass = section.classOf(task.output().get(index).fieldId());
+  /**
+   * @param deleted rows of which nothing is shown, though contributions may wait for a newer write
+   */
+  private ColumnVector value(int index, Decisions decisions, boolean[] deleted) {
+    int fieldId = task.output().get(index).fieldId();
+    int columnClass = section.classOf(fieldId);
     CombinedColumn column = combined[index];
     if (column == null) {
-      return picked(index, decisions.places(columnClass), decisions.count());
+      int[] places = decisions.places(columnClass);
+      boolean hides = section.takes(fieldId) == Takes.EARLIEST && deleted.length > 0;
+      return picked(index, hides ? without(places, deleted) : places, decisions.count());
     }
     Contributions all =
         Objects.requireNonNull(decisions.contributions(columnClass), "a class that takes all");
     ColumnVector[] states = column.states(cursors);
-    if (all.isOneEach() && states.length == 0 && !isStored) {
+    if (all.isOneEach() && states.length == 0 && !isStored && deleted.length == 0) {
       return picked(index, all.places(), decisions.count());
     }
-    column.combine(sources(cursors, task.output().get(index)), states, all, decisions.count());
-    if (!isStored) {
-      int row = column.rowWithoutValue();
-      if (row >= 0) {
-        throw column.overflow(keyOf(decisions.keys()[row]));
-      }
+    ColumnVector[] sources = sources(cursors, task.output().get(index));
+    column.combine(sources, states, all, decisions.count(), deleted);
+    int row = isStored ? -1 : column.rowWithoutValue();
+    if (row >= 0) {
+      throw column.overflow(keyOf(decisions.keys()[row]));
     }
     return column.values();
+  }
+
+  private static int[] without(int[] places, boolean[] deleted) {
+    int[] shown = places.clone();
+    for (int i = 0; i < deleted.length; i++) {
+      shown[i] = deleted[i] ? Decisions.NOWHERE : shown[i];
+    }
+    return shown;
   }
 
   /** The key at a place, for sentences. */
@@ -226,7 +242,11 @@ final class MergedReader extends SectionReader {
     return StampVector.struct(type, members);
   }
 
-  private ColumnVector isDeleted(Decisions decisions) {
+  /** Which rows are tombstones; empty where the output does not tell them from others. */
+  private boolean[] isDeleted(Decisions decisions) {
+    if (task.output().stream().noneMatch(column -> column.source() == IS_DELETED)) {
+      return new boolean[0];
+    }
     boolean[] deleted = new boolean[decisions.count()];
     MergeRules.Wanted wanted = section.merging().wanted();
     int[] rows =
@@ -240,7 +260,7 @@ final class MergedReader extends SectionReader {
               : !wanted.hasStamps() || decisions.written().isSet(i);
       deleted[i] = !isWritten;
     }
-    return new FlagVector(deleted);
+    return deleted;
   }
 
   /** A file to be written keeps tombstones only where the merge keeps their rows. */
