@@ -26,6 +26,9 @@ def of_every(argument: str, cases: Mapping[str, object], today: int) -> pytest.M
 
 SHAPES = dict(shapes())
 of_every_shape = of_every("shape", SHAPES, today=1)
+of_every_shape_of_registers = of_every(
+    "shape", {name: shape for name, shape in SHAPES.items() if not name.startswith("accumulators")}, today=1
+)
 
 
 def seeds(few: int, many: int) -> list[object]:

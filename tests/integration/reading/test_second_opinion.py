@@ -2,14 +2,14 @@
 
 import keylake as kl
 from integration.histories import Shape, operations, shapes
-from integration.random_runs import of_every_shape
+from integration.random_runs import of_every_shape_of_registers
 from integration.raw import catalog_of, in_pyiceberg, in_spark, second_opinion
 from integration.twin import by_key, comparable, fresh_name
 
 SHAPES = dict(shapes())
 
 
-@of_every_shape
+@of_every_shape_of_registers
 def test_plain_sql_agrees(lake: kl.Lake, shape: Shape) -> None:
     twin = shape.create(lake, fresh_name("second_opinion"))
     history = [operation for operation in operations(shape, seed=3, count=8, rows=150) if operation.verb != "overwrite"]

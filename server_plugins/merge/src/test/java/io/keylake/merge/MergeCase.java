@@ -137,7 +137,9 @@ public final class MergeCase {
     Map<String, String> groups = new HashMap<>();
     for (String group : header.getOrDefault("groups", "").split(" ")) {
       for (String column : after(group, "=").split(",")) {
-        groups.put(column, before(group, "="));
+        if (!reductions().getOrDefault(column, Reduction.LATEST).accumulates()) {
+          groups.put(column, before(group, "="));
+        }
       }
     }
     return columns().stream()
@@ -148,12 +150,12 @@ public final class MergeCase {
                 Collectors.toList()));
   }
 
-  /** The columns, each a leaf of its own, that a null does not replace. */
-  public Set<String> skippingNulls() {
+  /** How the columns are reduced that are not reduced to their latest value. */
+  public Map<String, Reduction> reductions() {
     return Arrays.stream(header.getOrDefault("reducers", "").split(" "))
-        .filter(word -> after(word, "=").equals("LatestNotNull"))
-        .map(word -> before(word, "="))
-        .collect(Collectors.toSet());
+        .filter(word -> !word.isEmpty())
+        .collect(
+            Collectors.toMap(word -> before(word, "="), word -> Reduction.of(after(word, "="))));
   }
 
   public List<List<WrittenRow>> runs(Read read) {
@@ -167,6 +169,7 @@ public final class MergeCase {
   /** A visible row, as an expected line says it. */
   String rowLine(StoredRow row) {
     Map<String, Long> values = new HashMap<>();
+    reductions().forEach((column, how) -> values.put(column, how == Reduction.COUNT ? 0L : null));
     leaves()
         .forEach(
             (leaf, columns) -> {

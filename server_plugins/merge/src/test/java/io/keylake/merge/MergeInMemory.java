@@ -3,6 +3,7 @@ package io.keylake.merge;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.keylake.merge.ColumnClass.Takes;
 import io.keylake.merge.MergeRules.Order;
 import io.keylake.merge.MergeRules.Wanted;
 import java.io.IOException;
@@ -22,8 +23,10 @@ import java.util.stream.IntStream;
  *
  * @param leaves the version leaves of the wanted columns
  * @param prefix the 8 bytes by which keys are compared first
+ * @param reductions of leaves that are not reduced to their latest value
  */
-record MergeInMemory(List<String> leaves, ToLongFunction<Key> prefix) {
+record MergeInMemory(
+    List<String> leaves, ToLongFunction<Key> prefix, Map<String, Reduction> reductions) {
 
   /** What is known of the runs beforehand. */
   enum Facts {
@@ -86,6 +89,10 @@ record MergeInMemory(List<String> leaves, ToLongFunction<Key> prefix) {
     Key key = stored(decisions.keys()[index], cursors).key();
     Map<String, Cell> cells = new TreeMap<>();
     for (int c = 0; c < decided.size(); c++) {
+      if (decided.get(c).columnClass().takes() == Takes.ALL) {
+        combine(decisions, c, index, cursors, decided.get(c).leaves(), cells, stamps);
+        continue;
+      }
       int place = decisions.places(c)[index];
       if (stamps) {
         assertEquals(place != Decisions.NOWHERE, decisions.columns(c).isSet(index));
@@ -109,6 +116,34 @@ record MergeInMemory(List<String> leaves, ToLongFunction<Key> prefix) {
     return row;
   }
 
+  private void combine(
+      Decisions decisions,
+      int columnClass,
+      int index,
+      List<RowsCursor> cursors,
+      List<String> ofClass,
+      Map<String, Cell> cells,
+      boolean stamps) {
+    Contributions all = decisions.contributions(columnClass);
+    List<StoredRow> rows = new ArrayList<>();
+    for (int i = all.starts()[index]; i < all.starts()[index + 1]; i++) {
+      rows.add(stored(all.places()[i], cursors));
+      assertEquals(stored(decisions.keys()[index], cursors).key(), rows.get(rows.size() - 1).key());
+    }
+    if (stamps) {
+      assertEquals(!rows.isEmpty(), decisions.columns(columnClass).isSet(index));
+    }
+    for (String leaf : rows.isEmpty() ? List.<String>of() : ofClass) {
+      List<Long> values = rows.stream().map(row -> row.cells().get(leaf).values().get(0)).toList();
+      long at = stamps ? decisions.columns(columnClass).at(index) : 0;
+      cells.put(leaf, new Cell(at, reduction(leaf).combined(values)));
+    }
+  }
+
+  private Reduction reduction(String leaf) {
+    return reductions.getOrDefault(leaf, Reduction.LATEST);
+  }
+
   private static Long stamp(Stamps stamps, int index) {
     return stamps.isSet(index) ? stamps.at(index) : null;
   }
@@ -121,15 +156,16 @@ record MergeInMemory(List<String> leaves, ToLongFunction<Key> prefix) {
     List<Decided> decided = new ArrayList<>();
     for (String leaf : leaves) {
       List<Presence> byRun = presences(runs, setting.facts(), row -> row.versionOf(leaf));
+      ColumnClass own = new ColumnClass(byRun, reduction(leaf).takes());
       Decided alike =
           decided.stream()
-              .filter(each -> each.columnClass().byRun().equals(byRun))
+              .filter(each -> each.columnClass().equals(own))
               .findFirst()
               .orElse(null);
       if (alike != null && !setting.wanted().hasStamps() && !byRun.contains(Presence.PER_ROW)) {
         alike.leaves().add(leaf);
       } else {
-        decided.add(new Decided(new ColumnClass(byRun), new ArrayList<>(List.of(leaf))));
+        decided.add(new Decided(own, new ArrayList<>(List.of(leaf))));
       }
     }
     return decided;

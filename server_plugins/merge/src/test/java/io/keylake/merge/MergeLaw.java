@@ -15,6 +15,8 @@ import java.util.TreeMap;
  * <ol>
  *   <li>A value is the one with the newest place, of those newer than the newest tombstone.
  *   <li>The row is visible iff some write of it is newer than the newest tombstone.
+ *   <li>Accumulators go by (commit, version of the row, row): what is later than the last tombstone
+ *       is combined, or the value of the smallest place is taken.
  * </ol>
  */
 public final class MergeLaw {
@@ -34,6 +36,12 @@ public final class MergeLaw {
     Place at(long version) {
       return new Place(version, commit, number);
     }
+
+    boolean isLaterThan(Contribution other) {
+      int order = Integer.compare(commit, other.commit);
+      order = order != 0 ? order : Long.compare(row.version(), other.row.version());
+      return order != 0 ? order > 0 : number > other.number;
+    }
   }
 
   private MergeLaw() {}
@@ -42,9 +50,10 @@ public final class MergeLaw {
    * All that is to be known of each key, by key, tombstones included.
    *
    * @param commits the rows of each commit, as written; keys may repeat
-   * @param skippingNulls leaves of columns that a null does not replace
+   * @param reductions of leaves that are not reduced to their latest value
    */
-  public static List<StoredRow> history(List<List<WrittenRow>> commits, Set<String> skippingNulls) {
+  public static List<StoredRow> history(
+      List<List<WrittenRow>> commits, Map<String, Reduction> reductions) {
     Map<Key, List<Contribution>> byKey = new TreeMap<>();
     for (int commit = 0; commit < commits.size(); commit++) {
       List<WrittenRow> rows = commits.get(commit);
@@ -56,11 +65,12 @@ public final class MergeLaw {
       }
     }
     return byKey.entrySet().stream()
-        .map(entry -> resolve(entry.getKey(), entry.getValue(), skippingNulls))
+        .map(entry -> resolve(entry.getKey(), entry.getValue(), reductions))
         .toList();
   }
 
-  private static StoredRow resolve(Key key, List<Contribution> all, Set<String> skippingNulls) {
+  private static StoredRow resolve(
+      Key key, List<Contribution> all, Map<String, Reduction> reductions) {
     Place deleted = null;
     Set<String> leaves = new HashSet<>();
     for (Contribution each : all) {
@@ -80,7 +90,11 @@ public final class MergeLaw {
     }
     Map<String, Cell> values = new TreeMap<>();
     for (String leaf : leaves) {
-      Cell value = value(leaf, all, deleted, skippingNulls.contains(leaf));
+      Reduction reduction = reductions.getOrDefault(leaf, Reduction.LATEST);
+      Cell value =
+          reduction.accumulates()
+              ? accumulated(leaf, all, reduction)
+              : value(leaf, all, deleted, reduction.skipsNulls());
       if (value != null) {
         values.put(leaf, value);
       }
@@ -107,6 +121,31 @@ public final class MergeLaw {
       }
     }
     return value;
+  }
+
+  private static Cell accumulated(String leaf, List<Contribution> all, Reduction reduction) {
+    List<Contribution> left =
+        all.stream()
+            .filter(each -> each.row().cells().containsKey(leaf))
+            .filter(each -> !each.row().cells().get(leaf).isNull())
+            .filter(
+                each ->
+                    all.stream()
+                        .filter(other -> other.row().isTombstone())
+                        .allMatch(each::isLaterThan))
+            .toList();
+    if (left.isEmpty()) {
+      return null;
+    }
+    Comparator<Contribution> byPlace =
+        Comparator.comparing(each -> each.at(each.row().cells().get(leaf).at()));
+    if (reduction == Reduction.FIRST) {
+      return left.stream().min(byPlace).orElseThrow().row().cells().get(leaf);
+    }
+    long newest = left.stream().max(byPlace).orElseThrow().row().cells().get(leaf).at();
+    List<Long> values =
+        left.stream().map(each -> each.row().cells().get(leaf).values().get(0)).toList();
+    return new Cell(newest, reduction.folded(values));
   }
 
   private static boolean isAlive(Place place, Place deleted) {

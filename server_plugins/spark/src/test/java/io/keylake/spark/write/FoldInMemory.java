@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.keylake.merge.Cell;
 import io.keylake.merge.Key;
 import io.keylake.merge.MergeLaw;
+import io.keylake.merge.Reduction;
 import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
 import io.keylake.spark.write.WriteLayout.Column;
@@ -33,7 +34,7 @@ final class FoldInMemory {
   private record Leaf(String name, int columns, int position) {}
 
   private final List<Leaf> leaves = new ArrayList<>();
-  private final Set<String> skippingNulls;
+  private final Map<String, Reduction> reductions;
   private final RowFold fold;
   private final int width;
 
@@ -41,23 +42,24 @@ final class FoldInMemory {
    * @param columns the value columns of each version leaf
    * @param saysOrder whether the write has a column with the order of its rows
    */
-  FoldInMemory(Map<String, List<String>> columns, Set<String> skippingNulls, boolean saysOrder) {
-    this.skippingNulls = skippingNulls;
+  FoldInMemory(
+      Map<String, List<String>> columns, Map<String, Reduction> reductions, boolean saysOrder) {
+    this.reductions = reductions;
     List<Column> values = new ArrayList<>();
     int position = VALUES;
     for (Map.Entry<String, List<String>> leaf : columns.entrySet()) {
       leaves.add(new Leaf(leaf.getKey(), leaf.getValue().size(), position));
       for (String column : leaf.getValue()) {
-        boolean skips = skippingNulls.contains(column);
+        Reducer reducer = reducer(reductions.getOrDefault(column, Reduction.LATEST));
         Helper own = helper(column + "_version", position + 1);
-        values.add(column(column, position, own, skips));
+        values.add(column(column, position, own, reducer));
         position += 2;
       }
     }
     width = position;
     WriteLayout layout =
         new WriteLayout(
-            List.of(column("k", KEY, null, false)),
+            List.of(column("k", KEY, null, Reducer.LATEST)),
             values,
             List.of(),
             -1,
@@ -75,9 +77,12 @@ final class FoldInMemory {
     return new Helper(name, position, DataTypes.LongType);
   }
 
-  private static Column column(String name, int position, Helper own, boolean skipsNulls) {
-    Reducer reducer = skipsNulls ? Reducer.LATEST_NOT_NULL : Reducer.LATEST;
+  private static Column column(String name, int position, Helper own, Reducer reducer) {
     return new Column(name, position, DataTypes.LongType, null, -1, -1, reducer, own);
+  }
+
+  private static Reducer reducer(Reduction reduction) {
+    return Reducer.of(Reducer.Kind.valueOf(reduction.name()));
   }
 
   /** What is stored of rows of one key, which stand in the order of the write. */
@@ -99,13 +104,11 @@ final class FoldInMemory {
     Map<String, Cell> cells = new HashMap<>();
     int value = 0;
     for (Leaf leaf : leaves) {
-      InternalRow winner = fold.winner(value);
-      if (winner != null) {
+      if (fold.carries(value)) {
         List<Long> values = new ArrayList<>();
         for (int i = 0; i < leaf.columns(); i++) {
-          int position = leaf.position() + 2 * i;
-          assertEquals(winner, fold.winner(value + i), "a group is won as one");
-          values.add(winner.isNullAt(position) ? null : Long.valueOf(winner.getLong(position)));
+          assertEquals(fold.winner(value), fold.winner(value + i), "a group is won as one");
+          values.add((Long) fold.value(value + i));
         }
         cells.put(leaf.name(), new Cell(fold.at(value), values));
       }
@@ -155,7 +158,7 @@ final class FoldInMemory {
         rows.stream().collect(Collectors.groupingBy(WrittenRow::key));
     for (List<WrittenRow> ofKey : byKey.values()) {
       assertEquals(
-          MergeLaw.history(List.of(ofKey), skippingNulls), List.of(folded(ofKey)), message);
+          MergeLaw.history(List.of(ofKey), reductions), List.of(folded(ofKey)), message);
     }
   }
 }

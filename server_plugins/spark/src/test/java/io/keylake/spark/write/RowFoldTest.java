@@ -3,6 +3,7 @@ package io.keylake.spark.write;
 import io.keylake.merge.Cell;
 import io.keylake.merge.Key;
 import io.keylake.merge.MergeCase;
+import io.keylake.merge.Reduction;
 import io.keylake.merge.WrittenRow;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -18,7 +19,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 class RowFoldTest {
   private static final Map<String, List<String>> COLUMNS =
       Map.of("a", List.of("a"), "b", List.of("b"), "g", List.of("c", "d"));
-  private static final Set<String> SKIPPING_NULLS = Set.of("b");
+  private static final Map<String, Reduction> REDUCTIONS =
+      Map.of("a", Reduction.SUM, "b", Reduction.LATEST_NOT_NULL);
 
   static List<MergeCase> cases() {
     return MergeCase.readAll();
@@ -27,7 +29,7 @@ class RowFoldTest {
   @ParameterizedTest
   @MethodSource("cases")
   void theRunsOfTheMergeCases(MergeCase given) {
-    FoldInMemory fold = new FoldInMemory(given.leaves(), given.skippingNulls(), true);
+    FoldInMemory fold = new FoldInMemory(given.leaves(), given.reductions(), true);
     for (MergeCase.Read read : given.reads()) {
       given.runs(read).forEach(run -> fold.assertLaw(run, given.toString()));
     }
@@ -35,7 +37,7 @@ class RowFoldTest {
 
   @Test
   void randomRows() {
-    FoldInMemory fold = new FoldInMemory(COLUMNS, SKIPPING_NULLS, true);
+    FoldInMemory fold = new FoldInMemory(COLUMNS, REDUCTIONS, true);
     for (int seed = 0; seed < 3000; seed++) {
       Random random = new Random(seed);
       boolean hasOwnVersions = random.nextBoolean();
@@ -52,7 +54,7 @@ class RowFoldTest {
    */
   @Test
   void randomRowsWithoutAnOrder() {
-    FoldInMemory fold = new FoldInMemory(COLUMNS, SKIPPING_NULLS, false);
+    FoldInMemory fold = new FoldInMemory(COLUMNS, REDUCTIONS, false);
     for (int seed = 0; seed < 1000; seed++) {
       Random random = new Random(seed);
       List<WrittenRow> rows = new ArrayList<>();

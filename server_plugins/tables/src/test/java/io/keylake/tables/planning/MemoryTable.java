@@ -3,6 +3,7 @@ package io.keylake.tables.planning;
 import io.keylake.merge.Cell;
 import io.keylake.merge.Key;
 import io.keylake.merge.MergeLaw;
+import io.keylake.merge.Reduction;
 import io.keylake.merge.StoredRow;
 import io.keylake.merge.WrittenRow;
 import io.keylake.tables.buckets.BucketChange;
@@ -38,7 +39,7 @@ import org.apache.iceberg.types.Types.NestedField;
  */
 public final class MemoryTable {
   /** The leaf of a column that a null does not replace. */
-  public static final Set<String> SKIPPING_NULLS = Set.of("d");
+  public static final Map<String, Reduction> REDUCTIONS = Map.of("d", Reduction.LATEST_NOT_NULL);
 
   public final Table table;
   public KeyedSchema schema;
@@ -168,7 +169,7 @@ public final class MemoryTable {
         written.add(new WrittenRow(longs, version, words.contains("delete"), cells));
       }
     }
-    return MergeLaw.history(List.of(written), SKIPPING_NULLS);
+    return MergeLaw.history(List.of(written), REDUCTIONS);
   }
 
   /** The metadata of a file with these rows. */

@@ -33,7 +33,7 @@ final class RandomWrites {
       written.add(rows);
       table.commitRows(files(random, table, rows));
     }
-    return MergeLaw.history(written, MemoryTable.SKIPPING_NULLS);
+    return MergeLaw.history(written, MemoryTable.REDUCTIONS);
   }
 
   /** Where the versions of a commit come from: every table has its own habit. */
@@ -133,7 +133,7 @@ final class RandomWrites {
       Random random, MemoryTable table, List<WrittenRow> rows) {
     boolean isSplit = random.nextInt(5) == 0;
     Map<Integer, List<List<StoredRow>>> byBucket = new TreeMap<>();
-    for (StoredRow row : MergeLaw.history(List.of(rows), MemoryTable.SKIPPING_NULLS)) {
+    for (StoredRow row : MergeLaw.history(List.of(rows), MemoryTable.REDUCTIONS)) {
       List<List<StoredRow>> files =
           byBucket.computeIfAbsent(table.bucket(row.key()), bucket -> new ArrayList<>());
       if (files.isEmpty() || random.nextInt(6) == 0) {

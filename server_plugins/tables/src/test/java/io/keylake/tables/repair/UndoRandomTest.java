@@ -115,7 +115,7 @@ class UndoRandomTest {
           written.stream()
               .map(files -> files.values().stream().flatMap(List::stream).toList())
               .toList();
-      return MergeLaw.history(rows, MemoryTable.SKIPPING_NULLS).stream()
+      return MergeLaw.history(rows, MemoryTable.REDUCTIONS).stream()
           .filter(row -> wanted == Wanted.HISTORY || row.isVisible())
           .map(row -> Answer.of(table, row, COLUMNS, wanted != Wanted.ROWS))
           .toList();
@@ -233,7 +233,7 @@ class UndoRandomTest {
       files.forEach(
           (name, rows) ->
               stored.add(
-                  table.file(name, MergeLaw.history(List.of(rows), MemoryTable.SKIPPING_NULLS))));
+                  table.file(name, MergeLaw.history(List.of(rows), MemoryTable.REDUCTIONS))));
       return stored;
     }
 
