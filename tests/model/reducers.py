@@ -50,8 +50,11 @@ class Rule:
     without: object = None
 
 
-class SumOverflow(Exception):
-    """A sum that its type cannot hold."""
+@dataclass(frozen=True)
+class SumOverflow:
+    """A sum that its type cannot hold, in the place of the value: a read of it is an error."""
+
+    total: object
 
 
 def latest(contributions: Sequence[Contribution], tombstones: Sequence[Place]) -> Contribution | None:
@@ -106,10 +109,8 @@ def _digits(precision: int) -> Callable[[Decimal], bool]:
     return lambda total: len(total.as_tuple().digits) <= precision
 
 
-def _checked(total: Number, fits: Callable[[Number], bool]) -> Number:
-    if not fits(total):
-        raise SumOverflow(total)
-    return total
+def _checked(total: Number, fits: Callable[[Number], bool]) -> object:
+    return total if fits(total) else SumOverflow(total)
 
 
 def _int(value: object) -> int:
@@ -139,7 +140,7 @@ def _nearest_double(exact: Fraction) -> float:
     try:
         return exact.numerator / exact.denominator  # int by int is rounded once
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def _nearest_float(exact: Fraction) -> float:
@@ -184,7 +185,8 @@ def _array_sum(of: str) -> Callable[[list[object]], object]:
         lists = [array for array in arrays if isinstance(array, list)]
         length = max(map(len, lists))
         at = [[zero if i >= len(a) or a[i] is None else a[i] for a in lists] for i in range(length)]
-        return [add(values) for values in at]
+        sums = [add(values) for values in at]
+        return next((total for total in sums if isinstance(total, SumOverflow)), sums)
 
     return combine
 
@@ -210,8 +212,9 @@ def _same(one: object, other: object) -> bool:
 def _map_merge(maps: list[object]) -> object:
     merged: dict[object, object] = {}
     for each in maps:
-        merged |= dict(each)  # type: ignore[call-overload]
-    return merged
+        assert isinstance(each, list)
+        merged |= dict(each)
+    return list(merged.items())
 
 
 def _bitmap_or(bitmaps: list[object]) -> object:

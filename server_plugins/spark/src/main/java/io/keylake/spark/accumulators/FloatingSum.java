@@ -194,8 +194,8 @@ final class FloatingSum extends Sum {
   }
 
   private void restore(double[] all) {
+    parts = all;
     size = all.length;
-    System.arraycopy(all, 0, parts, 0, size);
   }
 
   private boolean isNotFinite() {

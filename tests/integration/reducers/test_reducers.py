@@ -1,0 +1,170 @@
+"""Every reducer: whatever the order, the cuts into commits, the compactions and the buckets, the answer is one fold."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import keylake as kl
+from integration.histories import Operation
+from integration.random_runs import of_every, seeds
+from integration.twin import Twin, fresh_name
+from model.reducers import SumOverflow
+
+NUMBERS = [0.0, -0.0, 0.1, 0.2, 1e16, -1e16, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan]
+SMALL = [-7, 0, 1, 99]
+LARGE = [2**62, -(2**62), 2**63 - 1, -(2**63), 1]
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A column with a reducer, and values that try it."""
+
+    type: pa.DataType
+    reducer: kl.Reducer
+    draw: Callable[[Random], object]
+
+
+def one_of(values: Sequence[object]) -> Callable[[Random], object]:
+    return lambda random: random.choice(values)
+
+
+def lists_of(values: Sequence[object], longest: int = 4) -> Callable[[Random], object]:
+    return lambda random: [random.choice([*values, None]) for _ in range(random.randint(0, longest))]
+
+
+def maps_of(keys: Sequence[object], values: Sequence[object]) -> Callable[[Random], object]:
+    def draw(random: Random) -> object:
+        return [(key, random.choice(values)) for key in random.sample(keys, random.randint(0, len(keys)))]
+
+    return draw
+
+
+DECIMAL = pa.decimal128(5, 2)
+DECIMALS = [Decimal("0.01"), Decimal("-3.50"), Decimal("12.00")]
+CASES: Mapping[str, Reduced] = {
+    "sum of longs": Reduced(pa.int64(), kl.Sum(), one_of(SMALL)),
+    "sum of ints": Reduced(pa.int32(), kl.Sum(), one_of(SMALL)),
+    "sum of large longs": Reduced(pa.int64(), kl.Sum(), one_of(LARGE)),
+    "sum of doubles": Reduced(pa.float64(), kl.Sum(), one_of(NUMBERS)),
+    "sum of floats": Reduced(pa.float32(), kl.Sum(), one_of([0.5, 0.1, 16777216.0, 3e38, -0.0, math.nan])),
+    "sum of decimals": Reduced(DECIMAL, kl.Sum(), one_of(DECIMALS)),
+    "min of doubles": Reduced(pa.float64(), kl.Min(), one_of(NUMBERS)),
+    "max of doubles": Reduced(pa.float64(), kl.Max(), one_of(NUMBERS)),
+    "min of texts": Reduced(pa.string(), kl.Min(), one_of(["", "a", "é", "\U0001f600", "\uffff"])),
+    "max of dates": Reduced(pa.date32(), kl.Max(), one_of([date(1969, 12, 31), date(2026, 1, 1)])),
+    "min of decimals": Reduced(DECIMAL, kl.Min(), one_of(DECIMALS)),
+    "max of bytes": Reduced(pa.binary(), kl.Max(), one_of([b"", b"\x7f", b"\x80\x00"])),
+    "count": Reduced(pa.int64(), kl.Count(), one_of(SMALL)),
+    "first": Reduced(pa.string(), kl.First(), one_of(["x", "y", "z"])),
+    "first of lists": Reduced(pa.list_(pa.int64()), kl.First(), lists_of(SMALL)),
+    "and": Reduced(pa.bool_(), kl.BoolAnd(), one_of([True, True, False])),
+    "or": Reduced(pa.bool_(), kl.BoolOr(), one_of([False, False, True])),
+    "list": Reduced(pa.list_(pa.string()), kl.Collect(), lists_of(["a", "b", ""])),
+    "set": Reduced(pa.list_(pa.int64()), kl.Collect(distinct=True), lists_of(SMALL)),
+    "set of doubles": Reduced(pa.list_(pa.float64()), kl.Collect(distinct=True), lists_of([math.nan, 1.5])),
+    "few": Reduced(pa.list_(pa.string()), kl.Collect(limit=3), lists_of(["a", "b", "c"])),
+    "few of a set": Reduced(pa.list_(pa.string()), kl.Collect(distinct=True, limit=2), lists_of(["a", "b", "c"])),
+    "sums of longs": Reduced(pa.list_(pa.int64()), kl.ArraySum(), lists_of(SMALL)),
+    "sums of doubles": Reduced(pa.list_(pa.float64()), kl.ArraySum(), lists_of(NUMBERS)),
+    "sums of decimals": Reduced(pa.list_(DECIMAL), kl.ArraySum(), lists_of(DECIMALS)),
+    "map": Reduced(pa.map_(pa.string(), pa.int64()), kl.MapMerge(), maps_of(["a", "b", "c"], [1, 2, None])),
+}
+
+
+def table_of(lake: kl.Lake, reduced: Reduced, versions: str = "explicit", buckets: int = 2) -> Twin:
+    """A table with the column `v`, and a register `r` beside it."""
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", reduced.type), ("r", pa.int64())])
+    spec = kl.TableSpec.from_arrow(
+        schema,
+        name=fresh_name("reducers"),
+        key=["k"],
+        versions=versions,  # type: ignore[arg-type]
+        buckets=buckets,
+        reducers={"v": reduced.reducer},
+    )
+    return Twin.create(lake, spec, schema)
+
+
+def history(reduced: Reduced, random: Random, commits: int) -> list[Operation]:
+    """Writes of a few keys; some of them delete, some are late."""
+
+    def row() -> dict[str, object]:
+        value = None if random.random() < 0.15 else reduced.draw(random)
+        return {"k": random.randint(0, 5), "v": value, "r": random.randint(0, 9), "x": random.randint(0, 6)}
+
+    made: list[Operation] = []
+    for _ in range(commits):
+        rows = [row() for _ in range(random.randint(1, 12))]
+        if random.random() < 0.2:
+            made.append(Operation("delete", tuple({"k": r["k"], "x": r["x"]} for r in rows[:2]), "x"))
+        elif random.random() < 0.2:
+            made.append(Operation("apply_changes", tuple(r | {"op": random.choice("IIID")} for r in rows), "x"))
+        else:
+            made.append(Operation("upsert", tuple(rows), "x"))
+    return made
+
+
+def check(twin: Twin) -> None:
+    """The same rows as the model; where a sum has no place in its type, the error says so."""
+    if any(isinstance(row["v"], SumOverflow) for row in twin.model.read().values()):
+        with pytest.raises(Exception, match=r"KEYLAKE_BAD_ROWS.*'v'.*for the key k=\d") as said:
+            twin.table.read().toArrow()
+        assert "widen the column's type" in str(said.value)
+        twin.check(["r"])
+    else:
+        twin.check()
+
+
+@of_every("name", {name: name for name in CASES}, today=3)
+def test_compactions_change_no_answer(lake: kl.Lake, name: str) -> None:
+    random = Random(name)
+    twin = table_of(lake, CASES[name])
+    for operation in history(CASES[name], random, 9):
+        operation.apply(twin)
+        if random.random() < 0.3:
+            twin.table.compact(random.choice(["full", "settle"]))
+            check(twin)
+    check(twin)
+    twin.table.compact("full")
+    check(twin)
+
+
+@of_every("name", {name: name for name in CASES}, today=2)
+def test_cuts_and_buckets_change_no_answer(lake: kl.Lake, name: str) -> None:
+    """One commit a row in seven buckets gives what few commits in one bucket do, where no commit repeats a key."""
+    random = Random(name)
+    rows = [
+        {"k": key, "v": CASES[name].draw(random), "r": number, "x": number}
+        for number in range(4)
+        for key in range(4)
+    ]
+    whole, cut = table_of(lake, CASES[name], buckets=1), table_of(lake, CASES[name], buckets=7)
+    whole.upsert(rows, "x")
+    for number in range(4):
+        cut.upsert(rows[4 * number : 4 * number + 4], "x")
+    check(whole)
+    check(cut)
+    assert whole.model.key == cut.model.key
+
+
+@pytest.mark.parametrize("seed", seeds(1, 6))
+def test_random_reducers(lake: kl.Lake, seed: int) -> None:
+    random = Random(seed)
+    name = random.choice(list(CASES))
+    twin = table_of(lake, CASES[name], buckets=random.choice([1, 3]))
+    for operation in history(CASES[name], random, 8):
+        operation.apply(twin)
+        if random.random() < 0.25:
+            twin.table.compact(random.choice(["full", "settle"]))
+    check(twin)
+    twin.check(["r"])
+    after, until = sorted(random.sample(range(1, len(twin.commits) + 1), 2))
+    twin.table.undo(after=twin.commits[after - 1], until=twin.commits[until - 1])
+    twin.model = twin.model.without(after, until)
+    check(twin)
