@@ -2,8 +2,8 @@
 
 - A register is decided by the places (version, commit, row) of its contributions and of the tombstones.
 - An accumulator is reset by commit order: a tombstone takes back the contributions of earlier commits, whatever their
-  versions, and of its own commit those of earlier rows, by (version of the row, row). Those that are left are combined in
-  that order; nulls are no contributions.
+  versions, and of its own commit those of earlier rows, by (version of the row, row). Those that are left are combined
+  in that order; nulls are no contributions.
 """
 
 import math
@@ -99,7 +99,7 @@ def _sum(of: str) -> Callable[[list[object]], object]:
     if of in ("float", "double"):
         return lambda values: _floating(values, of)
     if of.startswith("decimal"):
-        precision = int(of[len("decimal(") :].split(",")[0])
+        precision = int(of[len("decimal(") :].split(",", maxsplit=1)[0])
         return lambda values: _checked(sum(map(_decimal, values), Decimal(0)), _digits(precision))
     bits = 31 if of == "int" else 63
     return lambda values: _checked(sum(map(_int, values)), lambda total: -(1 << bits) <= total < 1 << bits)

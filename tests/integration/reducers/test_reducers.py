@@ -140,9 +140,7 @@ def test_cuts_and_buckets_change_no_answer(lake: kl.Lake, name: str) -> None:
     """One commit a row in seven buckets gives what few commits in one bucket do, where no commit repeats a key."""
     random = Random(name)
     rows = [
-        {"k": key, "v": CASES[name].draw(random), "r": number, "x": number}
-        for number in range(4)
-        for key in range(4)
+        {"k": key, "v": CASES[name].draw(random), "r": number, "x": number} for number in range(4) for key in range(4)
     ]
     whole, cut = table_of(lake, CASES[name], buckets=1), table_of(lake, CASES[name], buckets=7)
     whole.upsert(rows, "x")

@@ -98,8 +98,7 @@ class MergeCasesTest {
   }
 
   private static MergeInMemory merge(MergeCase given) {
-    return new MergeInMemory(
-        List.copyOf(given.leaves().keySet()), Key::first, given.reductions());
+    return new MergeInMemory(List.copyOf(given.leaves().keySet()), Key::first, given.reductions());
   }
 
   /** The runs as they are stored: the rows of a key in one run are one row. */

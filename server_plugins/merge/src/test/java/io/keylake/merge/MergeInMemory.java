@@ -158,10 +158,7 @@ record MergeInMemory(
       List<Presence> byRun = presences(runs, setting.facts(), row -> row.versionOf(leaf));
       ColumnClass own = new ColumnClass(byRun, reduction(leaf).takes());
       Decided alike =
-          decided.stream()
-              .filter(each -> each.columnClass().equals(own))
-              .findFirst()
-              .orElse(null);
+          decided.stream().filter(each -> each.columnClass().equals(own)).findFirst().orElse(null);
       if (alike != null && !setting.wanted().hasStamps() && !byRun.contains(Presence.PER_ROW)) {
         alike.leaves().add(leaf);
       } else {

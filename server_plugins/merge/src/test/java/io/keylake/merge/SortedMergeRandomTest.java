@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
-import java.util.Set;
 import java.util.function.Function;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -105,10 +104,10 @@ class SortedMergeRandomTest {
       ordered
           .filter(inOrder -> reductions == REGISTERS || isInCommitOrder)
           .ifPresent(
-          inOrder ->
-              assertEquals(
-                  answer(expected, wanted),
-                  merge.merge(inOrder, setting(random, Order.RUN, wanted))));
+              inOrder ->
+                  assertEquals(
+                      answer(expected, wanted),
+                      merge.merge(inOrder, setting(random, Order.RUN, wanted))));
       assertEquals(answer(expected, wanted), merge.merge(compacted(random, merge, runs), setting));
     }
   }

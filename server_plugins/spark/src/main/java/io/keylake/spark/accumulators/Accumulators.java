@@ -24,8 +24,7 @@ public final class Accumulators {
       case BOOL_AND -> new Truth(false);
       case BOOL_OR -> new Truth(true);
       case COLLECT ->
-          new CollectedList(
-              ((ArrayType) type).elementType(), reducer.distinct(), reducer.limit());
+          new CollectedList(((ArrayType) type).elementType(), reducer.distinct(), reducer.limit());
       case ARRAY_SUM -> new ArraySum(((ArrayType) type).elementType());
       case MAP_MERGE -> new MergedMap((MapType) type);
       case BITMAP_OR -> new BitmapUnion();

@@ -13,7 +13,9 @@ import org.apache.spark.sql.catalyst.util.TypeUtils;
 import org.apache.spark.sql.types.DataType;
 import org.jspecify.annotations.Nullable;
 
-/** The elements of all lists, in the order in which they come: all, or each once; the first of them. */
+/**
+ * The elements of all lists, in the order in which they come: all, or each once; the first of them.
+ */
 final class CollectedList extends Accumulator {
   private final DataType type;
   private final @Nullable Set<Object> seen;

@@ -97,8 +97,7 @@ final class ExactSum extends Sum {
   }
 
   private static Decimal decimal(DecimalType type, BigInteger unscaled) {
-    return Decimal.apply(
-        new BigDecimal(unscaled, type.scale()), type.precision(), type.scale());
+    return Decimal.apply(new BigDecimal(unscaled, type.scale()), type.precision(), type.scale());
   }
 
   private boolean fits() {

@@ -229,8 +229,8 @@ final class FloatingSum extends Sum {
   }
 
   /**
-   * The nearest double, half to even: the parts from the largest down, until one does not fit; where
-   * that is half a last digit, the next part says which way to round.
+   * The nearest double, half to even: the parts from the largest down, until one does not fit;
+   * where that is half a last digit, the next part says which way to round.
    */
   private static double rounded(double[] parts, int size) {
     int at = size - 1;

@@ -43,9 +43,7 @@ final class MergedMap extends Accumulator {
     for (int i = 0; i < map.numElements(); i++) {
       Object key = mapKeys.get(i, type.keyType());
       Object value =
-          mapValues.isNullAt(i)
-              ? null
-              : InternalRow.copyValue(mapValues.get(i, type.valueType()));
+          mapValues.isNullAt(i) ? null : InternalRow.copyValue(mapValues.get(i, type.valueType()));
       Integer place = places.get(key);
       if (place != null) {
         values.set(place, value);

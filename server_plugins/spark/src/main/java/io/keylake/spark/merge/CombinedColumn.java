@@ -25,6 +25,7 @@ final class CombinedColumn {
   private final @Nullable NestedField state;
   private final Reducer reducer;
   private final Accumulator accumulator;
+  private final @Nullable NumberFold numbers;
   private final BuiltVector values;
   private final BuiltVector states = new BuiltVector(DataTypes.BinaryType);
   private final @Nullable Object withoutContributions;
@@ -36,6 +37,7 @@ final class CombinedColumn {
     this.state = schema.stateOf(field);
     this.reducer = schema.spec().reducer(field.name());
     this.accumulator = Accumulators.of(reducer, column.type());
+    this.numbers = NumberFold.of(reducer, column.type());
     this.values = new BuiltVector(column.type());
     this.withoutContributions = withoutContributions;
   }
@@ -95,14 +97,37 @@ final class CombinedColumn {
         states.add(null);
         continue;
       }
-      accumulator.clear();
-      for (int at = starts[i]; at < starts[i + 1]; at++) {
-        int run = Decisions.run(places[at]);
-        ColumnVector states = stored.length == 0 ? null : stored[run];
-        take(rows[run], states, Decisions.row(places[at]));
+      boolean isFolded =
+          numbers != null
+              && starts[i] < starts[i + 1]
+              && areValues(sources, stored, places, starts[i], starts[i + 1])
+              && numbers.fold(sources, places, starts[i], starts[i + 1], values);
+      if (isFolded) {
+        states.add(null);
+      } else {
+        accumulator.clear();
+        for (int at = starts[i]; at < starts[i + 1]; at++) {
+          int run = Decisions.run(places[at]);
+          take(rows[run], stored.length == 0 ? null : stored[run], Decisions.row(places[at]));
+        }
+        finish(i);
       }
-      finish(i);
     }
+  }
+
+  /** Whether the values say all: there is one at each place, and no state. */
+  private static boolean areValues(
+      ColumnVector[] sources, ColumnVector[] stored, int[] places, int from, int to) {
+    for (int at = from; at < to; at++) {
+      int run = Decisions.run(places[at]);
+      int row = Decisions.row(places[at]);
+      ColumnVector source = sources[run];
+      boolean hasState = stored.length > 0 && stored[run] != null && !stored[run].isNullAt(row);
+      if (hasState || source == null || (source.hasNull() && source.isNullAt(row))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private void take(@Nullable ColumnarBatchRow row, @Nullable ColumnVector stored, int at) {

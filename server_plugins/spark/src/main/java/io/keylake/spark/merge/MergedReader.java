@@ -72,8 +72,7 @@ final class MergedReader extends SectionReader {
     this.isStored =
         task.output().stream()
             .anyMatch(column -> column.source() == OutputColumn.Source.STORED_MERGE_INFO);
-    this.combined =
-        task.output().stream().map(this::combinedColumn).toArray(CombinedColumn[]::new);
+    this.combined = task.output().stream().map(this::combinedColumn).toArray(CombinedColumn[]::new);
     this.orderingPosition = orderingPosition(task);
   }
 

@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A filter on the key drops all versions of a row or none, so it chooses buckets, files, row
  * groups and pages. A filter that looks at a value may do so only where one run is passed through;
  * elsewhere it drops a whole section or nothing, since before the merge it would let an older row
- * win. Spark applies both to the merged rows again. A filter on an accumulator is of no use: what
- * a file has is a part of the value.
+ * win. Spark applies both to the merged rows again. A filter on an accumulator is of no use: what a
+ * file has is a part of the value.
  *
  * @param onKey tests key columns only
  * @param onValues tests a value column at least

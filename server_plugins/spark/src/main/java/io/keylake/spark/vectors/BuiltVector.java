@@ -93,6 +93,14 @@ public final class BuiltVector extends ReadOnlyVector {
     size++;
   }
 
+  /** Adds a number as it is kept: a long, or the bits of a double. Always true. */
+  public boolean addNumber(long number) {
+    reserve();
+    nulls[size] = false;
+    numbers[size++] = number;
+    return true;
+  }
+
   private static void addElements(
       @Nullable ArrayData elements, DataType element, BuiltVector child) {
     for (int i = 0; elements != null && i < elements.numElements(); i++) {
@@ -102,12 +110,10 @@ public final class BuiltVector extends ReadOnlyVector {
 
   private void addOf(@Nullable SpecializedGetters from, int ordinal, DataType of) {
     if (from != null && (of instanceof LongType || of instanceof DoubleType)) {
-      reserve(); // without an object for each number
-      nulls[size] = false;
-      numbers[size++] =
+      addNumber( // without an object for each number
           of instanceof LongType
               ? from.getLong(ordinal)
-              : Double.doubleToRawLongBits(from.getDouble(ordinal));
+              : Double.doubleToRawLongBits(from.getDouble(ordinal)));
     } else {
       add(from == null ? null : from.get(ordinal, of));
     }
@@ -210,8 +216,7 @@ public final class BuiltVector extends ReadOnlyVector {
 
   @Override
   public ColumnarMap getMap(int row) {
-    return new ColumnarMap(
-        children.get(0), children.get(1), begin(row), ends[row] - begin(row));
+    return new ColumnarMap(children.get(0), children.get(1), begin(row), ends[row] - begin(row));
   }
 
   @Override

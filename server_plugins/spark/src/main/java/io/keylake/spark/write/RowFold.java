@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * compared one by one. Where the write does not say the order of its rows, it is the order in which
  * they come.
  *
- * <p>Of an accumulator every row counts that comes after the last tombstone, whatever the version of
- * its own that the column has.
+ * <p>Of an accumulator every row counts that comes after the last tombstone, whatever the version
+ * of its own that the column has.
  */
 final class RowFold {
   private static final InternalRow NONE = InternalRow.empty();
@@ -50,9 +50,7 @@ final class RowFold {
       Reducer reducer = values[i].reducer();
       isFirst[i] = reducer.kind() == Reducer.Kind.FIRST;
       accumulators[i] =
-          reducer.accumulates() && !isFirst[i]
-              ? Accumulators.of(reducer, values[i].type())
-              : null;
+          reducer.accumulates() && !isFirst[i] ? Accumulators.of(reducer, values[i].type()) : null;
     }
     this.rowOrder = layout.rowOrder();
     this.winners = new InternalRow[values.length];

@@ -83,7 +83,8 @@ record WriteLayout(
             .toList();
     List<NestedField> states =
         schema.states().fields().stream()
-            .filter(state -> carried.stream().anyMatch(field -> state.equals(schema.stateOf(field))))
+            .filter(
+                state -> carried.stream().anyMatch(field -> state.equals(schema.stateOf(field))))
             .toList();
     for (NestedField field : carried) {
       int leaf = leaves.indexOf(schema.leafOf(field));

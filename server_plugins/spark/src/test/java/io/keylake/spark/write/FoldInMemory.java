@@ -16,7 +16,6 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -157,8 +156,7 @@ final class FoldInMemory {
     Map<Key, List<WrittenRow>> byKey =
         rows.stream().collect(Collectors.groupingBy(WrittenRow::key));
     for (List<WrittenRow> ofKey : byKey.values()) {
-      assertEquals(
-          MergeLaw.history(List.of(ofKey), reductions), List.of(folded(ofKey)), message);
+      assertEquals(MergeLaw.history(List.of(ofKey), reductions), List.of(folded(ofKey)), message);
     }
   }
 }

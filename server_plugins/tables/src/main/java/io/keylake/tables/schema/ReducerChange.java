@@ -7,9 +7,9 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Tries;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.PastSpecs;
+import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.TableDefinition;
 import io.keylake.tables.spec.TableSpec;
-import io.keylake.tables.spec.Reducer;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -65,8 +65,7 @@ public final class ReducerChange {
   }
 
   /** The schema with the version leaves and states that the reducers need and columns lack. */
-  private static Schema withLeaves(
-      Table table, KeyedSchema schema, Map<String, Reducer> reducers) {
+  private static Schema withLeaves(Table table, KeyedSchema schema, Map<String, Reducer> reducers) {
     UpdateSchema update = table.updateSchema();
     boolean hasStates = !schema.states().fields().isEmpty();
     for (NestedField value : schema.values()) {
@@ -79,8 +78,7 @@ public final class ReducerChange {
               && reducer.hasState(value.type())
               && schema.states().field(value.name()) == null;
       if (needsState && !hasStates) {
-        StructType first =
-            StructType.of(NestedField.optional(1, value.name(), BinaryType.get()));
+        StructType first = StructType.of(NestedField.optional(1, value.name(), BinaryType.get()));
         update.addColumn(KeyedSchema.MERGE_INFO, KeyedSchema.STATES, first);
         hasStates = true;
       } else if (needsState) {

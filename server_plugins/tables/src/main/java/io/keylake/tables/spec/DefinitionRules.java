@@ -94,8 +94,7 @@ final class DefinitionRules {
     }
   }
 
-  private static void checkReducer(
-      TableSpec spec, Schema columns, String name, Reducer reducer) {
+  private static void checkReducer(TableSpec spec, Schema columns, String name, Reducer reducer) {
     checkValueColumn(spec, columns, name, "reducers");
     Type type = columns.findType(name);
     String missing = reducer.missingType(type);

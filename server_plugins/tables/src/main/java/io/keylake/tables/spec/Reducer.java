@@ -151,7 +151,8 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
     return switch (kind) {
       case LATEST, LATEST_NOT_NULL, FIRST -> null;
       case SUM -> isNumber(type) ? null : NUMBER;
-      case MIN, MAX -> isOrdered(type) ? null : "a number, boolean, date, timestamp, string or binary";
+      case MIN, MAX ->
+          isOrdered(type) ? null : "a number, boolean, date, timestamp, string or binary";
       case COUNT -> type.typeId() == Type.TypeID.LONG ? null : "long";
       case BOOL_AND, BOOL_OR -> type.typeId() == Type.TypeID.BOOLEAN ? null : "boolean";
       case COLLECT -> missingElement(type);

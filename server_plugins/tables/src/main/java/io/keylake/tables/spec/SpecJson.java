@@ -107,8 +107,7 @@ public final class SpecJson {
     members.put("bucket_by", spec.bucketBy());
     members.put("partition_by", spec.partitionBy());
     Map<String, Object> reducers = new TreeMap<>();
-    spec.reducers()
-        .forEach((column, reducer) -> reducers.put(column, members(reducer)));
+    spec.reducers().forEach((column, reducer) -> reducers.put(column, members(reducer)));
     members.put("reducers", reducers);
     Map<String, Object> groups = new TreeMap<>();
     spec.columnGroups()

@@ -265,7 +265,8 @@ public record TableSpec(
                   "the ordering column '%s' is in column group '%s'; it has a version of its own"
                       .formatted(column, name));
             }
-            if (group.columns().size() > 1 && Reducer.LATEST_NOT_NULL.equals(reducers.get(column))) {
+            if (group.columns().size() > 1
+                && Reducer.LATEST_NOT_NULL.equals(reducers.get(column))) {
               throw new KeylakeException(
                   DEFINITION,
                   "column '%s' of group '%s' is reduced by LatestNotNull and cannot share a version"
