@@ -63,6 +63,7 @@ ROOMS_OF_TESTS = {
     "clients",
     "flink",
     "deletes",
+    "reducers",
 }
 
 

@@ -28,6 +28,18 @@ class Reducer:
         """
         return type(self).__name__
 
+    @property
+    def text(self) -> str:
+        """The reducer as SQL's property `reduce.<column>` has it, with the options that differ from their defaults.
+
+        >>> Collect(distinct=True, limit=100).text
+        'Collect(distinct, limit=100)'
+        """
+        options = [
+            name if value is True else f"{name}={value}" for name, value in self.to_json().items() if name != "type"
+        ]
+        return f"{self.type}({', '.join(options)})" if options else self.type
+
     def to_json(self) -> dict[str, object]:
         """The reducer as it stands in a spec: its type, and the options that differ from their defaults.
 

@@ -228,7 +228,7 @@ def test_definitions_that_are_refused() -> None:
     assert "'clicks' is never None" in refusal({**user, "clicks": (int, column())})
     assert "Key column 'user' may be None" in refusal({"user": (MAYBE_INT, key())})
     assert "'user' is a double" in refusal({"user": (float, key())})
-    assert "Sum(), which is not supported" in refusal({**user, "clicks": (MAYBE_INT, column(reduce=kl.Sum()))})
+    assert "must be boolean" in refusal({**user, "clicks": (MAYBE_INT, column(reduce=kl.BoolOr()))})
     assert "'a' and 'b' are both ordering()" in refusal({**user, "a": (int, ordering()), "b": (int, ordering())})
     assert "versions='commit'" in refusal({**user, "at": (int, ordering())}, versions="commit")
     assert "does not have" in refusal({**user, "clicks": (MAYBE_INT, column(group=lonely))})

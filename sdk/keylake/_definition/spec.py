@@ -340,7 +340,7 @@ class TableSpec:
     def _column_text(self, column: Column) -> str:
         group = next((group.name for group in self.column_groups if column.name in group.columns), None)
         role = "key" if column.name in self.key else f"group {group}" if group else None
-        reducer = None if column.reducer == LATEST else column.reducer.type
+        reducer = None if column.reducer == LATEST else column.reducer.text
         return ", ".join(part for part in (str(column.type), role, reducer) if part)
 
 
@@ -354,7 +354,7 @@ def _column(field: NestedField, reducer: Reducer = LATEST) -> Column:
 
 
 def _stored_as(column: Column) -> str:
-    reducer = "" if column.reducer == LATEST else f", {column.reducer.type}"
+    reducer = "" if column.reducer == LATEST else f", {column.reducer.text}"
     return f"{column.type}{reducer}"
 
 

@@ -27,6 +27,35 @@ def test_a_column_that_is_not_written_yet_gets_a_reducer(lake: kl.Lake) -> None:
     table.same_after_compaction()
 
 
+def test_an_added_column_sums(lake: kl.Lake) -> None:
+    """With a state of its own, which follows renames, and goes with the column."""
+    table = Evolving(lake, "id BIGINT, a INT, PRIMARY KEY (id)", properties="'reduce.a' = 'Sum'")
+    table.run("INSERT INTO {t} VALUES (1, 2147483647)", "ALTER TABLE {t} ADD COLUMN d DOUBLE")
+    before = table.head
+    table.run(SET + "('reduce.d' = 'Sum')", "INSERT INTO {t} VALUES (1, 1, 0.1), (1, 1, 0.2)")
+    with refused_in_sql(lake, table.name, "BAD_ROWS", "column 'a'", "id=1", "widen"):
+        table.rows()
+    assert table.rows("SELECT id, d FROM {t}") == [(1, 0.30000000000000004)]
+    table.run("ALTER TABLE {t} ALTER COLUMN a TYPE BIGINT", "ALTER TABLE {t} RENAME COLUMN d TO total")
+    assert table.rows() == [(1, 2147483649, 0.30000000000000004)]
+    table.run("INSERT INTO {t} VALUES (1, 1, 0.3)")
+    assert table.rows() == [(1, 2147483650, 0.6)], "exact, and rounded once: step by step it is 0.6000000000000001"
+    table.same_after_compaction()
+    assert table.rows(f"SELECT * FROM {{t}} VERSION AS OF {before}") == [(1, 2147483647)]
+    table.run("ALTER TABLE {t} DROP COLUMN total", "INSERT INTO {t} VALUES (1, -1)")
+    assert table.rows() == [(1, 2147483649)]
+    table.run("ALTER TABLE {t} ADD COLUMN total DOUBLE", SET + "('reduce.total' = 'Sum')")
+    table.run("INSERT INTO {t} VALUES (1, 0, 0.7)")
+    assert table.rows() == [(1, 2147483649, 0.7)]
+    table.same_after_compaction()
+
+
+def test_a_sum_of_floats_stays_one(lake: kl.Lake) -> None:
+    table = Evolving(lake, "id BIGINT, f FLOAT, PRIMARY KEY (id)", properties="'reduce.f' = 'Sum'")
+    with refused_in_sql(lake, table.name, "DEFINITION", "'f'", "float", "double", "add a column"):
+        table.run("ALTER TABLE {t} ALTER COLUMN f TYPE DOUBLE")
+
+
 REFUSED = {
     "('reduce.a' = 'LatestNotNull')": ("DEFINITION", "column 'a'", "add a column"),
     "('reduce.c' = 'Most')": ("DEFINITION", "Most", "LatestNotNull"),

@@ -12,6 +12,7 @@ WRONG = {
     "UPDATE {t} SET nobody = 1": "UNRESOLVED_COLUMN",
     "UPDATE {t} SET `select` = 1": "KEYLAKE_UNSUPPORTED",
     "UPDATE {t} SET `from` = 'x'": "KEYLAKE_BAD_ROWS",
+    "UPDATE {t} SET total = 1": "KEYLAKE_UNSUPPORTED",
     "UPDATE {t} SET `from` = 1, `FROM` = 2": "KEYLAKE_UNSUPPORTED",
     "UPDATE {t} SET `it's` = 5": "KEYLAKE_BAD_ROWS",
     "UPDATE {t} SET s.nobody = 1": "FIELD_NOT_FOUND",
@@ -30,6 +31,7 @@ WRONG = {
     "MERGE INTO {t} t USING nobody s ON true WHEN MATCHED THEN DELETE": "TABLE_OR_VIEW_NOT_FOUND",
     "MERGE INTO {t} t USING {one} s ON t.nobody = s.k WHEN MATCHED THEN DELETE": "UNRESOLVED_COLUMN",
     "MERGE INTO {t} t USING {one} s {on} WHEN MATCHED THEN UPDATE SET `select` = 9": "KEYLAKE_UNSUPPORTED",
+    "MERGE INTO {t} t USING {one} s {on} WHEN MATCHED THEN UPDATE SET total = 9": "KEYLAKE_UNSUPPORTED",
     "MERGE INTO {t} t USING {one} s {on} WHEN MATCHED THEN UPDATE SET *": "UNRESOLVED_COLUMN",
     "MERGE INTO {t} t USING {one} s {on} WHEN NOT MATCHED THEN INSERT (`from`) VALUES (1)": ("KEYLAKE_SCHEMA_MISMATCH"),
     "MERGE INTO {t} t USING {one} s ON rand() > 0 WHEN MATCHED THEN DELETE": "",
@@ -78,10 +80,10 @@ def table(lake: kl.Lake) -> tuple[str, str]:
     quoted = f'`{lake.catalog}`.`{namespace}`.`it\'s a ``select`` "from"`'
     lake.spark.sql(f"CREATE NAMESPACE `{lake.catalog}`.`{namespace}`").collect()
     lake.spark.sql(
-        f"CREATE TABLE {quoted} (`select` INT, `from` INT, `it's` STRING, s STRUCT<x: INT>, PRIMARY KEY (`select`)) "
-        "USING keylake TBLPROPERTIES ('versions' = 'commit')"
+        f"CREATE TABLE {quoted} (`select` INT, `from` INT, `it's` STRING, s STRUCT<x: INT>, total INT, PRIMARY KEY (`select`)) "
+        "USING keylake TBLPROPERTIES ('versions' = 'commit', 'reduce.total' = 'Sum')"
     ).collect()
-    lake.spark.sql(f"INSERT INTO {quoted} VALUES (1, 10, 'x', NULL), (2, 20, 'y', NULL)").collect()
+    lake.spark.sql(f"INSERT INTO {quoted} VALUES (1, 10, 'x', NULL, 1), (2, 20, 'y', NULL, 1)").collect()
     return quoted, f'{namespace}.it\'s a `select` "from"'
 
 

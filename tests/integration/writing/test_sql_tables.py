@@ -80,7 +80,7 @@ def test_create_in_sql_of_a_spec_that_is_refused(lake: kl.Lake) -> None:
         ({"buckets": 0}, ("buckets", "0")),
         ({"key": ["user"], "bucket_by": ["user"]}, ("'user'",)),
         ({"bucket_by": ["clicks"]}, ("bucket_by", "'clicks'")),
-        ({"reducers": {"clicks": {"type": "Sum"}}}, ("'clicks'", "Sum", "LatestNotNull")),
+        ({"reducers": {"clicks": {"type": "BoolOr"}}}, ("'clicks'", "BoolOr", "boolean")),
         ({"reducers": {"clicks": {"type": "Magic"}}}, ("'clicks'", "Magic")),
         ({"column_groups": {"g": {"columns": [], "doc": ""}}}, ("'g'",)),
     ):

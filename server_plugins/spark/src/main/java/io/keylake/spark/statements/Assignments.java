@@ -30,7 +30,8 @@ import scala.Option;
  * <ol>
  *   <li>A column group is written whole, the others of it with the values that were read.
  *   <li>A struct of which fields are set is written whole, its other fields as they were read.
- *   <li>The key of a row cannot be set: another key is another row.
+ *   <li>The key of a row cannot be set: another key is another row. Nor can an accumulator, whose
+ *       value is that of all its contributions.
  * </ol>
  */
 public final class Assignments {
@@ -61,6 +62,11 @@ public final class Assignments {
       throw StatementTarget.refused(
           "the statement sets '%s', which is not stored as such; set columns of %s only",
           name, target.table().name());
+    }
+    if (schema.spec().reducer(name).accumulates()) {
+      throw StatementTarget.refused(
+          "the statement sets '%s', and what is written to that column is not its new value but one more contribution to its %s; leave the column out, and contribute with INSERT INTO %s",
+          name, schema.spec().reducer(name).type(), target.table().name());
     }
     if (schema.spec().reducer(name).skipsNulls() && isNull(assignment.value())) {
       throw StatementTarget.refused(

@@ -28,8 +28,6 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.UpdateSchema;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.types.Type;
-import org.apache.iceberg.types.Types.DecimalType;
-import org.apache.iceberg.types.Types.LongType;
 import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
@@ -47,6 +45,7 @@ final class ColumnUpdate {
   private final Table table;
   private final KeyedSchema before;
   private final UpdateSchema update;
+  private final LeafUpdate leaves;
   private final Set<Integer> dropped = new HashSet<>();
   private final Set<String> renamed = new HashSet<>();
 
@@ -57,6 +56,7 @@ final class ColumnUpdate {
     this.table = table;
     this.before = before;
     this.update = update;
+    this.leaves = new LeafUpdate(before, update);
   }
 
   void add(ColumnChange change) {
@@ -166,7 +166,7 @@ final class ColumnUpdate {
     } else {
       update.moveBefore(name, firstHidden());
     }
-    update.addColumn(KeyedSchema.LEAVES, name, LongType.get());
+    leaves.add(name);
   }
 
   private String firstHidden() {
@@ -186,13 +186,7 @@ final class ColumnUpdate {
     if (drop.path().size() == 1) {
       checkValue(column, "dropped", "create a new table without it and copy the rows");
       dropped.add(column.fieldId());
-      String leaf = before.leafOf(column).name();
-      if (isUnused(leaf)) {
-        update.deleteColumn(KeyedSchema.LEAVES + "." + leaf);
-      }
-      if (before.stateOf(column) != null) {
-        update.deleteColumn(KeyedSchema.ALL_STATES + "." + column.name());
-      }
+      leaves.drop(column, dropped);
     } else {
       NestedField parent = parent(drop.path());
       if (parent != null && parent.type().asStructType().fields().size() == 1) {
@@ -203,13 +197,6 @@ final class ColumnUpdate {
       }
     }
     update.deleteColumn(nameOf(column));
-  }
-
-  /** Whether all columns are dropped that share a leaf. */
-  private boolean isUnused(String leaf) {
-    return before.values().stream()
-        .filter(value -> before.leafOf(value).name().equals(leaf))
-        .allMatch(value -> dropped.contains(value.fieldId()));
   }
 
   private void rename(Rename rename) {
@@ -231,14 +218,11 @@ final class ColumnUpdate {
       checkNoExperiment(name);
       renamed.add(field.name());
       boolean isKey = before.spec().key().contains(field.name());
-      if (!isGrouped(field)) {
+      if (!leaves.isGrouped(field)) {
         checkNoGroup(name);
       }
-      if (!isKey && !isShared(field)) {
-        update.renameColumn(KeyedSchema.LEAVES + "." + field.name(), name);
-      }
-      if (!isKey && before.stateOf(field) != null) {
-        update.renameColumn(KeyedSchema.ALL_STATES + "." + field.name(), name);
+      if (!isKey) {
+        leaves.rename(field, name);
       }
     }
     update.renameColumn(nameOf(field), name);
@@ -269,16 +253,6 @@ final class ColumnUpdate {
     }
   }
 
-  /** Whether the leaf of a column is its group's. An accumulator has its own in a group, too. */
-  private boolean isShared(NestedField value) {
-    return isGrouped(value) && !before.spec().reducer(value.name()).accumulates();
-  }
-
-  private boolean isGrouped(NestedField value) {
-    return before.spec().columnGroups().values().stream()
-        .anyMatch(group -> group.columns().contains(value.name()));
-  }
-
   private void widen(Widen widen) {
     NestedField field = found(widen.path());
     if (field.type().equals(widen.type())) {
@@ -287,7 +261,8 @@ final class ColumnUpdate {
     if (widen.path().size() == 1) {
       checkValue(field, "retyped", "create a new table with the type you want and copy the rows");
     }
-    if (!isWider(field.type(), widen.type())) {
+    checkSum(widen, field);
+    if (!WiderSchema.isWider(field.type(), widen.type())) {
       throw new KeylakeException(
           DEFINITION,
           "'%s' cannot become %s: it is %s, and types only widen, int to long, float to double, and a decimal to more digits before the point; add a column of the new type and write the values there"
@@ -296,16 +271,16 @@ final class ColumnUpdate {
     update.updateColumn(nameOf(field), widen.type().asPrimitiveType());
   }
 
-  private static boolean isWider(Type from, Type to) {
-    return switch (from.typeId()) {
-      case INTEGER -> to.typeId() == Type.TypeID.LONG;
-      case FLOAT -> to.typeId() == Type.TypeID.DOUBLE;
-      case DECIMAL ->
-          to instanceof DecimalType wide
-              && wide.scale() == ((DecimalType) from).scale()
-              && wide.precision() >= ((DecimalType) from).precision();
-      default -> false;
-    };
+  /** A sum of floats was rounded to a float where it was stored; the same sum of doubles was not. */
+  private void checkSum(Widen widen, NestedField field) {
+    NestedField column = found(widen.path().subList(0, 1));
+    boolean isSum = before.stateOf(column) != null;
+    if (isSum && field.type().typeId() == Type.TypeID.FLOAT) {
+      throw new KeylakeException(
+          DEFINITION,
+          "'%s' is summed as float and cannot become %s, since sums are rounded in files; add a column of type double with the same reducer, and contribute to it"
+              .formatted(shown(widen.path()), widen.type()));
+    }
   }
 
   /**

@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types.DecimalType;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
@@ -83,5 +84,18 @@ public final class WiderSchema {
 
   private static NestedField last(List<NestedField> fields) {
     return fields.get(fields.size() - 1);
+  }
+
+  /** Whether each value of one type is one of the other. */
+  static boolean isWider(Type from, Type to) {
+    return switch (from.typeId()) {
+      case INTEGER -> to.typeId() == Type.TypeID.LONG;
+      case FLOAT -> to.typeId() == Type.TypeID.DOUBLE;
+      case DECIMAL ->
+          to instanceof DecimalType wide
+              && wide.scale() == ((DecimalType) from).scale()
+              && wide.precision() >= ((DecimalType) from).precision();
+      default -> false;
+    };
   }
 }
