@@ -271,7 +271,9 @@ final class ColumnUpdate {
     update.updateColumn(nameOf(field), widen.type().asPrimitiveType());
   }
 
-  /** A sum of floats was rounded to a float where it was stored; the same sum of doubles was not. */
+  /**
+   * A sum of floats was rounded to a float where it was stored; the same sum of doubles was not.
+   */
   private void checkSum(Widen widen, NestedField field) {
     NestedField column = found(widen.path().subList(0, 1));
     boolean isSum = before.stateOf(column) != null;

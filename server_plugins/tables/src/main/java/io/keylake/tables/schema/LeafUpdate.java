@@ -36,8 +36,7 @@ record LeafUpdate(KeyedSchema before, UpdateSchema update) {
   }
 
   void rename(NestedField column, String name) {
-    boolean isOwn =
-        !isGrouped(column) || before.spec().reducer(column.name()).accumulates();
+    boolean isOwn = !isGrouped(column) || before.spec().reducer(column.name()).accumulates();
     if (isOwn) {
       update.renameColumn(KeyedSchema.LEAVES + "." + column.name(), name);
     }
