@@ -80,8 +80,8 @@ def table(lake: kl.Lake) -> tuple[str, str]:
     quoted = f'`{lake.catalog}`.`{namespace}`.`it\'s a ``select`` "from"`'
     lake.spark.sql(f"CREATE NAMESPACE `{lake.catalog}`.`{namespace}`").collect()
     lake.spark.sql(
-        f"CREATE TABLE {quoted} (`select` INT, `from` INT, `it's` STRING, s STRUCT<x: INT>, total INT, PRIMARY KEY (`select`)) "
-        "USING keylake TBLPROPERTIES ('versions' = 'commit', 'reduce.total' = 'Sum')"
+        f"CREATE TABLE {quoted} (`select` INT, `from` INT, `it's` STRING, s STRUCT<x: INT>, total INT, "
+        "PRIMARY KEY (`select`)) USING keylake TBLPROPERTIES ('versions' = 'commit', 'reduce.total' = 'Sum')"
     ).collect()
     lake.spark.sql(f"INSERT INTO {quoted} VALUES (1, 10, 'x', NULL, 1), (2, 20, 'y', NULL, 1)").collect()
     return quoted, f'{namespace}.it\'s a `select` "from"'
