@@ -14,10 +14,21 @@ from dataclasses import dataclass, fields, replace
 
 from keylake.errors import DefinitionError
 
+MOST_COLLECTED = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class Reducer:
     """What all reducers share: a name, and the form that specs keep."""
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether every contribution counts, not only the newest.
+
+        >>> Sum().accumulates, LatestNotNull().accumulates
+        (True, False)
+        """
+        return not isinstance(self, Latest | LatestNotNull)
 
     @property
     def type(self) -> str:
@@ -155,14 +166,16 @@ class Collect(Reducer):
 
         >>> Collect(limit=0)
         Traceback (most recent call last):
-        keylake.errors.DefinitionError: The limit of Collect is 0. Use a whole number from 1 on, or None for no limit.
+        keylake.errors.DefinitionError: The limit of Collect is 0. Use a whole number from 1 to 2147483647, or None \
+for no limit.
         """
         if not isinstance(self.distinct, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise DefinitionError(f"distinct of Collect is {self.distinct!r}. Use True or False.")
+            raise DefinitionError(f"The option distinct of Collect is {self.distinct!r}. Use True or False.")
         is_number = isinstance(self.limit, int) and not isinstance(self.limit, bool)
-        if self.limit is not None and not (is_number and 1 <= self.limit < 2**31):
+        if self.limit is not None and not (is_number and 1 <= self.limit <= MOST_COLLECTED):
             raise DefinitionError(
-                f"The limit of Collect is {self.limit!r}. Use a whole number from 1 on, or None for no limit."
+                f"The limit of Collect is {self.limit!r}. "
+                f"Use a whole number from 1 to {MOST_COLLECTED}, or None for no limit."
             )
 
 
@@ -219,4 +232,12 @@ def from_json(column: str, value: object) -> Reducer:
             f"Reducer {name} of column {column!r} has the option {unknown[0]!r}, which this version does not know. "
             "Upgrade keylake, or leave the option out."
         )
-    return replace(kind(), **options)
+    empty = [option for option, given in options.items() if given is None]
+    if empty:
+        raise DefinitionError(
+            f"Reducer {name} of column {column!r} has null as the option {empty[0]!r}. Leave the option out."
+        )
+    try:
+        return replace(kind(), **options)
+    except DefinitionError as error:
+        raise DefinitionError(f"The reducer of column {column!r} is not valid. {error}") from None

@@ -1,5 +1,8 @@
 """Reducers as values: their JSON, and what is refused."""
 
+from typing import Any
+
+import pyarrow as pa
 import pytest
 
 import keylake as kl
@@ -30,8 +33,38 @@ def test_all_are_at_hand() -> None:
         ({"type": ["Latest"]}, r"\['Latest'\]"),
         ({"type": "latest"}, "'latest'"),
         ({"type": "Latest", "limit": 1}, "'limit'"),
+        ({"type": "Sum", "distinct": True}, "'distinct'"),
+        ({"type": "Collect", "limit": 0}, "'clicks' is not valid. The limit of Collect is 0"),
+        ({"type": "Collect", "limit": None}, "null as the option 'limit'"),
+        ({"type": "Zork"}, "'Zork'.* Latest, LatestNotNull, Sum, .* BitmapOr"),
     ],
 )
 def test_what_is_no_reducer(value: object, says: str) -> None:
     with pytest.raises(kl.DefinitionError, match=says):
         from_json("clicks", value)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2**31, 1.0, True, "3"])
+def test_a_limit_that_cannot_be_met(limit: int) -> None:
+    with pytest.raises(kl.DefinitionError, match=f"The limit of Collect is {limit!r}. .* 2147483647"):
+        kl.Collect(limit=limit)
+
+
+def test_distinct_is_a_truth() -> None:
+    wrong: Any = "yes"
+    with pytest.raises(kl.DefinitionError, match="distinct of Collect is 'yes'"):
+        kl.Collect(distinct=wrong)
+
+
+def test_which_accumulate() -> None:
+    assert {name for name, kind in REDUCERS.items() if not kind().accumulates} == {"Latest", "LatestNotNull"}
+
+
+def test_a_difference_of_options_is_shown() -> None:
+    columns = pa.schema({"id": pa.int64(), "tags": pa.list_(pa.string())})
+    few, many = (
+        kl.TableSpec.from_arrow(columns, name="a.b", key="id", reducers={"tags": kl.Collect(limit=limit)})
+        for limit in (3, 4)
+    )
+    assert "Collect(limit=3)" in str(few)
+    assert any("Collect(limit=3)" in line and "Collect(limit=4)" in line for line in few.differences(many))

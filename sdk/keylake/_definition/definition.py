@@ -279,7 +279,7 @@ def check_groups(
     """
     group_of: dict[str, str] = {}
     _check_distinct([group.name for group in groups], "Column group")
-    by_name = {column.name.lower(): column.name for column in columns}
+    by_name = {column.name.lower(): column for column in columns}
     for group in groups:
         _check_group_name(group, by_name)
         for name in group.columns:
@@ -304,15 +304,21 @@ def check_groups(
             group_of[name] = group.name
 
 
-def _check_group_name(group: ColumnGroup, by_name: dict[str, str]) -> None:
+def _check_group_name(group: ColumnGroup, by_name: dict[str, Column]) -> None:
     if not group.name.strip():
         raise DefinitionError(f"A column group has the empty name {group.name!r}. Give it a name.")
     if "." in group.name or not group.name.isprintable():
         raise DefinitionError(f"Column group {group.name!r} has a sign in its name that cannot be stored. Rename it.")
     column = by_name.get(group.name.lower())
-    if column is not None and column not in group.columns:
+    if column is not None and column.name not in group.columns:
         raise DefinitionError(
-            f"Column group {group.name!r} has the name of column {column!r}, which is outside it. Rename the group."
+            f"Column group {group.name!r} has the name of column {column.name!r}, which is outside it. "
+            "Rename the group."
+        )
+    if column is not None and column.reducer.accumulates:
+        raise DefinitionError(
+            f"Column group {group.name!r} has the name of column {column.name!r}, which has the reducer "
+            f"{column.reducer!r} and so versions of its own. Rename the group."
         )
     if not group.columns:
         raise DefinitionError(f"Column group {group.name!r} has no columns. Put a column into it, or leave it out.")

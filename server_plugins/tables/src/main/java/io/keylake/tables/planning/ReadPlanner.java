@@ -343,9 +343,13 @@ public final class ReadPlanner {
                 wanted.add(leaf);
               }
             });
+    // Columns of experiments do not accumulate, so their files have no states.
     sections
         .wantedStates()
-        .forEach((id, state) -> leaves.put(id, FileFacts.presence(file, own, state)));
+        .forEach(
+            (id, state) ->
+                leaves.put(
+                    id, beside == null ? FileFacts.presence(file, own, state) : Presence.NEVER));
     return new PlannedFile(
         new StoredFile(
             file.location(),

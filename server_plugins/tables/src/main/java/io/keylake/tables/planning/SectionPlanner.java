@@ -76,7 +76,7 @@ final class SectionPlanner {
     NestedField state = schema.stateOf(value);
     if (state != null) {
       wantedStates.put(state.fieldId(), state);
-      if (!schema.spec().reducer(value.name()).isShownWithState(value.type())) {
+      if (!schema.isShownWithState(value)) {
         statesWithoutValue.add(state.fieldId());
       }
     }

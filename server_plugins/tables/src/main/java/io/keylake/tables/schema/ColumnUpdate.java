@@ -27,7 +27,6 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.UpdateSchema;
 import org.apache.iceberg.exceptions.ValidationException;
-import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
@@ -83,6 +82,7 @@ final class ColumnUpdate {
 
   /** The columns as they will be. */
   KeyedSchema finish() {
+    leaves.dropStates(dropped);
     Schema after = applied();
     Map<String, String> names = new HashMap<>();
     for (NestedField field : before.visible().columns()) {
@@ -261,7 +261,6 @@ final class ColumnUpdate {
     if (widen.path().size() == 1) {
       checkValue(field, "retyped", "create a new table with the type you want and copy the rows");
     }
-    checkSum(widen, field);
     if (!WiderSchema.isWider(field.type(), widen.type())) {
       throw new KeylakeException(
           DEFINITION,
@@ -269,20 +268,7 @@ final class ColumnUpdate {
               .formatted(shown(widen.path()), widen.type(), field.type()));
     }
     update.updateColumn(nameOf(field), widen.type().asPrimitiveType());
-  }
-
-  /**
-   * A sum of floats was rounded to a float where it was stored; the same sum of doubles was not.
-   */
-  private void checkSum(Widen widen, NestedField field) {
-    NestedField column = found(widen.path().subList(0, 1));
-    boolean isSum = before.stateOf(column) != null;
-    if (isSum && field.type().typeId() == Type.TypeID.FLOAT) {
-      throw new KeylakeException(
-          DEFINITION,
-          "'%s' is summed as float and cannot become %s, since sums are rounded in files; add a column of type double with the same reducer, and contribute to it"
-              .formatted(shown(widen.path()), widen.type()));
-    }
+    leaves.widen(found(widen.path().subList(0, 1)));
   }
 
   /**

@@ -1,6 +1,7 @@
 package io.keylake.tables.schema;
 
 import io.keylake.tables.spec.KeyedSchema;
+import java.util.List;
 import java.util.Set;
 import org.apache.iceberg.UpdateSchema;
 import org.apache.iceberg.types.Types.LongType;
@@ -30,8 +31,25 @@ record LeafUpdate(KeyedSchema before, UpdateSchema update) {
     if (isUnused) {
       update.deleteColumn(KeyedSchema.LEAVES + "." + leaf);
     }
+  }
+
+  /** The struct of the states goes with the last of them. */
+  void dropStates(Set<Integer> dropped) {
+    List<NestedField> gone =
+        before.values().stream()
+            .filter(value -> dropped.contains(value.fieldId()) && before.stateOf(value) != null)
+            .toList();
+    if (!gone.isEmpty() && gone.size() == before.states().fields().size()) {
+      update.deleteColumn(KeyedSchema.ALL_STATES);
+    } else {
+      gone.forEach(value -> update.deleteColumn(KeyedSchema.ALL_STATES + "." + value.name()));
+    }
+  }
+
+  /** Values that are there were rounded to a narrower type; from now on the states are asked. */
+  void widen(NestedField column) {
     if (before.stateOf(column) != null) {
-      update.deleteColumn(KeyedSchema.ALL_STATES + "." + column.name());
+      update.updateColumnDoc(KeyedSchema.ALL_STATES + "." + column.name(), KeyedSchema.WIDENED);
     }
   }
 

@@ -5,13 +5,17 @@ import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Tries;
+import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.PastSpecs;
 import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.TableDefinition;
 import io.keylake.tables.spec.TableSpec;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -21,6 +25,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.UpdateSchema;
+import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.BinaryType;
 import org.apache.iceberg.types.Types.LongType;
 import org.apache.iceberg.types.Types.NestedField;
@@ -50,7 +55,7 @@ public final class ReducerChange {
     TableSpec after = before.withReducers(reducers);
     // Its rules are those of a new table.
     new TableDefinition(schema.spec().withReducers(reducers), schema.visible(), "");
-    Schema columns = withLeaves(table, schema, reducers);
+    Schema columns = fitted(table, schema, after);
     boolean isOther = !columns.sameSchema(base.schema());
     Map<String, String> properties = new HashMap<>(base.properties());
     Set<Integer> others = new HashSet<>(base.schemasById().keySet());
@@ -64,31 +69,53 @@ public final class ReducerChange {
     return after;
   }
 
-  /** The schema with the version leaves and states that the reducers need and columns lack. */
-  private static Schema withLeaves(Table table, KeyedSchema schema, Map<String, Reducer> reducers) {
+  /** The schema with the version leaves and states that columns of these reducers have. */
+  private static Schema fitted(Table table, KeyedSchema schema, TableSpec after) {
     UpdateSchema update = table.updateSchema();
-    boolean hasStates = !schema.states().fields().isEmpty();
+    Set<String> leaves = new LinkedHashSet<>();
+    Set<String> states = new LinkedHashSet<>();
     for (NestedField value : schema.values()) {
-      Reducer reducer = reducers.get(value.name());
-      if (reducer != null && reducer.accumulates() && schema.leaves().field(value.name()) == null) {
-        update.addColumn(KeyedSchema.LEAVES, value.name(), LongType.get());
+      leaves.add(after.leafOf(value.name()));
+      if (after.reducer(value.name()).hasState(value.type())) {
+        states.add(value.name());
       }
-      boolean needsState =
-          reducer != null
-              && reducer.hasState(value.type())
-              && schema.states().field(value.name()) == null;
-      if (needsState && !hasStates) {
-        StructType first = StructType.of(NestedField.optional(1, value.name(), BinaryType.get()));
-        update.addColumn(KeyedSchema.MERGE_INFO, KeyedSchema.STATES, first);
-        hasStates = true;
-      } else if (needsState) {
-        update.addColumn(KeyedSchema.ALL_STATES, value.name(), BinaryType.get());
-      }
+    }
+    fit(update, KeyedSchema.LEAVES, schema.leaves(), leaves, LongType.get());
+    StructType before = schema.states();
+    if (states.isEmpty() && !before.fields().isEmpty()) {
+      update.deleteColumn(KeyedSchema.ALL_STATES);
+    } else if (!states.isEmpty() && before.fields().isEmpty()) {
+      update.addColumn(KeyedSchema.MERGE_INFO, KeyedSchema.STATES, struct(states));
+    } else {
+      fit(update, KeyedSchema.ALL_STATES, before, states, BinaryType.get());
     }
     return update.apply();
   }
 
+  private static void fit(
+      UpdateSchema update, String parent, StructType before, Set<String> wanted, Type type) {
+    for (NestedField field : before.fields()) {
+      if (!wanted.contains(field.name())) {
+        update.deleteColumn(parent + "." + field.name());
+      }
+    }
+    for (String name : wanted) {
+      if (before.field(name) == null) {
+        update.addColumn(parent, name, type);
+      }
+    }
+  }
+
+  /** With ids that the schema replaces by its own. */
+  private static StructType struct(Set<String> names) {
+    List<NestedField> fields = new ArrayList<>();
+    names.forEach(
+        name -> fields.add(NestedField.optional(fields.size() + 1, name, BinaryType.get())));
+    return StructType.of(fields);
+  }
+
   private static void check(Table table, KeyedSchema schema, TableMetadata base, String column) {
+    checkNoExperiment(table, base, column);
     NestedField field =
         schema.values().stream()
             .filter(value -> value.name().equals(column))
@@ -115,6 +142,18 @@ public final class ReducerChange {
           DEFINITION,
           "column '%s' of table %s can have values already, because there are commits since it was added, and another reducer would change what is read; add a column, set its reducer before anything is written, and write the values there"
               .formatted(column, table.name()));
+    }
+  }
+
+  private static void checkNoExperiment(Table table, TableMetadata base, String column) {
+    NestedField field = base.schema().asStruct().field(column);
+    for (Experiment experiment : Experiment.all(base.properties())) {
+      if (field != null && experiment.added().contains(field.fieldId())) {
+        throw new KeylakeException(
+            DEFINITION,
+            "column '%s' is of experiment '%s' of table %s, and the columns of experiments have the reducer Latest; add a column to the table itself and set its reducer"
+                .formatted(column, experiment.name(), table.name()));
+      }
     }
   }
 }

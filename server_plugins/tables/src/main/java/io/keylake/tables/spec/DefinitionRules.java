@@ -173,6 +173,12 @@ final class DefinitionRules {
                     "the column group '%s' has the name of column '%s' outside it; rename the group"
                         .formatted(group, column.name()));
               }
+              if (column != null && spec.reducer(column.name()).accumulates()) {
+                throw new KeylakeException(
+                    DEFINITION,
+                    "the column group '%s' has the name of column '%s', which has the reducer %s and so versions of its own; rename the group"
+                        .formatted(group, column.name(), spec.reducer(column.name()).text()));
+              }
             });
   }
 

@@ -63,6 +63,12 @@ public record KeyedSchema(
   /** Where the states lie. */
   public static final String ALL_STATES = MERGE_INFO + "." + STATES;
 
+  /**
+   * The comment of a state whose column had a narrower type before. Nothing else tells: a manifest
+   * does not say which type the values of a file have.
+   */
+  public static final String WIDENED = "Of a column that was widened; values can be rounded more.";
+
   public static boolean isKeyed(Table table) {
     return table.properties().containsKey(TableSpec.PROPERTY);
   }
@@ -262,6 +268,13 @@ public record KeyedSchema(
   /** The state of a value column; null for one whose value says all. */
   public @Nullable NestedField stateOf(NestedField value) {
     return spec.reducer(value.name()).accumulates() ? states().field(value.name()) : null;
+  }
+
+  /** Whether a read gives the stored value of a column that has a state, as it is stored. */
+  public boolean isShownWithState(NestedField value) {
+    NestedField state = stateOf(value);
+    return spec.reducer(value.name()).isShownWithState(value.type())
+        && (state == null || !WIDENED.equals(state.doc()));
   }
 
   /** The sort order that every file of the table has: ascending by the sort key. */

@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
     implements Serializable {
   private static final Pattern FORM = Pattern.compile("(\\w+)(?:\\(([^()]*)\\))?");
+  private static final Pattern LIMIT_FORM = Pattern.compile("limit\\s*=\\s*([+-]?\\d+)");
   private static final String DISTINCT = "distinct";
   private static final String LIMIT = "limit";
   private static final String NUMBER = "int, long, float, double or decimal";
@@ -83,20 +84,22 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
           "column '%s' has the reducer '%s'; write its name, with options in parentheses, as in Collect(distinct, limit=100)"
               .formatted(column, text));
     }
+    String type = form.group(1);
+    String options = form.group(2) == null ? "" : form.group(2);
     boolean distinct = false;
     Integer limit = null;
-    String options = form.group(2);
-    for (String option : options == null ? new String[0] : options.split(",")) {
+    for (String option : options.isBlank() ? new String[0] : options.split(",", -1)) {
       String word = option.strip();
-      if (word.equals(DISTINCT)) {
+      Matcher ofLimit = LIMIT_FORM.matcher(word);
+      if (word.equals(DISTINCT) && !distinct) {
         distinct = true;
-      } else if (word.matches(LIMIT + "\\s*=\\s*\\d{1,9}")) {
-        limit = Integer.valueOf(word.substring(word.indexOf('=') + 1).strip());
+      } else if (ofLimit.matches() && limit == null) {
+        limit = limit(column, type, ofLimit.group(1));
       } else {
-        throw unknown(column, form.group(1), word);
+        throw unknown(column, type, word);
       }
     }
-    return of(column, form.group(1), distinct, limit);
+    return of(column, type, distinct, limit);
   }
 
   /** The form that {@link #parse} reads. */
@@ -127,12 +130,24 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
       throw unknown(column, type, distinct ? DISTINCT : LIMIT);
     }
     if (limit != null && limit < 1) {
-      throw new KeylakeException(
-          DEFINITION,
-          "reducer %s of column '%s' has the limit %d; a limit is at least 1"
-              .formatted(type, column, limit));
+      throw badLimit(column, type, limit.toString());
     }
     return new Reducer(kind, distinct, limit);
+  }
+
+  private static Integer limit(String column, String type, String number) {
+    try {
+      return Integer.valueOf(number);
+    } catch (NumberFormatException e) {
+      throw badLimit(column, type, number);
+    }
+  }
+
+  private static KeylakeException badLimit(String column, String type, String limit) {
+    return new KeylakeException(
+        DEFINITION,
+        "the limit of %s is %s in column '%s'; use a whole number from 1 to %d, or leave the limit out"
+            .formatted(type, limit, column, Integer.MAX_VALUE));
   }
 
   private static KeylakeException unknown(String column, String type, String option) {

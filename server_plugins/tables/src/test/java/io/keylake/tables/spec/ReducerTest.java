@@ -1,0 +1,105 @@
+package io.keylake.tables.spec;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.keylake.tables.CaseFiles;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.planning.MemoryTables;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Types.NestedField;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Reducers as properties say them, and the hidden columns that they have. */
+class ReducerTest {
+  private static final String ACCUMULATORS = "spec/accumulators.json";
+
+  private static TableSpec accumulators() {
+    return TableSpec.fromJson(CaseFiles.json(ACCUMULATORS).get("property").toString());
+  }
+
+  @Test
+  void theFormOfPropertiesComesBack() {
+    TableSpec spec = accumulators();
+    Map<String, String> said = SpecProperties.write(spec);
+    assertEquals("Sum", said.get("reduce.clicks"));
+    assertEquals("Collect(distinct, limit=100)", said.get("reduce.tags"));
+    assertEquals("Collect(limit=2147483647)", said.get("reduce.firsts"));
+    assertEquals(spec.reducers(), SpecProperties.reducers(said));
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          Sum()                              | Sum
+          ' Collect ( ) '                    |
+          Collect( limit = 3 ,distinct )     | Collect(distinct, limit=3)
+          Collect(limit=+7)                  | Collect(limit=7)
+          """)
+  void otherWaysToWriteIt(String text, String form) {
+    if (form == null) {
+      assertThrows(KeylakeException.class, () -> Reducer.parse("tags", text));
+    } else {
+      assertEquals(form, Reducer.parse("tags", text).text());
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          sum                              | 'sum', which this server does not know; it knows Latest, LatestNotNull, Sum
+          Collect(                         | options in parentheses
+          Collect(limit)                   | the option 'limit', which Collect does not have
+          Collect(limit=many)              | the option 'limit=many'
+          Collect(limit=1, limit=2)        | the option 'limit=2'
+          Collect(distinct,)               | the option ''
+          Collect(limit=0)                 | the limit of Collect is 0 in column 'tags'
+          Collect(limit=-1)                | the limit of Collect is -1
+          Collect(limit=2147483648)        | from 1 to 2147483647
+          Sum(distinct)                    | the option 'distinct', which Sum does not have
+          """)
+  void whatIsNoReducer(String text, String says) {
+    KeylakeException refused =
+        assertThrows(KeylakeException.class, () -> Reducer.parse("tags", text));
+    assertTrue(refused.getMessage().contains(says), refused.getMessage());
+    assertTrue(refused.getMessage().contains("'tags'"), refused.getMessage());
+  }
+
+  @Test
+  void accumulatorsHaveLeavesOfTheirOwnAndSumsHaveStates() {
+    Table table =
+        MemoryTables.create(
+            TableDefinition.fromJson(CaseFiles.json(ACCUMULATORS).get("spec").toString()));
+    KeyedSchema schema = KeyedSchema.of(table);
+    assertEquals(
+        List.of("clicks", "spend", "price", "days"),
+        schema.states().fields().stream().map(NestedField::name).toList());
+    for (NestedField value : schema.values()) {
+      boolean shares = value.name().equals("last_page");
+      assertEquals(shares ? "behaviour" : value.name(), schema.leafOf(value).name());
+    }
+    assertNull(schema.stateOf(schema.visible().findField("visits")));
+  }
+
+  @Test
+  void aTableWithoutSumsHasNoStates() {
+    Table table =
+        MemoryTables.create(
+            TableDefinition.fromJson(
+                CaseFiles.json("spec/compound_key.json").get("spec").toString()));
+    KeyedSchema schema = KeyedSchema.of(table);
+    assertNull(schema.mergeInfo().type().asStructType().field(KeyedSchema.STATES));
+    assertEquals(List.of(), schema.states().fields());
+  }
+}
