@@ -47,7 +47,9 @@ class Reducer:
         'Collect(distinct, limit=100)'
         """
         options = [
-            name if value is True else f"{name}={value}" for name, value in self.to_json().items() if name != "type"
+            name if value is True else f"{name}={value['type'] if isinstance(value, dict) else value}"
+            for name, value in self.to_json().items()
+            if name != "type"
         ]
         return f"{self.type}({', '.join(options)})" if options else self.type
 
@@ -206,6 +208,44 @@ class BitmapOr(Reducer):
     """
 
 
+@dataclass(frozen=True)
+class Daily(Reducer):
+    """A value for each of the last days, of a column struct<day: date, values: list<number>>.
+
+    `values[i]` is the value of the day `day - i`, null where it has no contribution. A contribution is such a struct,
+    usually of one day and one value; the contributions of a day are combined by `of`: Sum(), Min() or Max(). `days` are
+    kept, from 1 to 3660; what is older than the newest day that was written by as many days falls out. In SQL,
+    `window_sum(column, 7)` and its kin read the last 7 days.
+
+    >>> Daily(days=30).text
+    'Daily(days=30, of=Sum)'
+    """
+
+    days: int = 90
+    of: Reducer = Sum()
+
+    def __post_init__(self) -> None:
+        """Options that can be met.
+
+        >>> Daily(days=0)
+        Traceback (most recent call last):
+        keylake.errors.DefinitionError: The days of Daily are 0. Use a whole number from 1 to 3660.
+        """
+        is_number = isinstance(self.days, int) and not isinstance(self.days, bool)
+        if not (is_number and 1 <= self.days <= 3660):
+            raise DefinitionError(f"The days of Daily are {self.days!r}. Use a whole number from 1 to 3660.")
+        if not isinstance(self.of, Sum | Min | Max):
+            raise DefinitionError(f"Daily is of {self.of!r}. Use kl.Sum(), kl.Min() or kl.Max().")
+
+    def to_json(self) -> dict[str, object]:
+        """The reducer as it stands in a spec, with all options.
+
+        >>> Daily().to_json()
+        {'type': 'Daily', 'days': 90, 'of': {'type': 'Sum'}}
+        """
+        return {"type": self.type, "days": self.days, "of": self.of.to_json()}
+
+
 LATEST = Latest()
 REDUCERS: dict[str, type[Reducer]] = {kind.__name__: kind for kind in Reducer.__subclasses__()}
 
@@ -237,6 +277,8 @@ def from_json(column: str, value: object) -> Reducer:
         raise DefinitionError(
             f"Reducer {name} of column {column!r} has null as the option {empty[0]!r}. Leave the option out."
         )
+    if "of" in options:
+        options["of"] = from_json(column, options["of"])
     try:
         return replace(kind(), **options)
     except DefinitionError as error:

@@ -10,6 +10,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeVar
@@ -217,9 +218,36 @@ def _map_merge(maps: list[object]) -> object:
     return list(merged.items())
 
 
+def _daily(days: int, of: Callable[[list[object]], object]) -> Callable[[list[object]], object]:
+    def combine(contributions: list[object]) -> object:
+        structs = [each for each in contributions if isinstance(each, dict)]
+        newest: date = max(each["day"] for each in structs)
+        by_day: list[list[object]] = [[] for _ in range(days)]
+        for each in structs:
+            for number, value in enumerate(each["values"] or []):
+                back = (newest - each["day"]).days + number
+                if value is not None and back < days:
+                    by_day[back].append(value)
+        length = max((number + 1 for number, values in enumerate(by_day) if values), default=0)
+        values = [of(values) if values else None for values in by_day[:length]]
+        overflow = next((value for value in values if isinstance(value, SumOverflow)), None)
+        return {"day": newest, "values": values} if overflow is None else overflow
+
+    return combine
+
+
 def _bitmap_or(bitmaps: list[object]) -> object:
     """Of bitmaps given as sets of numbers, which tests use in the place of bytes."""
     return frozenset().union(*bitmaps)  # type: ignore[arg-type]
+
+
+def _of_day(form: Mapping[str, object], of: str) -> Callable[[list[object]], object]:
+    """What Daily does with the contributions of a day; the type is that of the whole column."""
+    inner = form["of"]
+    assert isinstance(inner, dict)
+    element = of.split("list<")[1].split(">")[0]
+    kinds: Mapping[str, Callable[[list[object]], object]] = {"Sum": _sum(element), "Min": _least, "Max": _most}
+    return kinds[inner["type"]]
 
 
 def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
@@ -245,6 +273,7 @@ def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
         "Collect": lambda: accumulator(_collect(bool(form.get("distinct")), limit)),
         "ArraySum": lambda: accumulator(_array_sum(of)),
         "MapMerge": lambda: accumulator(_map_merge),
+        "Daily": lambda: accumulator(_daily(_int(form["days"]), _of_day(form, of))),
         "BitmapOr": lambda: accumulator(_bitmap_or),
     }
     assert isinstance(name, str)

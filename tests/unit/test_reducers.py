@@ -12,7 +12,7 @@ from keylake.reducers import REDUCERS, Reducer, from_json
 @pytest.mark.parametrize("kind", REDUCERS.values())
 def test_a_reducer_comes_back_from_json(kind: type[Reducer]) -> None:
     assert from_json("clicks", kind().to_json()) == kind()
-    assert kind().to_json() == {"type": kind.__name__}
+    assert kind().to_json()["type"] == kind.__name__
 
 
 def test_options_are_kept() -> None:

@@ -29,6 +29,7 @@ from keylake.reducers import (
     BoolOr,
     Collect,
     Count,
+    Daily,
     MapMerge,
     Max,
     Min,
@@ -78,7 +79,16 @@ def _missing_type(reducer: Reducer, of: IcebergType) -> str | None:
         wanted = "a map whose keys are numbers, booleans, dates, timestamps, strings or binary"
     elif isinstance(reducer, BitmapOr):
         fits, wanted = isinstance(of, BinaryType), "binary"
+    elif isinstance(reducer, Daily):
+        fits, wanted = _is_daily(of), f"a struct of a date 'day' and a list 'values' of {_NUMBER}"
     return None if fits else wanted
+
+
+def _is_daily(of: IcebergType) -> bool:
+    if not isinstance(of, StructType) or [field.name for field in of.fields] != ["day", "values"]:
+        return False
+    day, values = (field.field_type for field in of.fields)
+    return isinstance(day, DateType) and isinstance(values, ListType) and isinstance(values.element_type, _NUMBERS)
 
 
 def _missing_element(reducer: Collect, of: IcebergType) -> str | None:

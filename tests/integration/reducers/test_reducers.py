@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
 
@@ -45,6 +45,18 @@ def maps_of(keys: Sequence[object], values: Sequence[object]) -> Callable[[Rando
     return draw
 
 
+def days_of(values: Sequence[object]) -> Callable[[Random], object]:
+    def draw(random: Random) -> object:
+        listed = None if random.random() < 0.1 else [random.choice([*values, None]) for _ in range(random.randint(0, 3))]
+        return {"day": date(1970, 1, 1) + timedelta(days=random.randint(-4, 4)), "values": listed}
+
+    return draw
+
+
+def daily(of: pa.DataType) -> pa.DataType:
+    return pa.struct([("day", pa.date32()), ("values", pa.list_(of))])
+
+
 DECIMAL = pa.decimal128(5, 2)
 DECIMALS = [Decimal("0.01"), Decimal("-3.50"), Decimal("12.00")]
 CASES: Mapping[str, Reduced] = {
@@ -73,6 +85,10 @@ CASES: Mapping[str, Reduced] = {
     "sums of longs": Reduced(pa.list_(pa.int64()), kl.ArraySum(), lists_of(SMALL)),
     "sums of doubles": Reduced(pa.list_(pa.float64()), kl.ArraySum(), lists_of(NUMBERS)),
     "sums of decimals": Reduced(pa.list_(DECIMAL), kl.ArraySum(), lists_of(DECIMALS)),
+    "days of longs": Reduced(daily(pa.int64()), kl.Daily(days=4), days_of(SMALL)),
+    "days of large longs": Reduced(daily(pa.int64()), kl.Daily(days=3), days_of(LARGE)),
+    "days of doubles": Reduced(daily(pa.float64()), kl.Daily(days=5), days_of(NUMBERS)),
+    "largest of days": Reduced(daily(pa.float64()), kl.Daily(days=2, of=kl.Max()), days_of(NUMBERS)),
     "map": Reduced(pa.map_(pa.string(), pa.int64()), kl.MapMerge(), maps_of(["a", "b", "c"], [1, 2, None])),
 }
 

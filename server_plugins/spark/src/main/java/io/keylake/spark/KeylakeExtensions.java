@@ -19,6 +19,7 @@ import io.keylake.spark.rules.RetryRule;
 import io.keylake.spark.rules.RowStatementRule;
 import io.keylake.spark.rules.StreamWriteRule;
 import io.keylake.spark.rules.TableChangeRule;
+import io.keylake.spark.windows.WindowFunctions;
 import io.keylake.spark.write.KeyRangeExchange;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -35,6 +36,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     EngineVersions.check();
+    WindowFunctions.register(extensions);
     extensions.injectHintResolutionRule(
         session -> new ReadOptionsRule(session)); // before Spark resolves tables
     extensions.injectHintResolutionRule(

@@ -6,6 +6,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructType;
 
 /** Which accumulator a reducer has on a type. */
 public final class Accumulators {
@@ -28,6 +29,7 @@ public final class Accumulators {
       case ARRAY_SUM -> new ArraySum(((ArrayType) type).elementType());
       case MAP_MERGE -> new MergedMap((MapType) type);
       case BITMAP_OR -> new BitmapUnion();
+      case DAILY -> new DailyValues(reducer, (StructType) type);
       case LATEST, LATEST_NOT_NULL, FIRST ->
           throw new IllegalArgumentException(reducer.type() + " keeps one of the stored values");
     };

@@ -6,11 +6,15 @@ import io.keylake.tables.KeylakeException;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,13 +24,25 @@ import org.jspecify.annotations.Nullable;
  * @param kind what it does
  * @param distinct of {@link Kind#COLLECT}: each value once
  * @param limit of {@link Kind#COLLECT}: the most values; null for any number
+ * @param days of {@link Kind#DAILY}: how many days are kept, the newest included; else null
+ * @param of of {@link Kind#DAILY}: what is done with the contributions of one day; else null
  */
-public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
+public record Reducer(
+    Kind kind,
+    boolean distinct,
+    @Nullable Integer limit,
+    @Nullable Integer days,
+    @Nullable Kind of)
     implements Serializable {
   private static final Pattern FORM = Pattern.compile("(\\w+)(?:\\(([^()]*)\\))?");
-  private static final Pattern LIMIT_FORM = Pattern.compile("limit\\s*=\\s*([+-]?\\d+)");
+  private static final Pattern OPTION =
+      Pattern.compile("(?:(?=distinct$)|(?=(?:limit|days)\\s*=\\s*[+-]?\\d+$)|(?=of\\s*=\\s*\\w+$))(\\w+)(?:\\s*=\\s*(\\S+))?");
   private static final String DISTINCT = "distinct";
   private static final String LIMIT = "limit";
+  private static final String DAYS = "days";
+  private static final String OF = "of";
+  private static final int DEFAULT_DAYS = 90;
+  private static final int MOST_DAYS = 3660;
   private static final String NUMBER = "int, long, float, double or decimal";
   public static final Reducer LATEST = of(Kind.LATEST);
   public static final Reducer LATEST_NOT_NULL = of(Kind.LATEST_NOT_NULL);
@@ -53,7 +69,9 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
     /** The union of maps; of one map key the later value. */
     MAP_MERGE("MapMerge"),
     /** The union of bitmaps. */
-    BITMAP_OR("BitmapOr");
+    BITMAP_OR("BitmapOr"),
+    /** A value for each of the last days. */
+    DAILY("Daily");
 
     private final String type;
 
@@ -62,8 +80,20 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
     }
   }
 
+  /** The options of a reducer as they are written; null where they are left out. */
+  record Options(
+      @Nullable Boolean distinct,
+      @Nullable Integer limit,
+      @Nullable Integer days,
+      @Nullable String of) {}
+
   public static Reducer of(Kind kind) {
-    return new Reducer(kind, false, null);
+    return new Reducer(
+        kind,
+        false,
+        null,
+        kind == Kind.DAILY ? DEFAULT_DAYS : null,
+        kind == Kind.DAILY ? Kind.SUM : null);
   }
 
   /** The name of the reducer, the same in Python, JSON and SQL. */
@@ -86,20 +116,34 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
     }
     String type = form.group(1);
     String options = form.group(2) == null ? "" : form.group(2);
-    boolean distinct = false;
-    Integer limit = null;
+    Map<String, String> words = new HashMap<>();
     for (String option : options.isBlank() ? new String[0] : options.split(",", -1)) {
-      String word = option.strip();
-      Matcher ofLimit = LIMIT_FORM.matcher(word);
-      if (word.equals(DISTINCT) && !distinct) {
-        distinct = true;
-      } else if (ofLimit.matches() && limit == null) {
-        limit = limit(column, type, ofLimit.group(1));
-      } else {
-        throw unknown(column, type, word);
+      Matcher word = OPTION.matcher(option.strip());
+      if (!word.matches() || words.putIfAbsent(word.group(1), valueOf(word)) != null) {
+        throw unknown(column, type, option.strip());
       }
     }
-    return of(column, type, distinct, limit);
+    Options read =
+        new Options(
+            words.containsKey(DISTINCT) ? true : null,
+            number(column, type, words, LIMIT),
+            number(column, type, words, DAYS),
+            words.get(OF));
+    return of(column, type, read);
+  }
+
+  private static String valueOf(Matcher word) {
+    return word.group(2) == null ? "true" : word.group(2);
+  }
+
+  private static @Nullable Integer number(
+      String column, String type, Map<String, String> words, String name) {
+    String number = words.get(name);
+    try {
+      return number == null ? null : Integer.valueOf(number);
+    } catch (NumberFormatException e) {
+      throw outside(column, type, name, number);
+    }
   }
 
   /** The form that {@link #parse} reads. */
@@ -111,43 +155,65 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
     if (limit != null) {
       options.add(LIMIT + "=" + limit);
     }
+    if (days != null) {
+      options.add(DAYS + "=" + days);
+    }
+    if (of != null) {
+      options.add(OF + "=" + of.type);
+    }
     return options.isEmpty() ? type() : type() + "(" + String.join(", ", options) + ")";
   }
 
   /** A reducer by its name and options, for a column. */
-  static Reducer of(String column, String type, boolean distinct, @Nullable Integer limit) {
-    Kind kind =
-        Arrays.stream(Kind.values())
-            .filter(each -> each.type.equals(type))
-            .findFirst()
-            .orElseThrow(
-                () ->
-                    new KeylakeException(
-                        DEFINITION,
-                        "column '%s' has the reducer '%s', which this server does not know; it knows %s"
-                            .formatted(column, type, names())));
-    if (kind != Kind.COLLECT && (distinct || limit != null)) {
+  static Reducer of(String column, String type, Options options) {
+    Kind kind = kind(column, type);
+    boolean distinct = Boolean.TRUE.equals(options.distinct());
+    if (kind != Kind.COLLECT && (distinct || options.limit() != null)) {
       throw unknown(column, type, distinct ? DISTINCT : LIMIT);
     }
-    if (limit != null && limit < 1) {
-      throw badLimit(column, type, limit.toString());
+    if (kind != Kind.DAILY && (options.days() != null || options.of() != null)) {
+      throw unknown(column, type, options.days() != null ? DAYS : OF);
     }
-    return new Reducer(kind, distinct, limit);
+    checkRange(column, type, LIMIT, options.limit(), Integer.MAX_VALUE);
+    checkRange(column, type, DAYS, options.days(), MOST_DAYS);
+    if (kind != Kind.DAILY) {
+      return new Reducer(kind, distinct, options.limit(), null, null);
+    }
+    Kind of = options.of() == null ? Kind.SUM : kind(column, options.of());
+    if (!Set.of(Kind.SUM, Kind.MIN, Kind.MAX).contains(of)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "reducer Daily of column '%s' is of %s; it is of Sum, Min or Max"
+              .formatted(column, of.type));
+    }
+    return new Reducer(kind, false, null, options.days() == null ? DEFAULT_DAYS : options.days(), of);
   }
 
-  private static Integer limit(String column, String type, String number) {
-    try {
-      return Integer.valueOf(number);
-    } catch (NumberFormatException e) {
-      throw badLimit(column, type, number);
+  private static Kind kind(String column, String type) {
+    return Arrays.stream(Kind.values())
+        .filter(each -> each.type.equals(type))
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new KeylakeException(
+                    DEFINITION,
+                    "column '%s' has the reducer '%s', which this server does not know; it knows %s"
+                        .formatted(column, type, names())));
+  }
+
+  private static void checkRange(
+      String column, String type, String name, @Nullable Integer value, int most) {
+    if (value != null && (value < 1 || value > most)) {
+      throw outside(column, type, name, value.toString());
     }
   }
 
-  private static KeylakeException badLimit(String column, String type, String limit) {
+  private static KeylakeException outside(String column, String type, String name, String value) {
     return new KeylakeException(
         DEFINITION,
-        "the limit of %s is %s in column '%s'; use a whole number from 1 to %d, or leave the limit out"
-            .formatted(type, limit, column, Integer.MAX_VALUE));
+        "the %s of %s is %s in column '%s'; use a whole number from 1 to %d, or leave the option out"
+            .formatted(
+                name, type, value, column, name.equals(DAYS) ? MOST_DAYS : Integer.MAX_VALUE));
   }
 
   private static KeylakeException unknown(String column, String type, String option) {
@@ -180,7 +246,21 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
               ? null
               : "a map whose keys are numbers, booleans, dates, timestamps, strings or binary";
       case BITMAP_OR -> type.typeId() == Type.TypeID.BINARY ? null : "binary";
+      case DAILY -> isDaily(type) ? null : "a struct of a date 'day' and a list 'values' of " + NUMBER;
     };
+  }
+
+  private static boolean isDaily(Type type) {
+    if (!type.isStructType() || type.asStructType().fields().size() != 2) {
+      return false;
+    }
+    NestedField day = type.asStructType().fields().get(0);
+    NestedField values = type.asStructType().fields().get(1);
+    return day.name().equals("day")
+        && day.type().typeId() == Type.TypeID.DATE
+        && values.name().equals("values")
+        && values.type().isListType()
+        && isNumber(values.type().asListType().elementType());
   }
 
   private @Nullable String missingElement(Type type) {
@@ -228,7 +308,9 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
    * sum has no place in its type.
    */
   public boolean hasState(Type type) {
-    return kind == Kind.SUM || (kind == Kind.ARRAY_SUM && type.isListType());
+    return kind == Kind.SUM
+        || (kind == Kind.ARRAY_SUM && type.isListType())
+        || (kind == Kind.DAILY && of == Kind.SUM && type.isStructType());
   }
 
   /**
@@ -236,7 +318,8 @@ public record Reducer(Kind kind, boolean distinct, @Nullable Integer limit)
    * cannot hold has no value.
    */
   public boolean isShownWithState(Type type) {
-    Type summed = type.isListType() ? type.asListType().elementType() : type;
+    Type list = kind == Kind.DAILY ? type.asStructType().field("values").type() : type;
+    Type summed = list.isListType() ? list.asListType().elementType() : list;
     return summed.typeId() == Type.TypeID.FLOAT || summed.typeId() == Type.TypeID.DOUBLE;
   }
 }

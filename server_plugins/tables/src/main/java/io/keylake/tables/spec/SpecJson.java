@@ -131,6 +131,12 @@ public final class SpecJson {
     if (reducer.limit() != null) {
       members.put("limit", reducer.limit());
     }
+    if (reducer.days() != null) {
+      members.put("days", reducer.days());
+    }
+    if (reducer.of() != null) {
+      members.put("of", Map.of("type", Reducer.of(reducer.of()).type()));
+    }
     return members;
   }
 
@@ -167,11 +173,19 @@ public final class SpecJson {
     for (Map.Entry<String, JsonNode> entry : node.properties()) {
       String column = entry.getKey();
       JsonNode form = object(node, column);
-      refuseUnknown(
-          form, Set.of("type", "distinct", "limit"), "the reducer of column '" + column + "'");
-      boolean distinct = truth(form, "distinct");
-      Integer limit = form.has("limit") ? wholeNumber(form, "limit") : null;
-      reducers.put(column, Reducer.of(column, text(form, "type"), distinct, limit));
+      String what = "the reducer of column '" + column + "'";
+      refuseUnknown(form, Set.of("type", "distinct", "limit", "days", "of"), what);
+      JsonNode of = form.has("of") ? object(form, "of") : null;
+      if (of != null) {
+        refuseUnknown(of, Set.of("type"), "'of' in " + what);
+      }
+      Reducer.Options options =
+          new Reducer.Options(
+              truth(form, "distinct"),
+              form.has("limit") ? wholeNumber(form, "limit") : null,
+              form.has("days") ? wholeNumber(form, "days") : null,
+              of == null ? null : text(of, "type"));
+      reducers.put(column, Reducer.of(column, text(form, "type"), options));
     }
     return reducers;
   }
