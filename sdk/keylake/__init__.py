@@ -101,8 +101,8 @@ __all__ = [
     "Bool", "Int32", "Int64", "Float32", "Float64", "Decimal", "Date", "Time", "Timestamp", "Timestamptz",
     "String", "Binary", "Fixed", "UUID",
     # how values of one column combine
-    "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect", "Daily",
-    "ArraySum", "MapMerge", "BitmapOr",
+    "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
+    "Daily", "ArraySum", "MapMerge", "BitmapOr",
     # payloads of JSON
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from keylake.errors import DefinitionError
+from keylake.errors import DefinitionError, check_type
 
 MOST_COLLECTED = 2**31 - 1
 
@@ -231,8 +231,8 @@ class Daily(Reducer):
         Traceback (most recent call last):
         keylake.errors.DefinitionError: The days of Daily are 0. Use a whole number from 1 to 3660.
         """
-        is_number = isinstance(self.days, int) and not isinstance(self.days, bool)
-        if not (is_number and 1 <= self.days <= 3660):
+        check_type("days of Daily", self.days, int, "a whole number")
+        if not 1 <= self.days <= 3660:
             raise DefinitionError(f"The days of Daily are {self.days!r}. Use a whole number from 1 to 3660.")
         if not isinstance(self.of, Sum | Min | Max):
             raise DefinitionError(f"Daily is of {self.of!r}. Use kl.Sum(), kl.Min() or kl.Max().")

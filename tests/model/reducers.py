@@ -245,7 +245,7 @@ def _of_day(form: Mapping[str, object], of: str) -> Callable[[list[object]], obj
     """What Daily does with the contributions of a day; the type is that of the whole column."""
     inner = form["of"]
     assert isinstance(inner, dict)
-    element = of.split("list<")[1].split(">")[0]
+    element = of.split("list<")[1].split(">", maxsplit=1)[0]
     kinds: Mapping[str, Callable[[list[object]], object]] = {"Sum": _sum(element), "Min": _least, "Max": _most}
     return kinds[inner["type"]]
 

@@ -47,7 +47,9 @@ def maps_of(keys: Sequence[object], values: Sequence[object]) -> Callable[[Rando
 
 def days_of(values: Sequence[object]) -> Callable[[Random], object]:
     def draw(random: Random) -> object:
-        listed = None if random.random() < 0.1 else [random.choice([*values, None]) for _ in range(random.randint(0, 3))]
+        listed = (
+            None if random.random() < 0.1 else [random.choice([*values, None]) for _ in range(random.randint(0, 3))]
+        )
         return {"day": date(1970, 1, 1) + timedelta(days=random.randint(-4, 4)), "values": listed}
 
     return draw

@@ -19,7 +19,8 @@ def test_the_last_days_of_events(lake: kl.Lake) -> None:
     random = Random(5)
     table = Evolving(lake, COLUMNS, DAILY)
     events = [
-        (random.randint(1, 20), TODAY - timedelta(days=random.randint(0, 120)), random.randint(1, 9)) for _ in range(600)
+        (random.randint(1, 20), TODAY - timedelta(days=random.randint(0, 120)), random.randint(1, 9))
+        for _ in range(600)
     ]
     random.shuffle(events)
     raw = lake.spark.createDataFrame(events, "id BIGINT, day DATE, clicks BIGINT")
@@ -29,7 +30,9 @@ def test_the_last_days_of_events(lake: kl.Lake) -> None:
             f"INSERT INTO {table.sql} SELECT id, named_struct('day', day, 'values', array(clicks)) FROM window_events "
             f"WHERE (clicks + day(day)) % 3 = {part}"
         ).collect()
-    asked = f"SELECT id, window_sum(clicks, 7, DATE'{TODAY}') AS w7, window_sum(clicks, 30, '{TODAY}') AS w30 FROM {{t}}"
+    asked = (
+        f"SELECT id, window_sum(clicks, 7, DATE'{TODAY}') AS w7, window_sum(clicks, 30, '{TODAY}') AS w30 FROM {{t}}"
+    )
     expected = lake.spark.sql(
         f"SELECT id, sum(clicks) FILTER (WHERE day > DATE'{TODAY}' - 7), "
         f"sum(clicks) FILTER (WHERE day > DATE'{TODAY}' - 30) FROM window_events GROUP BY id"

@@ -9,10 +9,12 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
@@ -28,15 +30,12 @@ import org.jspecify.annotations.Nullable;
  * @param of of {@link Kind#DAILY}: what is done with the contributions of one day; else null
  */
 public record Reducer(
-    Kind kind,
-    boolean distinct,
-    @Nullable Integer limit,
-    @Nullable Integer days,
-    @Nullable Kind of)
+    Kind kind, boolean distinct, @Nullable Integer limit, @Nullable Integer days, @Nullable Kind of)
     implements Serializable {
   private static final Pattern FORM = Pattern.compile("(\\w+)(?:\\(([^()]*)\\))?");
   private static final Pattern OPTION =
-      Pattern.compile("(?:(?=distinct$)|(?=(?:limit|days)\\s*=\\s*[+-]?\\d+$)|(?=of\\s*=\\s*\\w+$))(\\w+)(?:\\s*=\\s*(\\S+))?");
+      Pattern.compile(
+          "(?<flag>distinct)|(?<count>limit|days)\\s*=\\s*(?<number>[+-]?\\d+)|(?<of>of)\\s*=\\s*(?<type>\\w+)");
   private static final String DISTINCT = "distinct";
   private static final String LIMIT = "limit";
   private static final String DAYS = "days";
@@ -119,7 +118,7 @@ public record Reducer(
     Map<String, String> words = new HashMap<>();
     for (String option : options.isBlank() ? new String[0] : options.split(",", -1)) {
       Matcher word = OPTION.matcher(option.strip());
-      if (!word.matches() || words.putIfAbsent(word.group(1), valueOf(word)) != null) {
+      if (!word.matches() || words.putIfAbsent(nameOf(word), valueOf(word)) != null) {
         throw unknown(column, type, option.strip());
       }
     }
@@ -132,8 +131,20 @@ public record Reducer(
     return of(column, type, read);
   }
 
+  private static String nameOf(Matcher word) {
+    return Stream.of("flag", "count", "of")
+        .map(word::group)
+        .filter(Objects::nonNull)
+        .findFirst()
+        .orElseThrow();
+  }
+
   private static String valueOf(Matcher word) {
-    return word.group(2) == null ? "true" : word.group(2);
+    return Stream.of("number", "type")
+        .map(word::group)
+        .filter(Objects::nonNull)
+        .findFirst()
+        .orElse("");
   }
 
   private static @Nullable Integer number(
@@ -186,7 +197,8 @@ public record Reducer(
           "reducer Daily of column '%s' is of %s; it is of Sum, Min or Max"
               .formatted(column, of.type));
     }
-    return new Reducer(kind, false, null, options.days() == null ? DEFAULT_DAYS : options.days(), of);
+    return new Reducer(
+        kind, false, null, options.days() == null ? DEFAULT_DAYS : options.days(), of);
   }
 
   private static Kind kind(String column, String type) {
@@ -246,7 +258,8 @@ public record Reducer(
               ? null
               : "a map whose keys are numbers, booleans, dates, timestamps, strings or binary";
       case BITMAP_OR -> type.typeId() == Type.TypeID.BINARY ? null : "binary";
-      case DAILY -> isDaily(type) ? null : "a struct of a date 'day' and a list 'values' of " + NUMBER;
+      case DAILY ->
+          isDaily(type) ? null : "a struct of a date 'day' and a list 'values' of " + NUMBER;
     };
   }
 

@@ -30,6 +30,7 @@ class ReducerTest {
     Map<String, String> said = SpecProperties.write(spec);
     assertEquals("Sum", said.get("reduce.clicks"));
     assertEquals("Collect(distinct, limit=100)", said.get("reduce.tags"));
+    assertEquals("Daily(days=30, of=Sum)", said.get("reduce.by_day"));
     assertEquals("Collect(limit=2147483647)", said.get("reduce.firsts"));
     assertEquals(spec.reducers(), SpecProperties.reducers(said));
   }
@@ -43,6 +44,8 @@ class ReducerTest {
           ' Collect ( ) '                    |
           Collect( limit = 3 ,distinct )     | Collect(distinct, limit=3)
           Collect(limit=+7)                  | Collect(limit=7)
+          Daily                              | 'Daily(days=90, of=Sum)'
+          'Daily( of = Max, days=7)'         | 'Daily(days=7, of=Max)'
           """)
   void otherWaysToWriteIt(String text, String form) {
     if (form == null) {
@@ -67,6 +70,9 @@ class ReducerTest {
           Collect(limit=0)                 | the limit of Collect is 0 in column 'tags'
           Collect(limit=-1)                | the limit of Collect is -1
           Collect(limit=2147483648)        | from 1 to 2147483647
+          Daily(days=3661)                 | the days of Daily is 3661 in column 'tags'; use a whole number from 1 to 3660
+          Daily(of=Count)                  | is of Count; it is of Sum, Min or Max
+          Daily(limit=3)                   | the option 'limit', which Daily does not have
           Sum(distinct)                    | the option 'distinct', which Sum does not have
           """)
   void whatIsNoReducer(String text, String says) {
@@ -83,7 +89,7 @@ class ReducerTest {
             TableDefinition.fromJson(CaseFiles.json(ACCUMULATORS).get("spec").toString()));
     KeyedSchema schema = KeyedSchema.of(table);
     assertEquals(
-        List.of("clicks", "spend", "price", "days"),
+        List.of("clicks", "spend", "price", "days", "by_day"),
         schema.states().fields().stream().map(NestedField::name).toList());
     for (NestedField value : schema.values()) {
       boolean shares = value.name().equals("last_page");
