@@ -8,6 +8,7 @@
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
     sql         UPDATE, DELETE and MERGE beside Iceberg's and Delta's, and reads right afterwards
     equality-deletes  plain tables with equality deletes: heaps, times and bytes, beside stock Iceberg
+    reducers    tables that aggregate as they merge, beside Spark's aggregation of the events
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
@@ -25,11 +26,23 @@ from rich.console import Console
 
 sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are imported by their names, as pytest does it
 
-from benchmarks import backfill, compaction, equality_deletes, figures, first, reads, repair, settling, soak, sql  # noqa: E402
+from benchmarks import (  # noqa: E402
+    backfill,
+    compaction,
+    equality_deletes,
+    figures,
+    first,
+    reads,
+    reducers,
+    repair,
+    settling,
+    soak,
+    sql,
+)
 from benchmarks.arena import Choice  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "sdk" / "docs" / "figures.md"
-BENCHES = ("first", "reads", "compaction", "settling", "joins", "repair", "sql", "equality-deletes", "soak")
+BENCHES = ("first", "reads", "compaction", "settling", "joins", "repair", "sql", "equality-deletes", "reducers", "soak")
 
 
 def main() -> None:
@@ -77,6 +90,7 @@ def main() -> None:
         "repair": repair.run,
         "sql": partial(sql.run, trial=asked.trial),
         "equality-deletes": partial(equality_deletes.run, chosen=asked.part),
+        "reducers": reducers.run,
         "soak": soak.run,
     }
     for name in asked.names or BENCHES:
