@@ -29,10 +29,13 @@ class Commit(ShownFields):
     versions: VersionRange | None  # None where there were no rows
     seconds: float
     undone: bool = False  # a commit with the same idempotency key was there, and its rows were taken back since
+    repeated: bool = False  # a commit with the same idempotency key was there, so that nothing was written
 
     def __str__(self) -> str:
         versions = "no versions" if self.versions is None else f"versions {_span(self.versions)}"
         said = f"commit {self.snapshot_id}: {self.rows:,} rows, {versions}, {self.seconds:.1f} s"
+        if self.repeated and not self.undone:
+            return f"{said}, made before with the same idempotency key: nothing was written"
         return f"{said}, undone since: write the rows with another idempotency key" if self.undone else said
 
 

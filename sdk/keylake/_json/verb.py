@@ -102,7 +102,7 @@ class JsonVerbs(Verbs):
         if found:
             done = found[0]
             seconds = time.perf_counter() - begun_at
-            return JsonCommit(done.snapshot_id, done.rows or 0, done.versions, seconds, done.undone)
+            return JsonCommit(done.snapshot_id, done.rows or 0, done.versions, seconds, done.undone, repeated=True)
         with session.asking():
             batch = _batch(rows, column, mapping, version, self.spec)
         call = _JsonUpdate(self._handle, batch, version, checked)

@@ -104,18 +104,20 @@ class WriteVerbs(Verbs):
         intention = replace(intention, writer=self._handle.session.writer)
         key = intention.idempotency_key
         found = () if key is None else self._handle.commits(idempotency_key=key, at_most=1)
+        repeated = bool(found)
         if not found:
             write_id = str(uuid.uuid4())
             self._send(rows, intention, write_id, replaced, evolve=evolve)
             found = self._handle.commits(write_id=write_id, at_most=1)
-            # Another writer with the same key may have been first, in between.
+            repeated = not found  # another writer with the same key may have been first, in between
             found = found or (() if key is None else self._handle.commits(idempotency_key=key, at_most=1))
         if not found:
             raise KeylakeError(
                 f"The write to {self._handle.path} ended without a commit. Look at history(), and write it again."
             )
         done = found[0]
-        return Commit(done.snapshot_id, done.rows or 0, done.versions, time.perf_counter() - begun_at, done.undone)
+        taken = time.perf_counter() - begun_at
+        return Commit(done.snapshot_id, done.rows or 0, done.versions, taken, done.undone, repeated)
 
     def _send(
         self, rows: Rows, intention: Intention, write_id: str, replaced: str | Column | None, *, evolve: bool

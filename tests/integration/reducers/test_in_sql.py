@@ -65,7 +65,10 @@ def test_statements_leave_accumulators_as_they_are(table: Evolving) -> None:
 def test_a_repeated_write_counts_once(table: Evolving) -> None:
     rows = [{"id": 1, "clicks": 100}]
     first = table.table.update(rows, idempotency_key="monday")
-    assert table.table.update(rows, idempotency_key="monday").snapshot_id == first.snapshot_id
+    again = table.table.update(rows, idempotency_key="monday")
+    assert (again.snapshot_id, again.rows) == (first.snapshot_id, 1)
+    assert (first.repeated, again.repeated) == (False, True)
+    assert "nothing was written" in str(again)
     assert table.rows("SELECT clicks FROM {t} WHERE id = 1") == [(111,)]
 
 
