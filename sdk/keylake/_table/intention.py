@@ -61,6 +61,7 @@ class Intention:
     columns_from: str | None = None
     op: str | None = None
     row_order: str | None = None
+    retract: bool = False
     stream: str | None = None
     writer: str | None = None
     idempotency_key: str | None = None
@@ -79,13 +80,15 @@ def write(spec: TableSpec, path: TablePath, intention: Intention, columns: Seque
     """
     carried = _Carried.of(spec, path, intention, columns)
     carried.check_columns()
-    carried.check_groups()
+    if not intention.retract:
+        carried.check_groups()
     said = {
         "verb": intention.verb,
         **carried.version_options(),
         "columns_from": carried.columns_from,
         "op": carried.op,
         "row_order": intention.row_order,
+        "retract": "true" if intention.retract else None,
         "stream": intention.stream,
         "writer": intention.writer,
         "idempotency_key": intention.idempotency_key,

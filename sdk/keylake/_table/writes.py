@@ -27,7 +27,7 @@ from keylake._table.handle import Verbs
 from keylake._table.intention import Intention, Labels, Version, check_labels, write
 from keylake._table.rows import Helper, LocalRows, Rows
 from keylake._values.misfit import shown
-from keylake.errors import BadRows, KeylakeError, SchemaMismatch
+from keylake.errors import BadRows, KeylakeError, SchemaMismatch, check_type
 from keylake.results import Commit
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class WriteVerbs(Verbs):
         version: Version | None = None,
         columns_from: str | None = None,
         evolve: bool = False,
+        retract: bool = False,
         **labels: Unpack[Labels],
     ) -> Commit:
         """Write exactly the columns that the rows carry; a key that is new makes a row.
@@ -63,11 +64,17 @@ class WriteVerbs(Verbs):
         own, each with the type that holds all values of the rows' type: whole numbers of up to 32 bits become int,
         larger ones long; Python's int is long, float double, a dict a struct. Columns that are there keep their types.
 
+        With `retract=True`, the rows carry contributions to take back, to columns reduced by Sum, Count, ArraySum or
+        Daily of Sum: what a `Count` column holds does not matter, each value takes one back. It may come before the
+        contributions themselves. An infinite or NaN contribution cannot be taken back.
+
             profiles.update(clicks, version="event_time")
         """
-        return self._write(
-            rows, Intention("update", version=version, columns_from=columns_from, **check_labels(labels)), evolve=evolve
+        check_type("retract", retract, bool, "True or False")
+        intention = Intention(
+            "update", version=version, columns_from=columns_from, retract=retract, **check_labels(labels)
         )
+        return self._write(rows, intention, evolve=evolve)
 
     def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
         """Delete the rows of these keys, up to the version: what was written at a larger one stays.

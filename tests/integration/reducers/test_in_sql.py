@@ -1,7 +1,11 @@
 """Accumulators from SQL and through the other verbs: filters, statements, idempotency, bad contributions, branches."""
 
+from datetime import date
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
+from pyspark.sql import Row
 
 import keylake as kl
 from integration.raw import catalog_of
@@ -70,6 +74,37 @@ def test_a_repeated_write_counts_once(table: Evolving) -> None:
     assert (first.repeated, again.repeated) == (False, True)
     assert "nothing was written" in str(again)
     assert table.rows("SELECT clicks FROM {t} WHERE id = 1") == [(111,)]
+
+
+def test_contributions_are_taken_back(lake: kl.Lake) -> None:
+    """Also before they come, and in a group whose other columns are left as they are."""
+    columns = (
+        "id BIGINT, n BIGINT, d DOUBLE, m DECIMAL(30, 2), c BIGINT, l ARRAY<BIGINT>, page STRING, "
+        "days STRUCT<day: DATE, values: ARRAY<BIGINT>>, PRIMARY KEY (id)"
+    )
+    reduced = ", ".join(
+        f"'reduce.{column}' = '{reducer}'"
+        for column, reducer in {
+            "n": "Sum",
+            "d": "Sum",
+            "m": "Sum",
+            "c": "Count",
+            "l": "ArraySum",
+            "days": "Daily",
+        }.items()
+    )
+    table = Evolving(lake, columns, f"'versions' = 'commit', 'column_group.g' = 'n, page', {reduced}")
+    day = {"day": date(2026, 11, 1), "values": [3, None, 4]}
+    given = {"n": 5, "d": 0.1, "m": Decimal("1.50"), "c": 1, "l": [1, 2], "days": day}
+    table.table.update([{"id": 1} | given], retract=True)
+    for _ in range(3):
+        table.table.update([{"id": 1, "page": "x"} | given])
+    table.table.update([{"id": 1, "n": 1, "d": 0.1, "c": 9}, {"id": 1, "n": 1, "d": 0.1, "c": 9}], retract=True)
+    ((_, *row),) = table.rows()
+    assert row == [8, 0.0, Decimal("3.00"), 0, [2, 4], "x", Row(day=date(2026, 11, 1), values=[6, None, 8])]
+    table.same_after_compaction()
+    with pytest.raises(kl.KeylakeError, match=r"'page'.*Latest.*Sum, Count"):
+        table.table.update([{"id": 1, "page": "y"}], retract=True)
 
 
 def test_branches_and_copies_contribute_once(table: Evolving) -> None:

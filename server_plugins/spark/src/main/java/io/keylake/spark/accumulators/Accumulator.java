@@ -31,6 +31,16 @@ public abstract class Accumulator {
   }
 
   /**
+   * Takes a contribution back. It counts as one that is its opposite, so that it may come before.
+   *
+   * @param ordinal where the contribution lies; it is not null
+   */
+  public final void retract(SpecializedGetters row, int ordinal) {
+    subtract(row, ordinal);
+    isEmpty = false;
+  }
+
+  /**
    * Takes what a file has of contributions that were combined before. Nothing of the row is kept.
    *
    * @param ordinal where the value lies; it is null only where there is a state
@@ -65,6 +75,11 @@ public abstract class Accumulator {
   abstract void reset();
 
   abstract void add(SpecializedGetters row, int ordinal);
+
+  /** Only where there is an inverse. */
+  void subtract(SpecializedGetters row, int ordinal) {
+    throw new UnsupportedOperationException("contributions to this reducer are not taken back");
+  }
 
   abstract void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state);
 }

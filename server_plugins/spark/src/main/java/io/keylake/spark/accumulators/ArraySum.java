@@ -39,13 +39,25 @@ final class ArraySum extends Accumulator {
   @Override
   void add(SpecializedGetters row, int ordinal) {
     ArrayData array = row.getArray(ordinal);
-    int size = array.numElements();
-    reach(size);
-    for (int i = 0; i < size; i++) {
+    reach(array.numElements());
+    for (int i = 0; i < array.numElements(); i++) {
       if (array.isNullAt(i)) {
         elements.get(i).addZero();
       } else {
         elements.get(i).contribute(array, i);
+      }
+    }
+  }
+
+  @Override
+  void subtract(SpecializedGetters row, int ordinal) {
+    ArrayData array = row.getArray(ordinal);
+    reach(array.numElements());
+    for (int i = 0; i < array.numElements(); i++) {
+      if (array.isNullAt(i)) {
+        elements.get(i).addZero();
+      } else {
+        elements.get(i).retract(array, i);
       }
     }
   }

@@ -18,6 +18,11 @@ final class ContributionCount extends Accumulator {
   }
 
   @Override
+  void subtract(SpecializedGetters row, int ordinal) {
+    count--;
+  }
+
+  @Override
   void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
     count += row.getLong(ordinal);
   }

@@ -54,6 +54,20 @@ final class DailyValues extends Accumulator {
 
   @Override
   void add(SpecializedGetters row, int ordinal) {
+    each(row, ordinal, (day, values, i) -> day.combine(values, i, null));
+  }
+
+  @Override
+  void subtract(SpecializedGetters row, int ordinal) {
+    each(row, ordinal, Accumulator::retract);
+  }
+
+  /** What is done with the value of one day. */
+  private interface Step {
+    void take(Accumulator day, ArrayData values, int index);
+  }
+
+  private void each(SpecializedGetters row, int ordinal, Step step) {
     InternalRow contribution = row.getStruct(ordinal, 2);
     if (contribution.isNullAt(0)) {
       throw new KeylakeException(
@@ -67,7 +81,7 @@ final class DailyValues extends Accumulator {
     ArrayData values = contribution.getArray(1);
     for (int i = 0; i < values.numElements(); i++) {
       if (!values.isNullAt(i) && isKept((long) day - i)) {
-        at(day - i).combine(values, i, null);
+        step.take(at(day - i), values, i);
       }
     }
   }

@@ -41,16 +41,31 @@ final class ExactSum extends Sum {
 
   @Override
   void add(SpecializedGetters row, int ordinal) {
-    if (type instanceof DecimalType decimal) {
-      Decimal value = row.getDecimal(ordinal, decimal.precision(), decimal.scale());
-      if (decimal.precision() <= Decimal.MAX_LONG_DIGITS()) {
-        add(value.toUnscaledLong());
-      } else {
-        add(value.toJavaBigDecimal().unscaledValue());
-      }
+    if (type instanceof DecimalType decimal && decimal.precision() > Decimal.MAX_LONG_DIGITS()) {
+      add(unscaled(row, ordinal, decimal));
     } else {
-      add(type instanceof IntegerType ? row.getInt(ordinal) : row.getLong(ordinal));
+      add(number(row, ordinal));
     }
+  }
+
+  @Override
+  void subtract(SpecializedGetters row, int ordinal) {
+    add(
+        type instanceof DecimalType decimal && decimal.precision() > Decimal.MAX_LONG_DIGITS()
+            ? unscaled(row, ordinal, decimal).negate()
+            : BigInteger.valueOf(number(row, ordinal)).negate());
+  }
+
+  private static BigInteger unscaled(SpecializedGetters row, int ordinal, DecimalType type) {
+    Decimal value = row.getDecimal(ordinal, type.precision(), type.scale());
+    return value.toJavaBigDecimal().unscaledValue();
+  }
+
+  private long number(SpecializedGetters row, int ordinal) {
+    if (type instanceof DecimalType decimal) {
+      return row.getDecimal(ordinal, decimal.precision(), decimal.scale()).toUnscaledLong();
+    }
+    return type instanceof IntegerType ? row.getInt(ordinal) : row.getLong(ordinal);
   }
 
   @Override

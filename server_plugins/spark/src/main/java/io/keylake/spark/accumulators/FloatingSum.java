@@ -63,6 +63,11 @@ final class FloatingSum extends Sum {
   }
 
   @Override
+  void subtract(SpecializedGetters row, int ordinal) {
+    add(isFloat ? -row.getFloat(ordinal) : -row.getDouble(ordinal));
+  }
+
+  @Override
   void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
     if (state == null) {
       add(row, ordinal);

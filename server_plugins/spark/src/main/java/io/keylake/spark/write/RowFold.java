@@ -110,7 +110,11 @@ final class RowFold {
 
   private void contribute(Accumulator accumulator, InternalRow row, Column column) {
     try {
-      accumulator.contribute(row, column.position());
+      if (layout.retracts()) {
+        accumulator.retract(row, column.position());
+      } else {
+        accumulator.contribute(row, column.position());
+      }
     } catch (KeylakeException e) {
       throw new KeylakeException(
           e.kind(),

@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param version the column that versions a row, or null where {@code fixedVersion} does
  * @param columnsFrom position of the list of carried columns, or -1
  * @param takesEmptyLists whether a row may carry the key alone
+ * @param retracts whether the rows take contributions back
  * @param op position of the operation, or -1
  * @param rowOrder position of the tie break, or -1
  * @param stored the columns of the files: what the rows carry, the bucket and the group if they are
@@ -42,6 +43,7 @@ record WriteLayout(
     @Nullable Helper version,
     int columnsFrom,
     boolean takesEmptyLists,
+    boolean retracts,
     int op,
     int rowOrder,
     Schema stored)
@@ -112,6 +114,7 @@ record WriteLayout(
         version,
         names.indexOf(HelperColumn.COLUMNS_FROM),
         options.isListedByStatement(),
+        options.retracts(),
         names.indexOf(HelperColumn.OP),
         names.indexOf(HelperColumn.ROW_ORDER),
         stored(schema, names, leaves, states, options));

@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  * @param columnsFrom the column that lists, per row, the columns it carries, or null
  * @param op the column that says, per row, whether it writes or deletes, or null
  * @param rowOrder the column by which, at equal key and version, the larger wins, or null
+ * @param retracts whether the rows take contributions back that were made before
  * @param businessTime where archived states of that time or later are there, they get the rows,
  *     too; null for a write to one branch
  * @param adopts the foreign commit whose rows these are; null for all others
@@ -36,6 +37,7 @@ public record WriteOptions(
     @Nullable String columnsFrom,
     @Nullable String op,
     @Nullable String rowOrder,
+    boolean retracts,
     WriteLabels labels,
     @Nullable Instant businessTime,
     @Nullable Adopted adopts,
@@ -77,6 +79,7 @@ public record WriteOptions(
         options.get("columns_from"),
         options.get("op"),
         options.get("row_order"),
+        options.getBoolean("retract", false),
         new WriteLabels(
             options.get("stream"),
             options.get("writer"),
@@ -104,6 +107,7 @@ public record WriteOptions(
         columnsFrom,
         op,
         rowOrder,
+        retracts,
         labels,
         businessTime,
         adopts,

@@ -1,10 +1,12 @@
 package io.keylake.spark.write;
 
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import static io.keylake.tables.KeylakeException.Kind.VERSION_MISSING;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -178,12 +180,40 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
           }
         }
       }
-      case UPDATE, APPLY_CHANGES -> checkGroups(schema, present);
+      case UPDATE, APPLY_CHANGES -> {
+        if (!options.retracts()) {
+          checkGroups(schema, present);
+        }
+      }
+    }
+    if (options.retracts()) {
+      checkRetracted(schema, options);
     }
     if ((options.verb() == WriteOptions.Verb.APPLY_CHANGES) != (options.op() != null)) {
       throw new KeylakeException(
           SCHEMA_MISMATCH,
           "apply_changes, and only it, names the column 'op' that says what a row does");
+    }
+  }
+
+  /** What takes contributions back carries nothing but such as can be taken back. */
+  private void checkRetracted(KeyedSchema schema, WriteOptions options) {
+    if (options.verb() != WriteOptions.Verb.UPDATE) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "retract goes with update, which carries the contributions to take back, and not with %s"
+              .formatted(options.verb().word()));
+    }
+    for (NestedField field : columns.values()) {
+      boolean isVersion =
+          helpers.containsKey(field.name()) || field.name().equals(schema.spec().ordering());
+      Reducer reducer = schema.spec().reducer(field.name());
+      if (!isVersion && !schema.spec().key().contains(field.name()) && !reducer.hasInverse()) {
+        throw new KeylakeException(
+            UNSUPPORTED,
+            "the write takes contributions back and carries column '%s', which is reduced by %s and gives none back; carry only columns reduced by Sum, Count, ArraySum or Daily of Sum"
+                .formatted(field.name(), reducer.type()));
+      }
     }
   }
 

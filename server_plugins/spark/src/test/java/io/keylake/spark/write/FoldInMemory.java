@@ -66,6 +66,7 @@ final class FoldInMemory {
             helper("version", VERSION),
             -1,
             false,
+            false,
             -1,
             saysOrder ? ROW_ORDER : -1,
             null);

@@ -310,6 +310,15 @@ public record Reducer(
     return kind != Kind.LATEST && kind != Kind.LATEST_NOT_NULL;
   }
 
+  /** Whether a contribution can be taken back. */
+  public boolean hasInverse() {
+    return switch (kind) {
+      case SUM, COUNT, ARRAY_SUM -> true;
+      case DAILY -> of == Kind.SUM;
+      default -> false;
+    };
+  }
+
   /** Whether a null says nothing, as if the column were absent. */
   public boolean skipsNulls() {
     return kind != Kind.LATEST;
