@@ -1,6 +1,8 @@
 package io.keylake.spark.accumulators;
 
 import io.keylake.tables.spec.Reducer;
+import io.keylake.tables.spec.SketchForm;
+import java.util.Objects;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DoubleType;
@@ -29,10 +31,17 @@ public final class Accumulators {
       case ARRAY_SUM -> new ArraySum(((ArrayType) type).elementType());
       case MAP_MERGE -> new MergedMap((MapType) type);
       case BITMAP_OR -> new BitmapUnion();
+      case HLL -> new HllUnion(formOf(reducer));
+      case THETA -> new ThetaUnion(formOf(reducer));
+      case KLL -> new KllUnion(formOf(reducer));
       case DAILY -> new DailyValues(reducer, (StructType) type);
       case LATEST, LATEST_NOT_NULL, FIRST ->
           throw new IllegalArgumentException(reducer.type() + " keeps one of the stored values");
     };
+  }
+
+  private static SketchForm formOf(Reducer reducer) {
+    return Objects.requireNonNull(reducer.sketch(), reducer.type());
   }
 
   static Sum sum(DataType type) {

@@ -28,14 +28,20 @@ import org.jspecify.annotations.Nullable;
  * @param limit of {@link Kind#COLLECT}: the most values; null for any number
  * @param days of {@link Kind#DAILY}: how many days are kept, the newest included; else null
  * @param of of {@link Kind#DAILY}: what is done with the contributions of one day; else null
+ * @param sketch of {@link Kind#HLL}, {@link Kind#THETA} and {@link Kind#KLL}; else null
  */
 public record Reducer(
-    Kind kind, boolean distinct, @Nullable Integer limit, @Nullable Integer days, @Nullable Kind of)
+    Kind kind,
+    boolean distinct,
+    @Nullable Integer limit,
+    @Nullable Integer days,
+    @Nullable Kind of,
+    @Nullable SketchForm sketch)
     implements Serializable {
   private static final Pattern FORM = Pattern.compile("(\\w+)(?:\\(([^()]*)\\))?");
   private static final Pattern OPTION =
       Pattern.compile(
-          "(?<flag>distinct)|(?<count>limit|days)\\s*=\\s*(?<number>[+-]?\\d+)|(?<of>of)\\s*=\\s*(?<type>\\w+)");
+          "(?<flag>distinct)|(?<count>limit|days|lg_k|lg_nominal|k)\\s*=\\s*(?<number>[+-]?\\d+)|(?<of>of|values)\\s*=\\s*(?<type>\\w+)");
   private static final String DISTINCT = "distinct";
   private static final String LIMIT = "limit";
   private static final String DAYS = "days";
@@ -70,7 +76,13 @@ public record Reducer(
     /** The union of bitmaps. */
     BITMAP_OR("BitmapOr"),
     /** A value for each of the last days. */
-    DAILY("Daily");
+    DAILY("Daily"),
+    /** The union of sketches that count distinct values. */
+    HLL("Hll"),
+    /** The union of sketches that count distinct values, also of intersections and differences. */
+    THETA("Theta"),
+    /** The union of sketches that estimate quantiles. */
+    KLL("Kll");
 
     private final String type;
 
@@ -84,7 +96,8 @@ public record Reducer(
       @Nullable Boolean distinct,
       @Nullable Integer limit,
       @Nullable Integer days,
-      @Nullable String of) {}
+      @Nullable String of,
+      SketchForm.Options sketch) {}
 
   public static Reducer of(Kind kind) {
     return new Reducer(
@@ -92,7 +105,8 @@ public record Reducer(
         false,
         null,
         kind == Kind.DAILY ? DEFAULT_DAYS : null,
-        kind == Kind.DAILY ? Kind.SUM : null);
+        kind == Kind.DAILY ? Kind.SUM : null,
+        SketchForm.of(kind));
   }
 
   /** The name of the reducer, the same in Python, JSON and SQL. */
@@ -122,12 +136,20 @@ public record Reducer(
         throw unknown(column, type, option.strip());
       }
     }
+    Map<String, Integer> sizes = new HashMap<>();
+    for (String name : SketchForm.sizes()) {
+      Integer size = number(column, type, words, name);
+      if (size != null) {
+        sizes.put(name, size);
+      }
+    }
     Options read =
         new Options(
             words.containsKey(DISTINCT) ? true : null,
             number(column, type, words, LIMIT),
             number(column, type, words, DAYS),
-            words.get(OF));
+            words.get(OF),
+            new SketchForm.Options(sizes, words.get(SketchForm.VALUES)));
     return of(column, type, read);
   }
 
@@ -172,6 +194,9 @@ public record Reducer(
     if (of != null) {
       options.add(OF + "=" + of.type);
     }
+    if (sketch != null) {
+      options.addAll(sketch.text(kind));
+    }
     return options.isEmpty() ? type() : type() + "(" + String.join(", ", options) + ")";
   }
 
@@ -187,8 +212,9 @@ public record Reducer(
     }
     checkRange(column, type, LIMIT, options.limit(), Integer.MAX_VALUE);
     checkRange(column, type, DAYS, options.days(), MOST_DAYS);
+    SketchForm sketch = SketchForm.of(column, kind, options.sketch());
     if (kind != Kind.DAILY) {
-      return new Reducer(kind, distinct, options.limit(), null, null);
+      return new Reducer(kind, distinct, options.limit(), null, null, sketch);
     }
     Kind of = options.of() == null ? Kind.SUM : kind(column, options.of());
     if (!Set.of(Kind.SUM, Kind.MIN, Kind.MAX).contains(of)) {
@@ -198,7 +224,7 @@ public record Reducer(
               .formatted(column, of.type));
     }
     return new Reducer(
-        kind, false, null, options.days() == null ? DEFAULT_DAYS : options.days(), of);
+        kind, false, null, options.days() == null ? DEFAULT_DAYS : options.days(), of, null);
   }
 
   private static Kind kind(String column, String type) {
@@ -221,6 +247,9 @@ public record Reducer(
   }
 
   private static KeylakeException outside(String column, String type, String name, String value) {
+    if (SketchForm.sizes().contains(name)) {
+      return SketchForm.outside(column, name, value);
+    }
     return new KeylakeException(
         DEFINITION,
         "the %s of %s is %s in column '%s'; use a whole number from 1 to %d, or leave the option out"
@@ -228,7 +257,7 @@ public record Reducer(
                 name, type, value, column, name.equals(DAYS) ? MOST_DAYS : Integer.MAX_VALUE));
   }
 
-  private static KeylakeException unknown(String column, String type, String option) {
+  static KeylakeException unknown(String column, String type, String option) {
     return new KeylakeException(
         DEFINITION,
         "the reducer of column '%s' has the option '%s', which %s does not have; use a newer server or drop the option"
@@ -257,7 +286,7 @@ public record Reducer(
           type.isMapType() && isOrdered(type.asMapType().keyType())
               ? null
               : "a map whose keys are numbers, booleans, dates, timestamps, strings or binary";
-      case BITMAP_OR -> type.typeId() == Type.TypeID.BINARY ? null : "binary";
+      case BITMAP_OR, HLL, THETA, KLL -> type.typeId() == Type.TypeID.BINARY ? null : "binary";
       case DAILY ->
           isDaily(type) ? null : "a struct of a date 'day' and a list 'values' of " + NUMBER;
     };

@@ -137,6 +137,9 @@ public final class SpecJson {
     if (reducer.of() != null) {
       members.put("of", Map.of("type", Reducer.of(reducer.of()).type()));
     }
+    if (reducer.sketch() != null) {
+      members.putAll(reducer.sketch().members(reducer.kind()));
+    }
     return members;
   }
 
@@ -174,7 +177,10 @@ public final class SpecJson {
       String column = entry.getKey();
       JsonNode form = object(node, column);
       String what = "the reducer of column '" + column + "'";
-      refuseUnknown(form, Set.of("type", "distinct", "limit", "days", "of"), what);
+      Set<String> known =
+          new HashSet<>(Set.of("type", "distinct", "limit", "days", "of", SketchForm.VALUES));
+      known.addAll(SketchForm.sizes());
+      refuseUnknown(form, known, what);
       JsonNode of = form.has("of") ? object(form, "of") : null;
       if (of != null) {
         refuseUnknown(of, Set.of("type"), "'of' in " + what);
@@ -184,10 +190,22 @@ public final class SpecJson {
               truth(form, "distinct"),
               form.has("limit") ? wholeNumber(form, "limit") : null,
               form.has("days") ? wholeNumber(form, "days") : null,
-              of == null ? null : text(of, "type"));
+              of == null ? null : text(of, "type"),
+              sketch(form));
       reducers.put(column, Reducer.of(column, text(form, "type"), options));
     }
     return reducers;
+  }
+
+  private static SketchForm.Options sketch(JsonNode form) {
+    Map<String, Integer> sizes = new HashMap<>();
+    for (String name : SketchForm.sizes()) {
+      if (form.has(name)) {
+        sizes.put(name, wholeNumber(form, name));
+      }
+    }
+    return new SketchForm.Options(
+        sizes, form.has(SketchForm.VALUES) ? text(form, SketchForm.VALUES) : null);
   }
 
   private static Map<String, ColumnGroup> columnGroups(JsonNode node) {

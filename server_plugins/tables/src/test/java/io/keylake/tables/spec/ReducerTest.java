@@ -44,6 +44,12 @@ class ReducerTest {
           ' Collect ( ) '                    |
           Collect( limit = 3 ,distinct )     | Collect(distinct, limit=3)
           Collect(limit=+7)                  | Collect(limit=7)
+          Hll                                | Hll(lg_k=12)
+          Hll( lg_k = 21 )                   | Hll(lg_k=21)
+          Theta()                            | Theta(lg_nominal=12)
+          Theta(lg_nominal=4)                | Theta(lg_nominal=4)
+          Kll(values=long)                   | Kll(k=200, values=long)
+          Kll(values=float, k=8)             | Kll(k=8, values=float)
           Daily                              | 'Daily(days=90, of=Sum)'
           'Daily( of = Max, days=7)'         | 'Daily(days=7, of=Max)'
           """)
@@ -74,6 +80,15 @@ class ReducerTest {
           Daily(of=Count)                  | is of Count; it is of Sum, Min or Max
           Daily(limit=3)                   | the option 'limit', which Daily does not have
           Sum(distinct)                    | the option 'distinct', which Sum does not have
+          Sum(lg_k=12)                     | the option 'lg_k', which Sum does not have
+          Theta(lg_k=12)                   | the option 'lg_k', which Theta does not have
+          Hll(values=long)                 | the option 'values', which Hll does not have
+          Hll(lg_k=12, lg_k=12)            | the option 'lg_k=12'
+          Hll(lg_k=22)                     | the lg_k of Hll is 22 in column 'tags'; use a whole number from 4 to 21
+          Hll(lg_k=99999999999)            | the lg_k of Hll is 99999999999
+          Theta(lg_nominal=3)              | from 4 to 26
+          Kll(k=7)                         | from 8 to 65535
+          Kll(values=int)                  | the values of Kll are 'int' in column 'tags'; they are long, float or double
           """)
   void whatIsNoReducer(String text, String says) {
     KeylakeException refused =

@@ -1,0 +1,74 @@
+package io.keylake.spark.accumulators;
+
+import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.SketchForm;
+import java.util.Map;
+
+/**
+ * What a column of sketches takes, for sentences about a contribution that is something else.
+ *
+ * @param name as users say it
+ * @param family of the DataSketches library, in the third byte of all its sketches
+ * @param size the option that all sketches of the column share
+ * @param maker the function of SQL that makes such sketches
+ */
+record SketchFormat(String name, int family, String size, String maker) {
+  private static final int FAMILY_AT = 2;
+  private static final Map<Integer, String> FAMILIES =
+      Map.of(1, "Theta", 2, "Theta", 3, "Theta", 7, "Hll", 15, "Kll");
+
+  static SketchFormat hll(SketchForm form) {
+    return new SketchFormat(
+        "Hll", 7, "lg_k=" + form.size(), "hll_sketch_agg(value, " + form.size() + ")");
+  }
+
+  static SketchFormat theta(SketchForm form) {
+    return new SketchFormat(
+        "Theta", 3, "lg_nominal=" + form.size(), "theta_sketch_agg(value, " + form.size() + ")");
+  }
+
+  static SketchFormat kll(SketchForm form, SketchForm.Values values) {
+    String suffix = values == SketchForm.Values.LONG ? "bigint" : values.type();
+    return new SketchFormat(
+        "Kll",
+        15,
+        "k=%d of values of type %s".formatted(form.size(), values.type()),
+        "kll_sketch_agg_%s(value, %d)".formatted(suffix, form.size()));
+  }
+
+  /** Refuses bytes of another family. */
+  void check(byte[] bytes) {
+    if (bytes.length < 8) {
+      throw broken(bytes);
+    }
+    String found = FAMILIES.get((int) bytes[FAMILY_AT]);
+    if (found == null) {
+      throw broken(bytes);
+    }
+    if (bytes[FAMILY_AT] != family) {
+      throw other(found.equals(name) ? found + " sketch that is not compact" : found + " sketch");
+    }
+  }
+
+  /** Bytes that are not a sketch of the family, although they may begin like one. */
+  KeylakeException broken(byte[] bytes) {
+    return new KeylakeException(
+        BAD_ROWS,
+        "a contribution of %d bytes is not the bytes of a %s sketch with %s; make it with %s"
+            .formatted(bytes.length, name, size, maker));
+  }
+
+  /**
+   * A sketch that the column does not take.
+   *
+   * @param found what it is
+   */
+  KeylakeException other(String found) {
+    return new KeylakeException(
+        BAD_ROWS,
+        "a contribution is a %s, but the column takes %s sketches with %s; make it with %s"
+            .formatted(found, name, size, maker));
+  }
+}
