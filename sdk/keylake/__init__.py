@@ -64,6 +64,8 @@ from keylake.reducers import (
     Count,
     Daily,
     First,
+    Hll,
+    Kll,
     Latest,
     LatestNotNull,
     MapMerge,
@@ -71,6 +73,7 @@ from keylake.reducers import (
     Min,
     Reducer,
     Sum,
+    Theta,
 )
 from keylake.results import Commit, CommitInfo, History, Undone
 from keylake.schema import Table, column, group, key, ordering
@@ -102,7 +105,7 @@ __all__ = [
     "String", "Binary", "Fixed", "UUID",
     # how values of one column combine
     "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
-    "Daily", "ArraySum", "MapMerge", "BitmapOr",
+    "Daily", "ArraySum", "MapMerge", "BitmapOr", "Hll", "Theta", "Kll",
     # payloads of JSON
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back

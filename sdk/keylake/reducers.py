@@ -4,13 +4,14 @@
 - *Accumulators* combine all values that were written, the column's contributions: `Sum`, `Min`, ... A null is no
   contribution. A tombstone takes back the contributions of all earlier commits, whatever their versions. A write
   that is repeated counts twice unless it carries an `idempotency_key`; `Min`, `Max`, `First`, `BoolAnd`, `BoolOr`,
-  `MapMerge`, `BitmapOr` and `Collect(distinct=True)` give the same answer all the same.
+  `MapMerge`, `BitmapOr`, `Hll`, `Theta` and `Collect(distinct=True)` give the same answer all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 from keylake.errors import DefinitionError, check_type
 
@@ -20,6 +21,9 @@ MOST_COLLECTED = 2**31 - 1
 @dataclass(frozen=True)
 class Reducer:
     """What all reducers share: a name, and the form that specs keep."""
+
+    states_defaults: ClassVar[bool] = False
+    """Whether specs keep the options that are left out, too."""
 
     @property
     def accumulates(self) -> bool:
@@ -54,15 +58,18 @@ class Reducer:
         return f"{self.type}({', '.join(options)})" if options else self.type
 
     def to_json(self) -> dict[str, object]:
-        """The reducer as it stands in a spec: its type, and the options that differ from their defaults.
+        """The reducer as it stands in a spec: its type and its options; of some only those that are no defaults.
 
         >>> Collect(distinct=True).to_json()
         {'type': 'Collect', 'distinct': True}
+        >>> Daily().to_json()
+        {'type': 'Daily', 'days': 90, 'of': {'type': 'Sum'}}
         """
         json: dict[str, object] = {"type": self.type}
         for field in fields(self):
-            if getattr(self, field.name) != field.default:
-                json[field.name] = getattr(self, field.name)
+            value = getattr(self, field.name)
+            if self.states_defaults or value != field.default:
+                json[field.name] = value.to_json() if isinstance(value, Reducer) else value
         return json
 
 
@@ -221,6 +228,7 @@ class Daily(Reducer):
     'Daily(days=30, of=Sum)'
     """
 
+    states_defaults: ClassVar[bool] = True
     days: int = 90
     of: Reducer = Sum()
 
@@ -237,13 +245,95 @@ class Daily(Reducer):
         if not isinstance(self.of, Sum | Min | Max):
             raise DefinitionError(f"Daily is of {self.of!r}. Use kl.Sum(), kl.Min() or kl.Max().")
 
-    def to_json(self) -> dict[str, object]:
-        """The reducer as it stands in a spec, with all options.
 
-        >>> Daily().to_json()
-        {'type': 'Daily', 'days': 90, 'of': {'type': 'Sum'}}
+@dataclass(frozen=True)
+class Hll(Reducer):
+    """The union of HLL sketches, which estimate how many distinct values there were; a binary column.
+
+    A contribution is a sketch of 2**lg_k slots as `hll_sketch_agg(value, lg_k)` makes it, or a library of DataSketches;
+    `hll_sketch_estimate(column)` reads it. Sketches of another lg_k, 4 to 21, are refused. The union does not depend on
+    the order of the commits. Its standard error is 1.04 / sqrt(2**lg_k): 1.6% for 12. Values that are contributed twice
+    count once.
+
+    >>> Hll().text
+    'Hll(lg_k=12)'
+    """
+
+    states_defaults: ClassVar[bool] = True
+    lg_k: int = 12
+
+    def __post_init__(self) -> None:
+        """Options that can be met.
+
+        >>> Hll(lg_k=40)
+        Traceback (most recent call last):
+        keylake.errors.DefinitionError: The lg_k of Hll is 40. Use a whole number from 4 to 21.
         """
-        return {"type": self.type, "days": self.days, "of": self.of.to_json()}
+        _check_size("lg_k of Hll", self.lg_k, 4, 21)
+
+
+@dataclass(frozen=True)
+class Theta(Reducer):
+    """The union of Theta sketches, which estimate distinct values, also of intersections; a binary column.
+
+    A contribution is a compact sketch of up to 2**lg_nominal entries as `theta_sketch_agg(value, lg_nominal)` makes it,
+    or a DataSketches library; `theta_sketch_estimate(column)` reads it, and `theta_intersection` and `theta_difference`
+    combine columns. A sketch that shows another lg_nominal, 4 to 26, is refused; small ones do not show it. The union
+    does not depend on the order of the commits. Its standard error is 1 / sqrt(2**lg_nominal): 1.6% for 12.
+
+    >>> Theta(lg_nominal=14).text
+    'Theta(lg_nominal=14)'
+    """
+
+    states_defaults: ClassVar[bool] = True
+    lg_nominal: int = 12
+
+    def __post_init__(self) -> None:
+        """Options that can be met.
+
+        >>> Theta(lg_nominal=3)
+        Traceback (most recent call last):
+        keylake.errors.DefinitionError: The lg_nominal of Theta is 3. Use a whole number from 4 to 26.
+        """
+        _check_size("lg_nominal of Theta", self.lg_nominal, 4, 26)
+
+
+@dataclass(frozen=True)
+class Kll(Reducer):
+    """The union of KLL sketches, which estimate quantiles; a binary column.
+
+    A contribution is a sketch as `kll_sketch_agg_bigint(value, k)`, `.._float` or `.._double` makes it, or a library of
+    DataSketches; `kll_sketch_get_quantile_double(column, 0.99)` reads it. `values` is 'long', 'float' or 'double',
+    which the sketch does not say itself. Sketches of another k, 8 to 65535, are refused.
+
+    Up to k values of a key the union is exact. Beyond, it depends on the order of the commits and on compactions,
+    within the error that k stands for (1.3% of the ranks for 200, in 99 of 100 cases): a sketch that is united cannot
+    tell which values it has dropped. Reads of the same files give the same bytes. A sketch that is contributed twice
+    counts twice.
+
+    >>> Kll().text
+    'Kll(k=200, values=double)'
+    """
+
+    states_defaults: ClassVar[bool] = True
+    k: int = 200
+    values: str = "double"
+
+    def __post_init__(self) -> None:
+        """Options that can be met.
+
+        >>> Kll(values="decimal")
+        Traceback (most recent call last):
+        keylake.errors.DefinitionError: The values of Kll are 'decimal'. Use 'long', 'float' or 'double'.
+        """
+        _check_size("k of Kll", self.k, 8, 65_535)
+        if self.values not in ("long", "float", "double"):
+            raise DefinitionError(f"The values of Kll are {self.values!r}. Use 'long', 'float' or 'double'.")
+
+
+def _check_size(what: str, value: object, least: int, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise DefinitionError(f"The {what} is {value!r}. Use a whole number from {least} to {most}.")
 
 
 LATEST = Latest()

@@ -36,6 +36,9 @@ def test_all_are_at_hand() -> None:
         ({"type": "Sum", "distinct": True}, "'distinct'"),
         ({"type": "Collect", "limit": 0}, "'clicks' is not valid. The limit of Collect is 0"),
         ({"type": "Collect", "limit": None}, "null as the option 'limit'"),
+        ({"type": "Hll", "lg_k": 3}, "'clicks' is not valid. The lg_k of Hll is 3. .* from 4 to 21"),
+        ({"type": "Theta", "lg_k": 12}, "'lg_k'"),
+        ({"type": "Kll", "values": None}, "null as the option 'values'"),
         ({"type": "Zork"}, "'Zork'.* Latest, LatestNotNull, Sum, .* BitmapOr"),
     ],
 )
@@ -48,6 +51,12 @@ def test_what_is_no_reducer(value: object, says: str) -> None:
 def test_a_limit_that_cannot_be_met(limit: int) -> None:
     with pytest.raises(kl.DefinitionError, match=f"The limit of Collect is {limit!r}. .* 2147483647"):
         kl.Collect(limit=limit)
+
+
+@pytest.mark.parametrize("size", [7, 65536, 200.0, True, "200", None])
+def test_a_size_that_sketches_do_not_have(size: int) -> None:
+    with pytest.raises(kl.DefinitionError, match=f"The k of Kll is {size!r}. Use a whole number from 8 to 65535"):
+        kl.Kll(k=size)
 
 
 def test_distinct_is_a_truth() -> None:

@@ -30,11 +30,14 @@ from keylake.reducers import (
     Collect,
     Count,
     Daily,
+    Hll,
+    Kll,
     MapMerge,
     Max,
     Min,
     Reducer,
     Sum,
+    Theta,
 )
 
 _NUMBERS = (IntegerType, LongType, FloatType, DoubleType, DecimalType)
@@ -77,7 +80,7 @@ def _missing_type(reducer: Reducer, of: IcebergType) -> str | None:
     elif isinstance(reducer, MapMerge):
         fits = isinstance(of, MapType) and isinstance(of.key_type, _ORDERED)
         wanted = "a map whose keys are numbers, booleans, dates, timestamps, strings or binary"
-    elif isinstance(reducer, BitmapOr):
+    elif isinstance(reducer, BitmapOr | Hll | Theta | Kll):
         fits, wanted = isinstance(of, BinaryType), "binary"
     elif isinstance(reducer, Daily):
         fits, wanted = _is_daily(of), f"a struct of a date 'day' and a list 'values' of {_NUMBER}"
