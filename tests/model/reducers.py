@@ -236,9 +236,14 @@ def _daily(days: int, of: Callable[[list[object]], object]) -> Callable[[list[ob
     return combine
 
 
-def _bitmap_or(bitmaps: list[object]) -> object:
-    """Of bitmaps given as sets of numbers, which tests use in the place of bytes."""
-    return frozenset().union(*bitmaps)  # type: ignore[arg-type]
+def _union(sets: list[object]) -> object:
+    """Of bitmaps and sketches given as sets of numbers, which tests use in the place of bytes."""
+    return frozenset().union(*sets)  # type: ignore[arg-type]
+
+
+def _all(parts: list[object]) -> object:
+    """Of sketches of quantiles given as tuples of values, which tests use in the place of bytes."""
+    return tuple(value for part in parts if isinstance(part, tuple) for value in part)
 
 
 def _of_day(form: Mapping[str, object], of: str) -> Callable[[list[object]], object]:
@@ -274,7 +279,10 @@ def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
         "ArraySum": lambda: accumulator(_array_sum(of)),
         "MapMerge": lambda: accumulator(_map_merge),
         "Daily": lambda: accumulator(_daily(_int(form["days"]), _of_day(form, of))),
-        "BitmapOr": lambda: accumulator(_bitmap_or),
+        "BitmapOr": lambda: accumulator(_union),
+        "Hll": lambda: accumulator(_union),
+        "Theta": lambda: accumulator(_union),
+        "Kll": lambda: accumulator(_all),
     }
     assert isinstance(name, str)
     return rules[name]()
