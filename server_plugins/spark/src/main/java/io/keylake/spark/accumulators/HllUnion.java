@@ -1,10 +1,11 @@
 package io.keylake.spark.accumulators;
 
 import io.keylake.tables.spec.SketchForm;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.jspecify.annotations.Nullable;
 
@@ -33,9 +34,11 @@ final class HllUnion extends Accumulator {
   private static final int LG_SMALLEST_SET = 5;
   private static final int VALUE_SHIFT = 26;
   private static final int MOST_VALUE = 63;
+  private static final long MOST_VALUES = 0x3F3F_3F3F_3F3F_3F3FL;
+  private static final long HIGHEST_BITS = 0x8080_8080_8080_8080L;
+  private static final VarHandle LONGS =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.nativeOrder());
   private static final int IN_EXCEPTIONS = 15;
-  private static final double[] INVERSE_POWERS =
-      IntStream.rangeClosed(0, MOST_VALUE).mapToDouble(value -> Math.scalb(1.0, -value)).toArray();
 
   private final SketchFormat format;
   private final int lgK;
@@ -163,17 +166,25 @@ final class HllUnion extends Accumulator {
     }
     byte[] found = bits == 8 ? bytes : unpacked(bytes, bits, count);
     int from = bits == 8 ? START[SLOTS] : 0;
-    for (int i = 0; i < count; i++) {
-      if (found[from + i] < 0 || found[from + i] > MOST_VALUE) {
-        throw format.broken(bytes);
-      }
-    }
     if (!hasSlots) {
       startSlots();
     }
-    for (int i = 0; i < count; i++) {
-      slots[i] = (byte) Math.max(slots[i], found[from + i]);
+    long bitsOfAll = 0;
+    for (int i = 0; i < count; i += Long.BYTES) {
+      long more = (long) LONGS.get(found, from + i);
+      bitsOfAll |= more;
+      LONGS.set(slots, i, largest((long) LONGS.get(slots, i), more));
     }
+    if ((bitsOfAll & ~MOST_VALUES) != 0) {
+      throw format.broken(bytes);
+    }
+  }
+
+  /** The larger of each of eight bytes; none of them has its highest bit. */
+  private static long largest(long some, long others) {
+    long isLess = ~((some | HIGHEST_BITS) - others) & HIGHEST_BITS;
+    long ofOthers = (isLess >>> 7) * 0xFF;
+    return (some & ~ofOthers) | (others & ofOthers);
   }
 
   /** The slots of a sketch that has 4 or 6 bits for each; with 4 bits, large values lie apart. */
@@ -236,22 +247,25 @@ final class HllUnion extends Accumulator {
 
   /** The sums of inverse powers are exact, in whatever order: none needs more than 53 bits. */
   private byte[] slotBytes() {
+    int[] counts = new int[MOST_VALUE + 1];
+    for (byte value : slots) {
+      counts[value]++;
+    }
     double ofSmall = 0;
     double ofLarge = 0;
-    int zeros = 0;
-    for (byte value : slots) {
+    for (int value = 0; value <= MOST_VALUE; value++) {
+      double sum = Math.scalb((double) counts[value], -value);
       if (value < 32) {
-        ofSmall += INVERSE_POWERS[value];
+        ofSmall += sum;
       } else {
-        ofLarge += INVERSE_POWERS[value];
+        ofLarge += sum;
       }
-      zeros += value == 0 ? 1 : 0;
     }
     ByteBuffer buffer = start(SLOTS, START[SLOTS] + slots.length);
     buffer.put(5, (byte) (COMPACT | OUT_OF_ORDER));
     buffer.putDouble(16, ofSmall);
     buffer.putDouble(24, ofLarge);
-    buffer.putInt(32, zeros);
+    buffer.putInt(32, counts[0]);
     buffer.position(START[SLOTS]);
     buffer.put(slots);
     return buffer.array();

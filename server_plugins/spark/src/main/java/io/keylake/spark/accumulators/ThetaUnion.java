@@ -3,11 +3,10 @@ package io.keylake.spark.accumulators;
 import io.keylake.tables.spec.SketchForm;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import org.apache.datasketches.memory.Memory;
 import org.apache.datasketches.theta.CompactSketch;
 import org.apache.datasketches.theta.HashIterator;
-import org.apache.datasketches.theta.SetOperation;
-import org.apache.datasketches.theta.Union;
 import org.apache.datasketches.thetacommon.ThetaUtil;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.jspecify.annotations.Nullable;
@@ -27,21 +26,25 @@ final class ThetaUnion extends Accumulator {
   private static final int SINGLE = 32;
   private static final int OF_ENTRIES = EMPTY | SINGLE | 1;
   private static final int USUAL_FLAGS = 0x1F;
-  private static final int FLAGS_OF_SINGLE = 0x1A;
+  private static final int READ_ONLY_FLAGS = 0x1A;
+  private static final short SEED_HASH = ThetaUtil.computeSeedHash(ThetaUtil.DEFAULT_UPDATE_SEED);
 
   private final SketchFormat format;
   private final int nominal;
-  private final Union union;
+  private long bound = Long.MAX_VALUE;
+  private long[] hashes = {};
+  private int count;
+  private long[] spare = {};
 
   ThetaUnion(SketchForm form) {
     this.format = SketchFormat.theta(form);
     this.nominal = 1 << form.size();
-    this.union = SetOperation.builder().setLogNominalEntries(form.size()).buildUnion();
   }
 
   @Override
   void reset() {
-    union.reset();
+    bound = Long.MAX_VALUE;
+    count = 0;
   }
 
   @Override
@@ -57,12 +60,46 @@ final class ThetaUnion extends Accumulator {
           "Theta sketch that keeps only %d entries, made with a smaller lg_nominal or an intersection"
               .formatted(entries));
     }
-    union.union(sketch);
+    unite(sketch);
   }
 
   @Override
   void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
-    union.union(read(row.getBinary(ordinal)));
+    unite(read(row.getBinary(ordinal)));
+  }
+
+  private void unite(CompactSketch sketch) {
+    long[] more = new long[sketch.getRetainedEntries(true)];
+    int size = 0;
+    for (HashIterator each = sketch.iterator(); each.next(); ) {
+      more[size++] = each.get();
+    }
+    if (!sketch.isOrdered()) {
+      Arrays.sort(more);
+    }
+    bound = Math.min(bound, sketch.getThetaLong());
+    if (spare.length < count + size) {
+      spare = new long[count + size];
+    }
+    int kept = 0;
+    for (int mine = 0, other = 0; mine < count || other < size; ) {
+      boolean isMine = other == size || (mine < count && hashes[mine] <= more[other]);
+      long hash = isMine ? hashes[mine++] : more[other++];
+      if (hash >= bound) {
+        break;
+      }
+      if (kept == 0 || spare[kept - 1] != hash) {
+        if (kept == nominal) {
+          bound = hash;
+          break;
+        }
+        spare[kept++] = hash;
+      }
+    }
+    long[] before = hashes;
+    hashes = spare;
+    spare = before;
+    count = kept;
   }
 
   private CompactSketch read(byte[] bytes) {
@@ -102,7 +139,7 @@ final class ThetaUnion extends Accumulator {
       return -1;
     }
     if (longs == 1) {
-      boolean isSingle = (bytes[FLAGS_AT] & USUAL_FLAGS) == FLAGS_OF_SINGLE;
+      boolean isSingle = (bytes[FLAGS_AT] & USUAL_FLAGS) == READ_ONLY_FLAGS;
       boolean isEmpty = (bytes[FLAGS_AT] & OF_ENTRIES) == EMPTY;
       return isEmpty ? 8 : isSingle ? 16 : -1;
     }
@@ -129,8 +166,28 @@ final class ThetaUnion extends Accumulator {
     return start + bytesOfCount + (bits * entries + 7) / 8;
   }
 
+  /** The library compresses what is written here in the form that is not compressed. */
   @Override
   public @Nullable Object value() {
-    return isEmpty() ? null : union.getResult().toByteArrayCompressed();
+    if (isEmpty()) {
+      return null;
+    }
+    boolean isExact = bound == Long.MAX_VALUE;
+    int longs = isExact && count <= 1 ? 1 : 3;
+    int flags = isExact && count == 0 ? EMPTY : isExact && count == 1 ? SINGLE : 0;
+    ByteBuffer buffer = ByteBuffer.allocate(8 * (longs + count)).order(ByteOrder.LITTLE_ENDIAN);
+    buffer.put(0, (byte) longs).put(1, (byte) UNCOMPRESSED).put(2, (byte) format.family());
+    buffer.put(FLAGS_AT, (byte) (flags | READ_ONLY_FLAGS));
+    buffer.putShort(6, flags == EMPTY ? 0 : SEED_HASH);
+    if (longs > 1) {
+      buffer.putInt(8, count).putFloat(12, 1).putLong(16, bound);
+    }
+    buffer.position(8 * longs);
+    for (int i = 0; i < count; i++) {
+      buffer.putLong(hashes[i]);
+    }
+    return longs == 1
+        ? buffer.array()
+        : CompactSketch.heapify(Memory.wrap(buffer.array())).toByteArrayCompressed();
   }
 }
