@@ -79,7 +79,7 @@ def test_a_union_with_what_it_has_is_no_change(lake: kl.Lake) -> None:
         ("seen", "CAST('something' AS BINARY)", ["9 bytes", "Hll"]),
         ("members", "theta_sketch_agg(id, 12)", ["larger lg_nominal", "lg_nominal=10"]),
         ("members", "theta_sketch_agg(id, 8)", ["smaller lg_nominal", "theta_sketch_agg(value, 10)"]),
-        ("members", "hll_sketch_agg(id)", ["a Hll sketch", "Theta"]),
+        ("members", "hll_sketch_agg(id)", ["an Hll sketch", "Theta"]),
         ("seconds", "kll_sketch_agg_bigint(id, 400)", ["k=400", "k=200", "kll_sketch_agg_bigint(value, 200)"]),
         ("seconds", "kll_sketch_agg_float(CAST(id AS FLOAT))", ["not the bytes of a Kll sketch", "type long"]),
     ],

@@ -56,8 +56,8 @@ record SketchFormat(String name, int family, String size, String maker) {
   KeylakeException broken(byte[] bytes) {
     return new KeylakeException(
         BAD_ROWS,
-        "a contribution of %d bytes is not the bytes of a %s sketch with %s; make it with %s"
-            .formatted(bytes.length, name, size, maker));
+        "a contribution of %d bytes is not the bytes of %s sketch with %s; make it with %s"
+            .formatted(bytes.length, withArticle(name), size, maker));
   }
 
   /**
@@ -68,7 +68,11 @@ record SketchFormat(String name, int family, String size, String maker) {
   KeylakeException other(String found) {
     return new KeylakeException(
         BAD_ROWS,
-        "a contribution is a %s, but the column takes %s sketches with %s; make it with %s"
-            .formatted(found, name, size, maker));
+        "a contribution is %s, but the column takes %s sketches with %s; make it with %s"
+            .formatted(withArticle(found), name, size, maker));
+  }
+
+  private static String withArticle(String sketch) {
+    return (sketch.startsWith("Hll") ? "an " : "a ") + sketch;
   }
 }

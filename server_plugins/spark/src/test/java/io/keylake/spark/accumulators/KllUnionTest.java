@@ -115,7 +115,7 @@ class KllUnionTest {
         accumulator,
         floats.toByteArray(),
         "not the bytes of a Kll sketch with k=200 of values of type double");
-    Folds.refuses(accumulator, new HllSketch(12).toCompactByteArray(), "is a Hll sketch");
+    Folds.refuses(accumulator, new HllSketch(12).toCompactByteArray(), "is an Hll sketch");
     KllDoublesSketch mixed = KllDoublesSketch.newHeapInstance(200);
     KllDoublesSketch coarse = KllDoublesSketch.newHeapInstance(20);
     for (int i = 0; i < 1_000; i++) {

@@ -46,7 +46,7 @@ class ThetaUnionTest {
     Folds.refuses(accumulator, small, "smaller lg_nominal", "lg_nominal=12");
     byte[] open = filled(12, 9).toByteArray();
     Folds.refuses(accumulator, open, "Theta sketch that is not compact");
-    Folds.refuses(accumulator, new HllSketch(12).toCompactByteArray(), "is a Hll sketch");
+    Folds.refuses(accumulator, new HllSketch(12).toCompactByteArray(), "is an Hll sketch");
     byte[] seeded = UpdateSketch.builder().setSeed(7).build().compact().toByteArray();
     assertEquals(8, seeded.length);
     UpdateSketch other = UpdateSketch.builder().setSeed(7).build();
