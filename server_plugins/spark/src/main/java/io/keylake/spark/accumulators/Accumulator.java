@@ -81,5 +81,8 @@ public abstract class Accumulator {
     throw new UnsupportedOperationException("contributions to this reducer are not taken back");
   }
 
-  abstract void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state);
+  /** Most values say all: combined contributions are then taken as one is. */
+  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
+    add(row, ordinal);
+  }
 }

@@ -38,26 +38,21 @@ final class ArraySum extends Accumulator {
 
   @Override
   void add(SpecializedGetters row, int ordinal) {
-    ArrayData array = row.getArray(ordinal);
-    reach(array.numElements());
-    for (int i = 0; i < array.numElements(); i++) {
-      if (array.isNullAt(i)) {
-        elements.get(i).addZero();
-      } else {
-        elements.get(i).contribute(array, i);
-      }
-    }
+    each(row.getArray(ordinal), Accumulator::contribute);
   }
 
   @Override
   void subtract(SpecializedGetters row, int ordinal) {
-    ArrayData array = row.getArray(ordinal);
+    each(row.getArray(ordinal), Accumulator::retract);
+  }
+
+  private void each(ArrayData array, ContributionStep step) {
     reach(array.numElements());
     for (int i = 0; i < array.numElements(); i++) {
       if (array.isNullAt(i)) {
         elements.get(i).addZero();
       } else {
-        elements.get(i).retract(array, i);
+        step.take(elements.get(i), array, i);
       }
     }
   }

@@ -34,11 +34,6 @@ final class BitmapUnion extends Accumulator {
   }
 
   @Override
-  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
-    add(row, ordinal);
-  }
-
-  @Override
   public @Nullable Object value() {
     if (isEmpty()) {
       return null;

@@ -59,11 +59,6 @@ final class CollectedList extends Accumulator {
   }
 
   @Override
-  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
-    add(row, ordinal);
-  }
-
-  @Override
   public @Nullable Object value() {
     return isEmpty() ? null : new GenericArrayData(elements.toArray());
   }

@@ -54,7 +54,7 @@ final class DailyValues extends Accumulator {
 
   @Override
   void add(SpecializedGetters row, int ordinal) {
-    each(row, ordinal, (day, values, i) -> day.combine(values, i, null));
+    each(row, ordinal, Accumulator::contribute);
   }
 
   @Override
@@ -62,12 +62,7 @@ final class DailyValues extends Accumulator {
     each(row, ordinal, Accumulator::retract);
   }
 
-  /** What is done with the value of one day. */
-  private interface Step {
-    void take(Accumulator day, ArrayData values, int index);
-  }
-
-  private void each(SpecializedGetters row, int ordinal, Step step) {
+  private void each(SpecializedGetters row, int ordinal, ContributionStep step) {
     InternalRow contribution = row.getStruct(ordinal, 2);
     if (contribution.isNullAt(0)) {
       throw new KeylakeException(

@@ -18,6 +18,8 @@ final class ExactSum extends Sum {
   private final DataType type;
   private final BigInteger least;
   private final BigInteger most;
+  private final long leastSmall;
+  private final long mostSmall;
   private long small;
   private @Nullable BigInteger large;
 
@@ -31,6 +33,8 @@ final class ExactSum extends Sum {
       this.least = BigInteger.valueOf(isInt ? Integer.MIN_VALUE : Long.MIN_VALUE);
       this.most = BigInteger.valueOf(isInt ? Integer.MAX_VALUE : Long.MAX_VALUE);
     }
+    this.leastSmall = least.max(BigInteger.valueOf(Long.MIN_VALUE)).longValueExact();
+    this.mostSmall = most.min(BigInteger.valueOf(Long.MAX_VALUE)).longValueExact();
   }
 
   @Override
@@ -87,7 +91,7 @@ final class ExactSum extends Sum {
   }
 
   private void add(BigInteger value) {
-    large = (large == null ? BigInteger.valueOf(small) : large).add(value);
+    large = sum().add(value);
   }
 
   @Override
@@ -101,11 +105,9 @@ final class ExactSum extends Sum {
       return null;
     }
     if (type instanceof DecimalType decimal) {
-      return large == null
-          ? decimal.precision() <= Decimal.MAX_LONG_DIGITS()
-              ? Decimal.apply(small, decimal.precision(), decimal.scale())
-              : decimal(decimal, BigInteger.valueOf(small))
-          : decimal(decimal, large);
+      return large == null && decimal.precision() <= Decimal.MAX_LONG_DIGITS()
+          ? Decimal.apply(small, decimal.precision(), decimal.scale())
+          : decimal(decimal, sum());
     }
     long sum = large == null ? small : large.longValueExact();
     return type instanceof IntegerType ? (Object) (int) sum : (Object) sum;
@@ -116,8 +118,13 @@ final class ExactSum extends Sum {
   }
 
   private boolean fits() {
-    BigInteger sum = large == null ? BigInteger.valueOf(small) : large;
-    return sum.compareTo(least) >= 0 && sum.compareTo(most) <= 0;
+    return large == null
+        ? small >= leastSmall && small <= mostSmall
+        : large.compareTo(least) >= 0 && large.compareTo(most) <= 0;
+  }
+
+  private BigInteger sum() {
+    return large == null ? BigInteger.valueOf(small) : large;
   }
 
   @Override
@@ -127,7 +134,7 @@ final class ExactSum extends Sum {
 
   @Override
   byte[] wholeState() {
-    return (large == null ? BigInteger.valueOf(small) : large).toByteArray();
+    return sum().toByteArray();
   }
 
   @Override

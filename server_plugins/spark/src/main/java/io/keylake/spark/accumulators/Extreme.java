@@ -49,11 +49,6 @@ final class Extreme extends Accumulator {
   }
 
   @Override
-  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
-    add(row, ordinal);
-  }
-
-  @Override
   public @Nullable Object value() {
     return extreme;
   }

@@ -130,11 +130,7 @@ final class FloatingSum extends Sum {
   }
 
   private void goOverToUnits(double value) {
-    BigInteger sum = unitsOf(value);
-    for (int i = 0; i < size; i++) {
-      sum = sum.add(unitsOf(parts[i]));
-    }
-    units = sum;
+    units = inUnits().add(unitsOf(value));
     size = 0;
   }
 
@@ -263,12 +259,16 @@ final class FloatingSum extends Sum {
     if (isEmpty() || isNotFinite() || (units == null && size == 0)) {
       return null;
     }
-    byte[] whole = wholeState();
-    if (whole[0] == NUMBER) {
-      double only = ByteBuffer.wrap(whole).getDouble(1);
-      return !isFloat || (float) only == only ? null : whole;
+    if (units == null && size == 1) {
+      return isShown(parts[0]) ? null : bytes(NUMBER, parts[0]);
     }
-    return whole;
+    byte[] whole = canonical();
+    return whole[0] == NUMBER && isShown(ByteBuffer.wrap(whole).getDouble(1)) ? null : whole;
+  }
+
+  /** Whether a sum that is a double is also what the value says. */
+  private boolean isShown(double sum) {
+    return !isFloat || (float) sum == sum;
   }
 
   @Override

@@ -45,11 +45,6 @@ final class KllUnion extends Accumulator {
   }
 
   @Override
-  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
-    add(row, ordinal);
-  }
-
-  @Override
   void add(SpecializedGetters row, int ordinal) {
     byte[] bytes = row.getBinary(ordinal);
     format.check(bytes);

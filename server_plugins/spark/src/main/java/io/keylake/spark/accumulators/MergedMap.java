@@ -57,11 +57,6 @@ final class MergedMap extends Accumulator {
   }
 
   @Override
-  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
-    add(row, ordinal);
-  }
-
-  @Override
   public @Nullable Object value() {
     return isEmpty()
         ? null

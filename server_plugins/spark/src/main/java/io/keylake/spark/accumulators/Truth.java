@@ -26,11 +26,6 @@ final class Truth extends Accumulator {
   }
 
   @Override
-  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
-    add(row, ordinal);
-  }
-
-  @Override
   public @Nullable Object value() {
     return isEmpty() ? null : (Object) (isDecided == decisive);
   }

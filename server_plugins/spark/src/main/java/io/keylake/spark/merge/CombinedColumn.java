@@ -58,14 +58,16 @@ final class CombinedColumn {
   /** The states in each run's current batch, null in runs without; empty where no run has any. */
   ColumnVector[] states(List<ColumnarRunCursor> cursors) {
     NestedField of = state;
-    if (of == null || cursors.stream().allMatch(cursor -> cursor.state(of) == null)) {
+    if (of == null) {
       return NONE;
     }
     ColumnVector[] found = new ColumnVector[cursors.size()];
+    boolean hasAny = false;
     for (int run = 0; run < found.length; run++) {
       found[run] = cursors.get(run).state(of);
+      hasAny |= found[run] != null;
     }
-    return found;
+    return hasAny ? found : NONE;
   }
 
   /**

@@ -46,6 +46,7 @@ final class MergedReader extends SectionReader {
   private final GatheredVector[] gathered;
   private final @Nullable CombinedColumn[] combined;
   private final boolean isStored;
+  private final StructType mergeInfoType;
   private final int orderingPosition;
 
   MergedReader(ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles files)
@@ -73,6 +74,8 @@ final class MergedReader extends SectionReader {
         task.output().stream()
             .anyMatch(column -> column.source() == OutputColumn.Source.STORED_MERGE_INFO);
     this.combined = task.output().stream().map(this::combinedColumn).toArray(CombinedColumn[]::new);
+    this.mergeInfoType =
+        isStored ? MergeInfoType.stored(task.schema()) : MergeInfoType.of(task.schema());
     this.orderingPosition = orderingPosition(task);
   }
 
@@ -118,13 +121,10 @@ final class MergedReader extends SectionReader {
     }
     for (int i = 0; i < vectors.length; i++) {
       if (task.output().get(i).source() == OutputColumn.Source.MERGE_INFO) {
-        StructType type = MergeInfoType.of(task.schema());
-        vectors[i] = mergeInfo(type, decisions, StampVector.absolute(decisions.versions()));
+        vectors[i] = mergeInfo(decisions, StampVector.absolute(decisions.versions()));
       } else if (task.output().get(i).source() == OutputColumn.Source.STORED_MERGE_INFO) {
         ColumnVector ordering = orderingPosition < 0 ? null : vectors[orderingPosition];
-        StructType type = MergeInfoType.stored(task.schema());
-        vectors[i] =
-            mergeInfo(type, decisions, new StoredVersionVector(decisions.versions(), ordering));
+        vectors[i] = mergeInfo(decisions, new StoredVersionVector(decisions.versions(), ordering));
       }
     }
     return new ColumnarBatch(vectors, decisions.count());
@@ -205,7 +205,7 @@ final class MergedReader extends SectionReader {
     return sources;
   }
 
-  private ColumnVector mergeInfo(StructType type, Decisions decisions, ColumnVector versions) {
+  private ColumnVector mergeInfo(Decisions decisions, ColumnVector versions) {
     KeyedSchema schema = task.schema();
     List<ColumnVector> leaves = new ArrayList<>();
     for (NestedField leaf : schema.leaves().fields()) {
@@ -217,13 +217,14 @@ final class MergedReader extends SectionReader {
     parts.add(StampVector.lag(decisions.written(), decisions.versions()));
     parts.add(deleted(decisions));
     if (!leaves.isEmpty()) {
-      StructType columns = (StructType) type.apply(KeyedSchema.COLUMNS).dataType();
+      StructType columns = (StructType) mergeInfoType.apply(KeyedSchema.COLUMNS).dataType();
       parts.add(StampVector.struct(columns, leaves));
     }
-    if (type.getFieldIndex(KeyedSchema.STATES).isDefined()) {
-      parts.add(states((StructType) type.apply(KeyedSchema.STATES).dataType(), decisions.count()));
+    if (mergeInfoType.getFieldIndex(KeyedSchema.STATES).isDefined()) {
+      StructType states = (StructType) mergeInfoType.apply(KeyedSchema.STATES).dataType();
+      parts.add(states(states, decisions.count()));
     }
-    return StampVector.struct(type, parts);
+    return StampVector.struct(mergeInfoType, parts);
   }
 
   private ColumnVector states(StructType type, int count) {

@@ -1,5 +1,6 @@
 package io.keylake.spark.merge;
 
+import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.tables.planning.SectionPlan;
@@ -32,6 +33,13 @@ final class NeededRows {
   /** For each run and file, numbers of the needed rows among those that are read. */
   List<List<RoaringBitmap>> byRun() {
     return byRun;
+  }
+
+  /** Notes the rows of all contributions to a merged row. */
+  void need(Contributions all, int merged) {
+    for (int i = all.starts()[merged]; i < all.starts()[merged + 1]; i++) {
+      need(all.places()[i]);
+    }
   }
 
   /** Notes the row at a place of the batches that the cursors are at. */

@@ -122,9 +122,7 @@ final class Sieve {
     if (all == null) {
       needed.need(rows.places(columnClass)[merged]);
     } else {
-      for (int i = all.starts()[merged]; i < all.starts()[merged + 1]; i++) {
-        needed.need(all.places()[i]);
-      }
+      needed.need(all, merged);
     }
   }
 

@@ -123,8 +123,8 @@ public final class SupersededRows {
     Contributions all = Objects.requireNonNull(contributions, "a class that takes all");
     int from = all.starts()[merged];
     int to = all.starts()[merged + 1];
+    needed.need(all, merged);
     for (int i = from; i < to; i++) {
-      needed.need(all.places()[i]);
       isUnique &= all.places()[i] == row;
     }
     isUnique &= from < to || row == Decisions.NOWHERE || !carries(columnClass, row);

@@ -34,6 +34,7 @@ public final class BuiltVector extends ReadOnlyVector {
   private static final int FIRST_CAPACITY = 64;
 
   private final DataType type;
+  private final boolean isNumber;
   private final List<BuiltVector> children = new ArrayList<>();
   private long[] numbers = new long[0];
   private Object[] objects = new Object[0];
@@ -45,6 +46,7 @@ public final class BuiltVector extends ReadOnlyVector {
   public BuiltVector(DataType type) {
     super(type);
     this.type = type;
+    this.isNumber = isNumber(type);
     if (type instanceof ArrayType list) {
       children.add(new BuiltVector(list.elementType()));
     } else if (type instanceof MapType map) {
@@ -85,7 +87,7 @@ public final class BuiltVector extends ReadOnlyVector {
         DataType member = struct.fields()[i].dataType();
         children.get(i).addOf(row != null && !row.isNullAt(i) ? row : null, i, member);
       }
-    } else if (isNumber()) {
+    } else if (isNumber) {
       numbers[size] = value == null ? 0 : number(value);
     } else {
       objects[size] = value;
@@ -119,7 +121,7 @@ public final class BuiltVector extends ReadOnlyVector {
     }
   }
 
-  private boolean isNumber() {
+  private static boolean isNumber(DataType type) {
     return type instanceof LongType
         || type instanceof IntegerType
         || type instanceof DoubleType
@@ -148,7 +150,7 @@ public final class BuiltVector extends ReadOnlyVector {
     nulls = Arrays.copyOf(nulls, capacity);
     if (type instanceof ArrayType || type instanceof MapType) {
       ends = Arrays.copyOf(ends, capacity);
-    } else if (isNumber()) {
+    } else if (isNumber) {
       numbers = Arrays.copyOf(numbers, capacity);
     } else if (children.isEmpty()) {
       objects = Arrays.copyOf(objects, capacity);
