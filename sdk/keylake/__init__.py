@@ -57,6 +57,7 @@ from keylake.errors import (
 from keylake.lake import Lake, ListedTable, connect
 from keylake.reducers import (
     ArraySum,
+    Average,
     BitmapOr,
     BoolAnd,
     BoolOr,
@@ -67,13 +68,17 @@ from keylake.reducers import (
     Hll,
     Kll,
     Latest,
+    LatestN,
     LatestNotNull,
     MapMerge,
     Max,
     Min,
+    Moments,
     Reducer,
+    Struct,
     Sum,
     Theta,
+    TopN,
 )
 from keylake.results import Commit, CommitInfo, History, Undone
 from keylake.schema import Table, column, group, key, ordering
@@ -105,7 +110,8 @@ __all__ = [
     "String", "Binary", "Fixed", "UUID",
     # how values of one column combine
     "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
-    "Daily", "ArraySum", "MapMerge", "BitmapOr", "Hll", "Theta", "Kll",
+    "Daily", "ArraySum", "MapMerge", "TopN", "LatestN", "Average", "Moments", "Struct",
+    "BitmapOr", "Hll", "Theta", "Kll",
     # payloads of JSON
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back

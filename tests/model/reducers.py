@@ -7,16 +7,15 @@
 """
 
 import math
-import struct
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from fractions import Fraction
-from typing import TypeVar
+
+from model.sums import SumOverflow, sum_of, whole
 
 Place = tuple[int, int, int]
-Number = TypeVar("Number", int, Decimal)
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,6 @@ class Rule:
     reduce: Reducer
     accumulates: bool = False
     without: object = None
-
-
-@dataclass(frozen=True)
-class SumOverflow:
-    """A sum that its type cannot hold, in the place of the value: a read of it is an error."""
-
-    total: object
 
 
 def latest(contributions: Sequence[Contribution], tombstones: Sequence[Place]) -> Contribution | None:
@@ -96,72 +88,6 @@ def _since_reset(contributions: Sequence[Contribution], tombstones: Sequence[Pla
     return sorted(left, key=lambda c: c.commit_place)
 
 
-def _sum(of: str) -> Callable[[list[object]], object]:
-    if of in ("float", "double"):
-        return lambda values: _floating(values, of)
-    if of.startswith("decimal"):
-        precision = int(of[len("decimal(") :].split(",", maxsplit=1)[0])
-        return lambda values: _checked(sum(map(_decimal, values), Decimal(0)), _digits(precision))
-    bits = 31 if of == "int" else 63
-    return lambda values: _checked(sum(map(_int, values)), lambda total: -(1 << bits) <= total < 1 << bits)
-
-
-def _digits(precision: int) -> Callable[[Decimal], bool]:
-    return lambda total: len(total.as_tuple().digits) <= precision
-
-
-def _checked(total: Number, fits: Callable[[Number], bool]) -> object:
-    return total if fits(total) else SumOverflow(total)
-
-
-def _int(value: object) -> int:
-    assert isinstance(value, int)
-    return value
-
-
-def _decimal(value: object) -> Decimal:
-    assert isinstance(value, Decimal)
-    return value
-
-
-def _floating(values: list[object], of: str) -> float:
-    """The exact sum, rounded once."""
-    numbers = [value for value in values if isinstance(value, float)]
-    assert len(numbers) == len(values)
-    special = [number for number in numbers if not math.isfinite(number)]
-    if special:
-        return sum(special)
-    if all(number == 0 for number in numbers):
-        return -0.0 if all(math.copysign(1, number) < 0 for number in numbers) else 0.0
-    exact = sum((Fraction(number) for number in numbers), Fraction(0))
-    return _nearest_float(exact) if of == "float" else _nearest_double(exact)
-
-
-def _nearest_double(exact: Fraction) -> float:
-    try:
-        return exact.numerator / exact.denominator  # int by int is rounded once
-    except OverflowError:
-        return math.inf if exact > 0 else -math.inf
-
-
-def _nearest_float(exact: Fraction) -> float:
-    """Of the two floats next to it the nearer one; half-way, the even one."""
-    guess = _nearest_double(exact)
-    if abs(guess) > 3.5e38:
-        return math.copysign(math.inf, guess)
-    (near,) = struct.unpack("f", struct.pack("f", guess))
-    candidates = [near, _next_float(near, 1), _next_float(near, -1)]
-    return min(candidates, key=lambda c: (abs(Fraction(c) - exact), struct.unpack("I", struct.pack("f", c))[0] & 1))
-
-
-def _next_float(number: float, step: int) -> float:
-    (bits,) = struct.unpack("i", struct.pack("f", number))
-    if number == 0:
-        return struct.unpack("f", struct.pack("i", 1))[0] * step
-    (found,) = struct.unpack("f", struct.pack("i", bits + (step if number > 0 else -step)))
-    return float(found) if math.isfinite(found) else number
-
-
 def _order(value: object) -> tuple[object, ...]:
     """Numbers with NaN above all and -0.0 below 0.0; anything else as it is."""
     if isinstance(value, float):
@@ -180,7 +106,7 @@ def _most(values: list[object]) -> object:
 def _array_sum(of: str) -> Callable[[list[object]], object]:
     element = of.removeprefix("list<").removesuffix(">")
     zero: object = 0.0 if element in ("float", "double") else Decimal(0) if element.startswith("decimal") else 0
-    add = _sum(element)
+    add = sum_of(element)
 
     def combine(arrays: list[object]) -> object:
         lists = [array for array in arrays if isinstance(array, list)]
@@ -218,6 +144,56 @@ def _map_merge(maps: list[object]) -> object:
     return list(merged.items())
 
 
+def _map_of(of: Callable[[list[object]], object], without: object) -> Callable[[list[object]], object]:
+    def combine(maps: list[object]) -> object:
+        by_key: dict[object, list[object]] = {}
+        for each in maps:
+            assert isinstance(each, list)
+            for key, value in each:
+                by_key.setdefault(key, []).extend([] if value is None else [value])
+        reduced = {key: of(values) if values else without for key, values in by_key.items()}
+        overflow = next((value for value in reduced.values() if isinstance(value, SumOverflow)), None)
+        return sorted(reduced.items(), key=lambda item: _order(item[0])) if overflow is None else overflow
+
+    return combine
+
+
+def _struct(
+    members: Mapping[str, Callable[[list[object]], object]], without: Mapping[str, object]
+) -> Callable[[list[object]], object]:
+    def combine(structs: list[object]) -> object:
+        reduced: dict[str, object] = {}
+        for name, of in members.items():
+            values = [each[name] for each in structs if isinstance(each, dict) and each[name] is not None]
+            reduced[name] = of(values) if values else without[name]
+        return next((value for value in reduced.values() if isinstance(value, SumOverflow)), reduced)
+
+    return combine
+
+
+def _top(by: str, n: int) -> Callable[[list[object]], object]:
+    def combine(lists: list[object]) -> object:
+        elements = [element for each in lists if isinstance(each, list) for element in each if element is not None]
+        ordered = sorted(enumerate(elements), key=lambda item: (_order(item[1][by]), -item[0]), reverse=True)
+        return [element for _, element in ordered[:n]]
+
+    return combine
+
+
+def latest_n(n: int) -> Rule:
+    """The elements of the newest places since the last reset; a list is itself from the newest to the oldest."""
+
+    def reduce(contributions: Sequence[Contribution], tombstones: Sequence[Place]) -> Contribution | None:
+        left = _since_reset(contributions, tombstones)
+        if not left:
+            return None
+        newest = sorted(left, key=lambda c: (c.place[0], c.commit_place), reverse=True)
+        elements = [e for c in newest if isinstance(c.value, list) for e in c.value if e is not None]
+        return Contribution(newest[0].place, elements[:n], newest[0].row_version)
+
+    return Rule(reduce, accumulates=True)
+
+
 def _daily(days: int, of: Callable[[list[object]], object]) -> Callable[[list[object]], object]:
     def combine(contributions: list[object]) -> object:
         structs = [each for each in contributions if isinstance(each, dict)]
@@ -251,8 +227,67 @@ def _of_day(form: Mapping[str, object], of: str) -> Callable[[list[object]], obj
     inner = form["of"]
     assert isinstance(inner, dict)
     element = of.split("list<")[1].split(">", maxsplit=1)[0]
-    kinds: Mapping[str, Callable[[list[object]], object]] = {"Sum": _sum(element), "Min": _least, "Max": _most}
+    kinds: Mapping[str, Callable[[list[object]], object]] = {"Sum": sum_of(element), "Min": _least, "Max": _most}
     return kinds[inner["type"]]
+
+
+def _members(form: Mapping[str, object], of: str) -> Callable[[list[object]], object]:
+    forms = form["members"]
+    assert isinstance(forms, dict)
+    types = _member_types(of)
+    rules = {name: rule_of(each, types[name]) for name, each in forms.items()}
+    return _struct(
+        {name: _combined(rule) for name, rule in rules.items()}, {name: rule.without for name, rule in rules.items()}
+    )
+
+
+def _member_types(of: str) -> dict[str, str]:
+    """Of a struct as Iceberg writes it: `struct<7: name: optional type, ...>`."""
+    found = (re.fullmatch(r"(?:\d+: )?(\w+): (?:optional |required )?(.*)", each) for each in _split(of[7:-1]))
+    return {member[1]: member[2] for member in found if member}
+
+
+def _split(members: str) -> list[str]:
+    """At the commas that are in no brackets."""
+    parts, depth = [""], 0
+    for sign in members:
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(sign, 0)
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts]
+
+
+def _combined(rule: Rule) -> Callable[[list[object]], object]:
+    """What an accumulator makes of values in this order."""
+
+    def combine(values: list[object]) -> object:
+        reduced = rule.reduce([Contribution((0, 0, row), value, 0) for row, value in enumerate(values)], [])
+        assert reduced is not None
+        return reduced.value
+
+    return combine
+
+
+def _map(form: Mapping[str, object], of: str) -> Callable[[list[object]], object]:
+    inner = form.get("of")
+    if inner is None:
+        return _map_merge
+    assert isinstance(inner, dict)
+    _, value = _split(of.removeprefix("map<")[:-1])
+    rule = rule_of(inner, value)
+    return _map_of(_combined(rule), rule.without)
+
+
+def _sums(of: str, names: Sequence[str]) -> Callable[[list[object]], object]:
+    types = _member_types(of)
+    rules = {name: _saturating if name == "count" else sum_of(types[name]) for name in names}
+    return _struct(rules, dict.fromkeys(names))
+
+
+def _saturating(counts: list[object]) -> object:
+    return max(-(1 << 63), min((1 << 63) - 1, sum(map(whole, counts))))
 
 
 def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
@@ -269,7 +304,7 @@ def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
         "Latest": lambda: LATEST,
         "LatestNotNull": lambda: Rule(latest_not_null),
         "First": lambda: Rule(first, accumulates=True),
-        "Sum": lambda: accumulator(_sum(of)),
+        "Sum": lambda: accumulator(sum_of(of)),
         "Min": lambda: accumulator(_least),
         "Max": lambda: accumulator(_most),
         "Count": lambda: accumulator(len, without=0),
@@ -277,8 +312,13 @@ def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
         "BoolOr": lambda: accumulator(any),
         "Collect": lambda: accumulator(_collect(bool(form.get("distinct")), limit)),
         "ArraySum": lambda: accumulator(_array_sum(of)),
-        "MapMerge": lambda: accumulator(_map_merge),
-        "Daily": lambda: accumulator(_daily(_int(form["days"]), _of_day(form, of))),
+        "MapMerge": lambda: accumulator(_map(form, of)),
+        "TopN": lambda: accumulator(_top(str(form["by"]), whole(form["n"]))),
+        "LatestN": lambda: latest_n(whole(form["n"])),
+        "Average": lambda: accumulator(_sums(of, ["sum", "count"])),
+        "Moments": lambda: accumulator(_sums(of, ["count", "sum", "sum2", "sum3", "sum4"])),
+        "Struct": lambda: accumulator(_members(form, of)),
+        "Daily": lambda: accumulator(_daily(whole(form["days"]), _of_day(form, of))),
         "BitmapOr": lambda: accumulator(_union),
         "Hll": lambda: accumulator(_union),
         "Theta": lambda: accumulator(_union),

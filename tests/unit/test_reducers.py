@@ -8,11 +8,19 @@ import pytest
 import keylake as kl
 from keylake.reducers import REDUCERS, Reducer, from_json
 
+NEEDED: dict[str, dict[str, Any]] = {"TopN": {"by": "score"}, "Struct": {"members": {"clicks": kl.Sum()}}}
+
 
 @pytest.mark.parametrize("kind", REDUCERS.values())
 def test_a_reducer_comes_back_from_json(kind: type[Reducer]) -> None:
-    assert from_json("clicks", kind().to_json()) == kind()
-    assert kind().to_json()["type"] == kind.__name__
+    reducer = kind(**NEEDED.get(kind.__name__, {}))
+    assert from_json("clicks", reducer.to_json()) == reducer
+    assert reducer.to_json()["type"] == kind.__name__
+    assert hash(reducer) == hash(from_json("clicks", reducer.to_json()))
+
+
+def test_all_reducers_are_known() -> None:
+    assert {kind.__name__ for kind in Reducer.__subclasses__()} == REDUCERS.keys()
 
 
 def test_options_are_kept() -> None:
@@ -39,6 +47,11 @@ def test_all_are_at_hand() -> None:
         ({"type": "Hll", "lg_k": 3}, "'clicks' is not valid. The lg_k of Hll is 3. .* from 4 to 21"),
         ({"type": "Theta", "lg_k": 12}, "'lg_k'"),
         ({"type": "Kll", "values": None}, "null as the option 'values'"),
+        ({"type": "TopN", "n": 3}, "lacks the option 'by', which it needs"),
+        ({"type": "MapMerge", "of": {"type": "Latest"}}, "'clicks' is not valid. MapMerge is of Latest.*kl.Sum"),
+        ({"type": "Struct", "members": {"a": {"type": "Sun"}}}, "'clicks.a' has the reducer 'Sun'"),
+        ({"type": "Struct", "members": {"a": {"type": "LatestN"}}}, "The member 'a' of Struct is LatestN"),
+        ({"type": "Struct", "members": []}, r"members of Struct.*\[\]"),
         ({"type": "Zork"}, "'Zork'.* Latest, LatestNotNull, Sum, .* BitmapOr"),
     ],
 )
@@ -66,7 +79,7 @@ def test_distinct_is_a_truth() -> None:
 
 
 def test_which_accumulate() -> None:
-    assert {name for name, kind in REDUCERS.items() if not kind().accumulates} == {"Latest", "LatestNotNull"}
+    assert {name for name, kind in REDUCERS.items() if not kind.accumulates} == {"Latest", "LatestNotNull"}
 
 
 def test_a_difference_of_options_is_shown() -> None:

@@ -64,10 +64,10 @@ def check_reducer(what: str, reducer: object) -> None:
     """A reducer as a value.
 
     >>> from keylake.reducers import LatestNotNull
-    >>> check_reducer("column 'clicks'", LatestNotNull)
+    >>> check_reducer("column 'clicks'", LatestNotNull())
+    >>> check_reducer("column 'clicks'", "Sum")
     Traceback (most recent call last):
-    keylake.errors.DefinitionError: The reducer of column 'clicks' is <class 'keylake.reducers.LatestNotNull'>. \
-Use a value such as kl.LatestNotNull().
+    keylake.errors.DefinitionError: The reducer of column 'clicks' is 'Sum'. Use a value such as kl.LatestNotNull().
     """
     check_type(f"The reducer of {what}", reducer, Reducer, "a value such as kl.LatestNotNull()")
 

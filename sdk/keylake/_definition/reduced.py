@@ -24,6 +24,7 @@ from keylake._definition.columns import Column
 from keylake.errors import DefinitionError
 from keylake.reducers import (
     ArraySum,
+    Average,
     BitmapOr,
     BoolAnd,
     BoolOr,
@@ -32,16 +33,21 @@ from keylake.reducers import (
     Daily,
     Hll,
     Kll,
+    LatestN,
     MapMerge,
     Max,
     Min,
+    Moments,
     Reducer,
+    Struct,
     Sum,
     Theta,
+    TopN,
 )
 
 _NUMBERS = (IntegerType, LongType, FloatType, DoubleType, DecimalType)
 _ORDERED = (*_NUMBERS, BooleanType, DateType, TimestampType, TimestamptzType, StringType, BinaryType)
+_ORDERED_TEXT = "a number, boolean, date, timestamp, string or binary"
 _NUMBER = "int, long, float, double or decimal"
 
 
@@ -63,25 +69,50 @@ int, long, float, double or decimal.
 
 def _missing_type(reducer: Reducer, of: IcebergType) -> str | None:
     """What the column must be of; None where its type fits."""
+    for rules in (_missing_value, _missing_collection):
+        missing = rules(reducer, of)
+        if missing is not None:
+            return missing
+    return None
+
+
+def _missing_value(reducer: Reducer, of: IcebergType) -> str | None:
     fits, wanted = True, ""
     if isinstance(reducer, Sum):
         fits, wanted = isinstance(of, _NUMBERS), _NUMBER
     elif isinstance(reducer, Min | Max):
-        fits, wanted = isinstance(of, _ORDERED), "a number, boolean, date, timestamp, string or binary"
+        fits, wanted = isinstance(of, _ORDERED), _ORDERED_TEXT
     elif isinstance(reducer, Count):
         fits, wanted = isinstance(of, LongType), "long"
     elif isinstance(reducer, BoolAnd | BoolOr):
         fits, wanted = isinstance(of, BooleanType), "boolean"
-    elif isinstance(reducer, Collect):
+    elif isinstance(reducer, BitmapOr | Hll | Theta | Kll):
+        fits, wanted = isinstance(of, BinaryType), "binary"
+    elif isinstance(reducer, Average):
+        sums = _members(of)
+        fits = sums.keys() == {"sum", "count"} and isinstance(sums["sum"], _NUMBERS) and sums["count"] == LongType()
+        wanted = f"a struct of 'sum', which is {_NUMBER}, and a long 'count'"
+    elif isinstance(reducer, Moments):
+        fits = _members(of) == {"count": LongType()} | dict.fromkeys(("sum", "sum2", "sum3", "sum4"), DoubleType())
+        wanted = "a struct of the doubles 'sum', 'sum2', 'sum3', 'sum4' and a long 'count'"
+    return None if fits else wanted
+
+
+def _missing_collection(reducer: Reducer, of: IcebergType) -> str | None:
+    fits, wanted = True, ""
+    if isinstance(reducer, Collect):
         return _missing_element(reducer, of)
+    if isinstance(reducer, MapMerge):
+        return _missing_map(reducer, of)
+    if isinstance(reducer, TopN):
+        return _missing_top(reducer, of)
+    if isinstance(reducer, Struct):
+        return _missing_struct(reducer, of)
+    if isinstance(reducer, LatestN):
+        fits, wanted = isinstance(of, ListType), "a list"
     elif isinstance(reducer, ArraySum):
         fits = isinstance(of, ListType) and isinstance(of.element_type, _NUMBERS)
         wanted = f"a list whose elements are {_NUMBER}"
-    elif isinstance(reducer, MapMerge):
-        fits = isinstance(of, MapType) and isinstance(of.key_type, _ORDERED)
-        wanted = "a map whose keys are numbers, booleans, dates, timestamps, strings or binary"
-    elif isinstance(reducer, BitmapOr | Hll | Theta | Kll):
-        fits, wanted = isinstance(of, BinaryType), "binary"
     elif isinstance(reducer, Daily):
         fits, wanted = _is_daily(of), f"a struct of a date 'day' and a list 'values' of {_NUMBER}"
     return None if fits else wanted
@@ -92,6 +123,34 @@ def _is_daily(of: IcebergType) -> bool:
         return False
     day, values = (field.field_type for field in of.fields)
     return isinstance(day, DateType) and isinstance(values, ListType) and isinstance(values.element_type, _NUMBERS)
+
+
+def _members(of: IcebergType) -> dict[str, IcebergType]:
+    return {field.name: field.field_type for field in of.fields} if isinstance(of, StructType) else {}
+
+
+def _missing_map(reducer: MapMerge, of: IcebergType) -> str | None:
+    wanted = "a map whose keys are numbers, booleans, dates, timestamps, strings or binary"
+    if not isinstance(of, MapType) or not isinstance(of.key_type, _ORDERED):
+        return wanted
+    missing = None if reducer.of is None else _missing_type(reducer.of, of.value_type)
+    return missing and f"{wanted}, and whose values are each {missing}"
+
+
+def _missing_top(reducer: TopN, of: IcebergType) -> str | None:
+    by = _members(of.element_type).get(reducer.by) if isinstance(of, ListType) else None
+    if isinstance(by, _ORDERED):
+        return None
+    return f"a list of structs with a member {reducer.by!r} that is {_ORDERED_TEXT}"
+
+
+def _missing_struct(reducer: Struct, of: IcebergType) -> str | None:
+    found = _members(of)
+    missing = {name: _missing_type(part, found[name]) for name, part in reducer.members.items() if name in found}
+    if found.keys() == reducer.members.keys() and not any(missing.values()):
+        return None
+    wanted = [f"{name!r}, which is {missing[name]}" if missing.get(name) else f"{name!r}" for name in reducer.members]
+    return "a struct of exactly the members " + ", and ".join(wanted)
 
 
 def _missing_element(reducer: Collect, of: IcebergType) -> str | None:

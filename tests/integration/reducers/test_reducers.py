@@ -14,7 +14,7 @@ import keylake as kl
 from integration.histories import Operation
 from integration.random_runs import of_every, seeds
 from integration.twin import Twin, fresh_name
-from model.reducers import SumOverflow
+from model.sums import SumOverflow
 
 NUMBERS = [0.0, -0.0, 0.1, 0.2, 1e16, -1e16, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan]
 SMALL = [-7, 0, 1, 99]
@@ -59,6 +59,18 @@ def daily(of: pa.DataType) -> pa.DataType:
     return pa.struct([("day", pa.date32()), ("values", pa.list_(of))])
 
 
+def structs_of(members: Mapping[str, Sequence[object]], nulls: float = 0.0) -> Callable[[Random], object]:
+    def draw(random: Random) -> object:
+        return {name: None if random.random() < nulls else random.choice(values) for name, values in members.items()}
+
+    return draw
+
+
+def lists_of_structs(members: Mapping[str, Sequence[object]]) -> Callable[[Random], object]:
+    draw = structs_of(members)
+    return lambda random: [draw(random) if random.random() < 0.9 else None for _ in range(random.randint(0, 3))]
+
+
 DECIMAL = pa.decimal128(5, 2)
 DECIMALS = [Decimal("0.01"), Decimal("-3.50"), Decimal("12.00")]
 CASES: Mapping[str, Reduced] = {
@@ -92,6 +104,63 @@ CASES: Mapping[str, Reduced] = {
     "days of doubles": Reduced(daily(pa.float64()), kl.Daily(days=5), days_of(NUMBERS)),
     "largest of days": Reduced(daily(pa.float64()), kl.Daily(days=2, of=kl.Max()), days_of(NUMBERS)),
     "map": Reduced(pa.map_(pa.string(), pa.int64()), kl.MapMerge(), maps_of(["a", "b", "c"], [1, 2, None])),
+    "map of sums": Reduced(
+        pa.map_(pa.string(), pa.float64()), kl.MapMerge(of=kl.Sum()), maps_of(["a", "é", ""], [*NUMBERS, None])
+    ),
+    "map of large sums": Reduced(
+        pa.map_(pa.int64(), pa.int64()), kl.MapMerge(of=kl.Sum()), maps_of([3, -1, 2], [*LARGE, None])
+    ),
+    "map of counts": Reduced(
+        pa.map_(pa.string(), pa.int64()), kl.MapMerge(of=kl.Count()), maps_of(["a", "b"], [7, 8, None])
+    ),
+    "map of lists": Reduced(
+        pa.map_(pa.date32(), pa.list_(pa.string())),
+        kl.MapMerge(of=kl.Collect(limit=3)),
+        maps_of([date(2026, 1, 1), date(1969, 1, 1)], [["a"], ["b", None], [], None]),
+    ),
+    "largest": Reduced(
+        pa.list_(pa.struct([("name", pa.string()), ("score", pa.float64())])),
+        kl.TopN(by="score", n=3),
+        lists_of_structs({"name": ["a", "b", None], "score": [0.0, -0.0, 7.5, math.nan]}),
+    ),
+    "newest": Reduced(pa.list_(pa.string()), kl.LatestN(4), lists_of(["a", "b", "c", "d"])),
+    "newest structs": Reduced(
+        pa.list_(pa.struct([("page", pa.string()), ("seconds", pa.int32())])),
+        kl.LatestN(2),
+        lists_of_structs({"page": ["x", "y"], "seconds": [1, None]}),
+    ),
+    "average of doubles": Reduced(
+        pa.struct([("sum", pa.float64()), ("count", pa.int64())]),
+        kl.Average(),
+        structs_of({"sum": NUMBERS, "count": [1, 2, 2**62]}),
+    ),
+    "average of longs": Reduced(
+        pa.struct([("sum", pa.int64()), ("count", pa.int64())]), kl.Average(), structs_of({"sum": LARGE, "count": [1]})
+    ),
+    "moments": Reduced(
+        pa.struct([("count", pa.int64()), *((f"sum{power}", pa.float64()) for power in ("", "2", "3", "4"))]),
+        kl.Moments(),
+        structs_of({"count": [1, 3]} | {f"sum{power}": [0.1, 1e9, -7.25] for power in ("", "2", "3", "4")}),
+    ),
+    "struct": Reduced(
+        pa.struct(
+            [("total", pa.float32()), ("seen", pa.int64()), ("tags", pa.list_(pa.string())), ("least", pa.int32())]
+        ),
+        kl.Struct({"least": kl.Min(), "seen": kl.Count(), "tags": kl.Collect(distinct=True), "total": kl.Sum()}),
+        structs_of({"total": [0.1, 16777216.0], "seen": [5], "tags": [["a"], ["b", "a"]], "least": SMALL}, nulls=0.3),
+    ),
+    "struct of large sums": Reduced(
+        pa.struct([("many", DECIMAL), ("most", pa.int64()), ("by_key", pa.map_(pa.string(), pa.int32()))]),
+        kl.Struct({"many": kl.Sum(), "most": kl.Max(), "by_key": kl.MapMerge(of=kl.Sum())}),
+        structs_of(
+            {
+                "many": [Decimal("999.99"), Decimal("-999.99"), Decimal("0.01")],
+                "most": LARGE,
+                "by_key": [[("a", 2**31 - 1)], [("b", 3), ("a", -7)], []],
+            },
+            nulls=0.2,
+        ),
+    ),
 }
 
 

@@ -2,6 +2,7 @@ package io.keylake.spark;
 
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.ExchangeRule;
+import io.keylake.spark.functions.ColumnFunctions;
 import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
@@ -36,6 +37,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     EngineVersions.check();
+    ColumnFunctions.register(extensions);
     WindowFunctions.register(extensions);
     extensions.injectHintResolutionRule(
         session -> new ReadOptionsRule(session)); // before Spark resolves tables

@@ -31,6 +31,16 @@ public abstract class Accumulator {
   }
 
   /**
+   * Takes a contribution as somebody wrote it, where the reducer asks for versions.
+   *
+   * @param version of the contribution; the same for all where commits are the versions
+   */
+  public final void contribute(SpecializedGetters row, int ordinal, long version) {
+    add(row, ordinal, version);
+    isEmpty = false;
+  }
+
+  /**
    * Takes a contribution back. It counts as one that is its opposite, so that it may come before.
    *
    * @param ordinal where the contribution lies; it is not null
@@ -62,10 +72,19 @@ public abstract class Accumulator {
   }
 
   /**
-   * The value as Catalyst has it, valid until the next contribution: null where there are none, or
-   * where the type cannot hold it, which {@link #state} then does.
+   * The value as files have it and Catalyst knows it, valid until the next contribution: null where
+   * there are none, or where the type cannot hold it, which {@link #state} then does.
    */
   public abstract @Nullable Object value();
+
+  /**
+   * Whether a read shows the value. Else the type cannot hold it, and only the state says it.
+   *
+   * @param value what {@link #value} just gave, where there are contributions
+   */
+  public boolean isShown(@Nullable Object value) {
+    return value != null;
+  }
 
   /** What later merges need beside the value; null where the value says all. */
   public byte @Nullable [] state() {
@@ -75,6 +94,11 @@ public abstract class Accumulator {
   abstract void reset();
 
   abstract void add(SpecializedGetters row, int ordinal);
+
+  /** Few reducers ask for the version. */
+  void add(SpecializedGetters row, int ordinal, long version) {
+    add(row, ordinal);
+  }
 
   /** Only where there is an inverse. */
   void subtract(SpecializedGetters row, int ordinal) {

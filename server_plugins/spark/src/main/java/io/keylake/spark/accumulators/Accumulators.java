@@ -1,8 +1,12 @@
 package io.keylake.spark.accumulators;
 
+import io.keylake.spark.unions.BitmapUnion;
+import io.keylake.spark.unions.HllUnion;
+import io.keylake.spark.unions.KllUnion;
+import io.keylake.spark.unions.KllValues;
+import io.keylake.spark.unions.PageUnion;
+import io.keylake.spark.unions.ThetaUnion;
 import io.keylake.tables.spec.Reducer;
-import io.keylake.tables.spec.SketchForm;
-import java.util.Objects;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DoubleType;
@@ -29,19 +33,26 @@ public final class Accumulators {
       case COLLECT ->
           new CollectedList(((ArrayType) type).elementType(), reducer.distinct(), reducer.limit());
       case ARRAY_SUM -> new ArraySum(((ArrayType) type).elementType());
-      case MAP_MERGE -> new MergedMap((MapType) type);
-      case BITMAP_OR -> new BitmapUnion();
-      case HLL -> new HllUnion(formOf(reducer));
-      case THETA -> new ThetaUnion(formOf(reducer));
-      case KLL -> new KllUnion(formOf(reducer));
+      case MAP_MERGE ->
+          reducer.of() == null
+              ? new MergedMap((MapType) type)
+              : new ReducedMap((MapType) type, reducer.of());
+      case BITMAP_OR ->
+          new UnitedBytes(reducer.isSet("pages") ? new PageUnion() : new BitmapUnion());
+      case HLL -> new UnitedBytes(new HllUnion(reducer.size("lg_k")));
+      case THETA -> new UnitedBytes(new ThetaUnion(reducer.size("lg_nominal")));
+      case KLL ->
+          new UnitedBytes(new KllUnion(reducer.size("k"), KllValues.of(reducer.word("values"))));
       case DAILY -> new DailyValues(reducer, (StructType) type);
+      case TOP_N ->
+          new LargestElements(
+              (StructType) ((ArrayType) type).elementType(), reducer.word("by"), reducer.size("n"));
+      case LATEST_N -> new NewestElements(((ArrayType) type).elementType(), reducer.size("n"));
+      case AVERAGE, MOMENTS -> StructParts.ofSums((StructType) type);
+      case STRUCT -> StructParts.of((StructType) type, reducer.members());
       case LATEST, LATEST_NOT_NULL, FIRST ->
           throw new IllegalArgumentException(reducer.type() + " keeps one of the stored values");
     };
-  }
-
-  private static SketchForm formOf(Reducer reducer) {
-    return Objects.requireNonNull(reducer.sketch(), reducer.type());
   }
 
   static Sum sum(DataType type) {

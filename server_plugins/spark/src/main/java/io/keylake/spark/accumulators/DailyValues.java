@@ -37,8 +37,8 @@ final class DailyValues extends Accumulator {
 
   DailyValues(Reducer reducer, StructType type) {
     DataType values = ((ArrayType) type.fields()[1].dataType()).elementType();
-    Reducer ofDay = Reducer.of(Objects.requireNonNull(reducer.of(), "what a day does"));
-    this.ring = new Accumulator[Objects.requireNonNull(reducer.days(), "how many days are kept")];
+    Reducer ofDay = Objects.requireNonNull(reducer.of(), "what a day does");
+    this.ring = new Accumulator[reducer.size("days")];
     for (int i = 0; i < ring.length; i++) {
       ring[i] = Accumulators.of(ofDay, values);
     }

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ExactSum extends Sum {
   private final DataType type;
+  private final boolean saturates;
   private final BigInteger least;
   private final BigInteger most;
   private final long leastSmall;
@@ -24,7 +25,15 @@ final class ExactSum extends Sum {
   private @Nullable BigInteger large;
 
   ExactSum(DataType type) {
+    this(type, false);
+  }
+
+  /**
+   * @param saturates whether the value of a sum that the type cannot hold is the nearest one
+   */
+  ExactSum(DataType type, boolean saturates) {
     this.type = type;
+    this.saturates = saturates;
     if (type instanceof DecimalType decimal) {
       this.most = BigInteger.TEN.pow(decimal.precision()).subtract(BigInteger.ONE);
       this.least = most.negate();
@@ -101,8 +110,11 @@ final class ExactSum extends Sum {
 
   @Override
   public @Nullable Object value() {
-    if (isEmpty() || !fits()) {
+    if (isEmpty()) {
       return null;
+    }
+    if (!fits()) {
+      return saturates ? (Object) (sum().signum() < 0 ? leastSmall : mostSmall) : null;
     }
     if (type instanceof DecimalType decimal) {
       return large == null && decimal.precision() <= Decimal.MAX_LONG_DIGITS()

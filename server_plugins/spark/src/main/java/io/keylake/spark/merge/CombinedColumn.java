@@ -151,7 +151,7 @@ final class CombinedColumn {
     Object value = accumulator.value();
     values.add(value);
     states.add(state == null ? null : accumulator.state());
-    if (value == null && rowWithoutValue < 0) {
+    if (rowWithoutValue < 0 && !accumulator.isShown(value)) {
       rowWithoutValue = row;
     }
   }

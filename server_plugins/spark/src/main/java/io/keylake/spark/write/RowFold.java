@@ -96,7 +96,7 @@ final class RowFold {
     Accumulator accumulator = accumulators[value];
     if (accumulator != null) {
       at[value] = accumulator.isEmpty() ? version : Math.max(at[value], version);
-      contribute(accumulator, row, values[value]);
+      contribute(accumulator, row, values[value], version);
     } else if (isFirst[value]) {
       if (winners[value] == null || !isNewer(version, own, at[value], order[value])) {
         winners[value] = row;
@@ -108,12 +108,12 @@ final class RowFold {
     }
   }
 
-  private void contribute(Accumulator accumulator, InternalRow row, Column column) {
+  private void contribute(Accumulator accumulator, InternalRow row, Column column, long version) {
     try {
       if (layout.retracts()) {
         accumulator.retract(row, column.position());
       } else {
-        accumulator.contribute(row, column.position());
+        accumulator.contribute(row, column.position(), layout.isByCommit() ? 0 : version);
       }
     } catch (KeylakeException e) {
       throw new KeylakeException(

@@ -3,6 +3,7 @@ package io.keylake.spark.write;
 import io.keylake.spark.keys.KeyText;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
+import io.keylake.tables.spec.TableSpec.Versions;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -29,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param columnsFrom position of the list of carried columns, or -1
  * @param takesEmptyLists whether a row may carry the key alone
  * @param retracts whether the rows take contributions back
+ * @param isByCommit whether commits are the versions, which are not known before they are made
  * @param op position of the operation, or -1
  * @param rowOrder position of the tie break, or -1
  * @param stored the columns of the files: what the rows carry, the bucket and the group if they are
@@ -44,6 +46,7 @@ record WriteLayout(
     int columnsFrom,
     boolean takesEmptyLists,
     boolean retracts,
+    boolean isByCommit,
     int op,
     int rowOrder,
     Schema stored)
@@ -115,6 +118,7 @@ record WriteLayout(
         names.indexOf(HelperColumn.COLUMNS_FROM),
         options.isListedByStatement(),
         options.retracts(),
+        schema.spec().versions() == Versions.COMMIT,
         names.indexOf(HelperColumn.OP),
         names.indexOf(HelperColumn.ROW_ORDER),
         stored(schema, names, leaves, states, options));

@@ -67,6 +67,7 @@ final class FoldInMemory {
             -1,
             false,
             false,
+            false,
             -1,
             saysOrder ? ROW_ORDER : -1,
             null);

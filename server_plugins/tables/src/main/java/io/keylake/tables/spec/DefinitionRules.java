@@ -97,12 +97,12 @@ final class DefinitionRules {
   private static void checkReducer(TableSpec spec, Schema columns, String name, Reducer reducer) {
     checkValueColumn(spec, columns, name, "reducers");
     Type type = columns.findType(name);
-    String missing = reducer.missingType(type);
+    String missing = ReducedType.missing(reducer, type);
     if (missing != null) {
       throw new KeylakeException(
           DEFINITION,
           "column '%s' has the reducer %s and is of type %s; the column must be %s"
-              .formatted(name, reducer.text(), type, missing));
+              .formatted(name, ReducerForm.text(reducer), type, missing));
     }
   }
 
@@ -177,7 +177,8 @@ final class DefinitionRules {
                 throw new KeylakeException(
                     DEFINITION,
                     "the column group '%s' has the name of column '%s', which has the reducer %s and so versions of its own; rename the group"
-                        .formatted(group, column.name(), spec.reducer(column.name()).text()));
+                        .formatted(
+                            group, column.name(), ReducerForm.text(spec.reducer(column.name()))));
               }
             });
   }

@@ -107,7 +107,8 @@ public final class SpecJson {
     members.put("bucket_by", spec.bucketBy());
     members.put("partition_by", spec.partitionBy());
     Map<String, Object> reducers = new TreeMap<>();
-    spec.reducers().forEach((column, reducer) -> reducers.put(column, members(reducer)));
+    spec.reducers()
+        .forEach((column, reducer) -> reducers.put(column, ReducerForm.members(reducer)));
     members.put("reducers", reducers);
     Map<String, Object> groups = new TreeMap<>();
     spec.columnGroups()
@@ -118,27 +119,6 @@ public final class SpecJson {
     if (spec.groups() != null) {
       members.put("groups", spec.groups().count());
       members.put("hash", spec.groups().hash());
-    }
-    return members;
-  }
-
-  private static Map<String, Object> members(Reducer reducer) {
-    Map<String, Object> members = new TreeMap<>();
-    members.put("type", reducer.type());
-    if (reducer.distinct()) {
-      members.put("distinct", true);
-    }
-    if (reducer.limit() != null) {
-      members.put("limit", reducer.limit());
-    }
-    if (reducer.days() != null) {
-      members.put("days", reducer.days());
-    }
-    if (reducer.of() != null) {
-      members.put("of", Map.of("type", Reducer.of(reducer.of()).type()));
-    }
-    if (reducer.sketch() != null) {
-      members.putAll(reducer.sketch().members(reducer.kind()));
     }
     return members;
   }
@@ -174,38 +154,10 @@ public final class SpecJson {
   private static Map<String, Reducer> reducers(JsonNode node) {
     Map<String, Reducer> reducers = new HashMap<>();
     for (Map.Entry<String, JsonNode> entry : node.properties()) {
-      String column = entry.getKey();
-      JsonNode form = object(node, column);
-      String what = "the reducer of column '" + column + "'";
-      Set<String> known =
-          new HashSet<>(Set.of("type", "distinct", "limit", "days", "of", SketchForm.VALUES));
-      known.addAll(SketchForm.sizes());
-      refuseUnknown(form, known, what);
-      JsonNode of = form.has("of") ? object(form, "of") : null;
-      if (of != null) {
-        refuseUnknown(of, Set.of("type"), "'of' in " + what);
-      }
-      Reducer.Options options =
-          new Reducer.Options(
-              truth(form, "distinct"),
-              form.has("limit") ? wholeNumber(form, "limit") : null,
-              form.has("days") ? wholeNumber(form, "days") : null,
-              of == null ? null : text(of, "type"),
-              sketch(form));
-      reducers.put(column, Reducer.of(column, text(form, "type"), options));
+      object(node, entry.getKey());
+      reducers.put(entry.getKey(), ReducerForm.parse(entry.getKey(), entry.getValue()));
     }
     return reducers;
-  }
-
-  private static SketchForm.Options sketch(JsonNode form) {
-    Map<String, Integer> sizes = new HashMap<>();
-    for (String name : SketchForm.sizes()) {
-      if (form.has(name)) {
-        sizes.put(name, wholeNumber(form, name));
-      }
-    }
-    return new SketchForm.Options(
-        sizes, form.has(SketchForm.VALUES) ? text(form, SketchForm.VALUES) : null);
   }
 
   private static Map<String, ColumnGroup> columnGroups(JsonNode node) {
@@ -252,16 +204,6 @@ public final class SpecJson {
     JsonNode member = node.path(name);
     check(member, name, member.isTextual(), "text");
     return member.textValue();
-  }
-
-  private static boolean truth(JsonNode node, String name) {
-    JsonNode value = node.path(name);
-    if (!value.isMissingNode() && !value.isBoolean()) {
-      throw new KeylakeException(
-          DEFINITION,
-          "'%s' is %s; it must be true or false".formatted(name, shorten(value.toString())));
-    }
-    return value.asBoolean();
   }
 
   private static int wholeNumber(JsonNode node, String name) {

@@ -97,7 +97,8 @@ public final class SpecProperties {
     } else {
       properties.put(VERSIONS, SpecJson.nameOf(spec.versions()));
     }
-    spec.reducers().forEach((column, reducer) -> properties.put(REDUCE + column, reducer.text()));
+    spec.reducers()
+        .forEach((column, reducer) -> properties.put(REDUCE + column, ReducerForm.text(reducer)));
     spec.columnGroups()
         .forEach(
             (name, group) -> {
@@ -127,7 +128,7 @@ public final class SpecProperties {
   public static Map<String, Reducer> reducers(Map<String, String> properties) {
     Map<String, Reducer> reducers = new HashMap<>();
     withPrefix(REDUCE, properties)
-        .forEach((column, type) -> reducers.put(column, Reducer.parse(column, type)));
+        .forEach((column, type) -> reducers.put(column, ReducerForm.parse(column, type)));
     return reducers;
   }
 

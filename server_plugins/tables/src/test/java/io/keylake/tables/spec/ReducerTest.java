@@ -41,7 +41,7 @@ class ReducerTest {
       textBlock =
           """
           Sum()                              | Sum
-          ' Collect ( ) '                    |
+          ' Collect ( ) '                    | Collect
           Collect( limit = 3 ,distinct )     | Collect(distinct, limit=3)
           Collect(limit=+7)                  | Collect(limit=7)
           Hll                                | Hll(lg_k=12)
@@ -52,12 +52,18 @@ class ReducerTest {
           Kll(values=float, k=8)             | Kll(k=8, values=float)
           Daily                              | 'Daily(days=90, of=Sum)'
           'Daily( of = Max, days=7)'         | 'Daily(days=7, of=Max)'
+          TopN(by=score)                     | 'TopN(by=score, n=10)'
+          'TopN(by=`my ``score`, n=3)'       | 'TopN(by=`my ``score`, n=3)'
+          LatestN(n=5)                       | LatestN(n=5)
+          BitmapOr(pages)                    | BitmapOr(pages)
+          'MapMerge(of=Collect(limit=2, distinct))' | 'MapMerge(of=Collect(distinct, limit=2))'
+          'Struct(b=Max, a=MapMerge(of=Sum))' | 'Struct(a=MapMerge(of=Sum), b=Max)'
           """)
   void otherWaysToWriteIt(String text, String form) {
     if (form == null) {
-      assertThrows(KeylakeException.class, () -> Reducer.parse("tags", text));
+      assertThrows(KeylakeException.class, () -> ReducerForm.parse("tags", text));
     } else {
-      assertEquals(form, Reducer.parse("tags", text).text());
+      assertEquals(form, ReducerForm.text(ReducerForm.parse("tags", text)));
     }
   }
 
@@ -69,10 +75,11 @@ class ReducerTest {
           """
           sum                              | 'sum', which this server does not know; it knows Latest, LatestNotNull, Sum
           Collect(                         | options in parentheses
-          Collect(limit)                   | the option 'limit', which Collect does not have
-          Collect(limit=many)              | the option 'limit=many'
-          Collect(limit=1, limit=2)        | the option 'limit=2'
-          Collect(distinct,)               | the option ''
+          Collect(limit)                   | the limit of Collect is true in column 'tags'; use a whole number
+          Collect(limit=many)              | the limit of Collect is many
+          Collect(limit=1, limit=2)        | the option 'limit' twice
+          Collect(distinct,)               | cannot be read from position 18 on
+          Collect(distinct=3)              | the option distinct of Collect is 3 in column 'tags'; it is true or false
           Collect(limit=0)                 | the limit of Collect is 0 in column 'tags'
           Collect(limit=-1)                | the limit of Collect is -1
           Collect(limit=2147483648)        | from 1 to 2147483647
@@ -83,7 +90,17 @@ class ReducerTest {
           Sum(lg_k=12)                     | the option 'lg_k', which Sum does not have
           Theta(lg_k=12)                   | the option 'lg_k', which Theta does not have
           Hll(values=long)                 | the option 'values', which Hll does not have
-          Hll(lg_k=12, lg_k=12)            | the option 'lg_k=12'
+          Hll(lg_k=12, lg_k=12)            | the option 'lg_k' twice
+          TopN(n=3)                        | lacks the option 'by', which it needs
+          TopN(by=3)                       | the option by of TopN is 3 in column 'tags'; write the name of a member
+          TopN(by=score, n=0)              | the n of TopN is 0 in column 'tags'; use a whole number from 1 to 10000
+          LatestN(n=10001)                 | the n of LatestN is 10001
+          MapMerge(of=Latest)              | is of Latest; it is of a reducer that combines all values without versions
+          MapMerge(of=Daily(days=0))       | the days of Daily is 0
+          Struct                           | lacks the option 'members'
+          Struct(clicks)                   | member 'clicks' of column 'tags' has the reducer true
+          Struct(clicks=First)             | member 'clicks' of column 'tags' has the reducer First
+          Struct(clicks=Sum) more          | cannot be read from position 20 on
           Hll(lg_k=22)                     | the lg_k of Hll is 22 in column 'tags'; use a whole number from 4 to 21
           Hll(lg_k=99999999999)            | the lg_k of Hll is 99999999999
           Theta(lg_nominal=3)              | from 4 to 26
@@ -92,7 +109,7 @@ class ReducerTest {
           """)
   void whatIsNoReducer(String text, String says) {
     KeylakeException refused =
-        assertThrows(KeylakeException.class, () -> Reducer.parse("tags", text));
+        assertThrows(KeylakeException.class, () -> ReducerForm.parse("tags", text));
     assertTrue(refused.getMessage().contains(says), refused.getMessage());
     assertTrue(refused.getMessage().contains("'tags'"), refused.getMessage());
   }

@@ -1,19 +1,14 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
-import io.keylake.tables.spec.SketchForm;
-import io.keylake.tables.spec.SketchForm.Values;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.Objects;
-import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The union of Kll sketches, in the bytes of the DataSketches library that Spark's functions read.
  * Up to k values it is exact; beyond, it depends on how contributions are grouped, within the error
  * that k stands for. The library tosses coins when it unites, so that each read would be another.
  */
-final class KllUnion extends Accumulator {
+public final class KllUnion implements BytesUnion {
   private static final int FAMILY = 15;
   private static final int FULL = 1;
   private static final int SINGLE = 2;
@@ -27,26 +22,25 @@ final class KllUnion extends Accumulator {
 
   private final SketchFormat format;
   private final int k;
-  private final Values values;
+  private final KllValues values;
   private final int width;
   private final KllLevels levels;
 
-  KllUnion(SketchForm form) {
-    this.values = Objects.requireNonNull(form.values());
-    this.format = SketchFormat.kll(form, values);
-    this.k = form.size();
-    this.width = values == Values.FLOAT ? Float.BYTES : Long.BYTES;
+  public KllUnion(int k, KllValues values) {
+    this.values = values;
+    this.format = SketchFormat.kll(k, values);
+    this.k = k;
+    this.width = values == KllValues.FLOAT ? Float.BYTES : Long.BYTES;
     this.levels = new KllLevels(k);
   }
 
   @Override
-  void reset() {
+  public void clear() {
     levels.clear();
   }
 
   @Override
-  void add(SpecializedGetters row, int ordinal) {
-    byte[] bytes = row.getBinary(ordinal);
+  public void add(byte[] bytes) {
     format.check(bytes);
     ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     int found = buffer.getShort(4) & 0xFFFF;
@@ -168,10 +162,7 @@ final class KllUnion extends Accumulator {
   }
 
   @Override
-  public @Nullable Object value() {
-    if (isEmpty()) {
-      return null;
-    }
+  public byte[] bytes() {
     return levels.count() <= 1 ? shortBytes() : fullBytes();
   }
 

@@ -1,11 +1,9 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.keylake.tables.spec.SketchForm;
-import io.keylake.tables.spec.SketchForm.Values;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -25,7 +23,7 @@ class KllUnionTest {
   void fewValuesAreExactInAnyOrderAndGrouping() {
     for (int seed = 0; seed < 300; seed++) {
       Random random = new Random(seed);
-      Accumulator accumulator = union(200, Values.DOUBLE);
+      BytesUnion union = union(200, KllValues.DOUBLE);
       List<byte[]> parts = new ArrayList<>();
       List<Double> values = new ArrayList<>();
       for (int i = random.nextInt(6); i >= 0; i--) {
@@ -38,8 +36,8 @@ class KllUnionTest {
         }
         parts.add(part.toByteArray());
       }
-      byte[] found = Folds.inOrder(accumulator, parts);
-      assertArrayEquals(found, Folds.grouped(accumulator, parts, random), "seed " + seed);
+      byte[] found = Folds.inOrder(union, parts);
+      assertArrayEquals(found, Folds.grouped(union, parts, random), "seed " + seed);
       KllDoublesSketch read = KllDoublesSketch.heapify(Memory.wrap(found));
       double[] sorted = values.stream().mapToDouble(value -> value).sorted().toArray();
       assertEquals(sorted.length, read.getN());
@@ -54,7 +52,7 @@ class KllUnionTest {
   void manyValuesStayWithinTheError() {
     for (int seed = 0; seed < 8; seed++) {
       Random random = new Random(seed);
-      Accumulator accumulator = union(200, Values.LONG);
+      BytesUnion union = union(200, KllValues.LONG);
       List<byte[]> parts = new ArrayList<>();
       List<Long> values = new ArrayList<>();
       for (int i = 0; i < 100; i++) {
@@ -66,10 +64,10 @@ class KllUnionTest {
         parts.add(part.toByteArray());
       }
       long[] sorted = values.stream().mapToLong(value -> value).sorted().toArray();
-      byte[] found = Folds.inOrder(accumulator, parts);
-      assertArrayEquals(found, Folds.inOrder(accumulator, parts), "the same in the same order");
+      byte[] found = Folds.inOrder(union, parts);
+      assertArrayEquals(found, Folds.inOrder(union, parts), "the same in the same order");
       checkRanks(sorted, found);
-      checkRanks(sorted, Folds.grouped(accumulator, parts, random));
+      checkRanks(sorted, Folds.grouped(union, parts, random));
     }
   }
 
@@ -88,13 +86,12 @@ class KllUnionTest {
   @Test
   void theLibraryGoesOnWithAStoredSketch() {
     KllFloatsSketch part = KllFloatsSketch.newHeapInstance(50);
-    Accumulator accumulator = union(50, Values.FLOAT);
+    BytesUnion union = union(50, KllValues.FLOAT);
     for (int i = 0; i < 10_000; i++) {
       part.update(i - 5_000);
     }
     List<byte[]> parts = List.of(part.toByteArray(), part.toByteArray());
-    KllFloatsSketch stored =
-        KllFloatsSketch.heapify(Memory.wrap(Folds.inOrder(accumulator, parts)));
+    KllFloatsSketch stored = KllFloatsSketch.heapify(Memory.wrap(Folds.inOrder(union, parts)));
     for (int i = 0; i < 10_000; i++) {
       stored.update(i - 5_000);
     }
@@ -105,25 +102,25 @@ class KllUnionTest {
 
   @Test
   void othersAreRefused() {
-    Accumulator accumulator = union(200, Values.DOUBLE);
+    BytesUnion union = union(200, KllValues.DOUBLE);
     byte[] large = KllDoublesSketch.newHeapInstance(400).toByteArray();
-    Folds.refuses(accumulator, large, "k=400", "k=200", "kll_sketch_agg_double(value, 200)");
+    Folds.refuses(union, large, "k=400", "k=200", "kll_sketch_agg_double(value, 200)");
     KllFloatsSketch floats = KllFloatsSketch.newHeapInstance(200);
     floats.update(1);
     floats.update(2);
     Folds.refuses(
-        accumulator,
+        union,
         floats.toByteArray(),
         "not the bytes of a Kll sketch with k=200 of values of type double");
-    Folds.refuses(accumulator, new HllSketch(12).toCompactByteArray(), "is an Hll sketch");
+    Folds.refuses(union, new HllSketch(12).toCompactByteArray(), "is an Hll sketch");
     KllDoublesSketch mixed = KllDoublesSketch.newHeapInstance(200);
     KllDoublesSketch coarse = KllDoublesSketch.newHeapInstance(20);
     for (int i = 0; i < 1_000; i++) {
       coarse.update(i);
     }
     mixed.merge(coarse);
-    Folds.refuses(accumulator, mixed.toByteArray(), "united with one of k=20", "k=200");
-    Folds.refuses(union(200, Values.LONG), new byte[1], "kll_sketch_agg_bigint");
+    Folds.refuses(union, mixed.toByteArray(), "united with one of k=20", "k=200");
+    Folds.refuses(union(200, KllValues.LONG), new byte[1], "kll_sketch_agg_bigint");
   }
 
   @Test
@@ -135,14 +132,14 @@ class KllUnionTest {
         part.update(random.nextGaussian());
       }
       Folds.damage(
-          () -> union(20, Values.DOUBLE),
+          () -> union(20, KllValues.DOUBLE),
           part.toByteArray(),
           random,
           value -> KllDoublesSketch.heapify(Memory.wrap(value)).getN());
     }
   }
 
-  private static Accumulator union(int k, Values values) {
-    return new KllUnion(new SketchForm(k, values));
+  private static BytesUnion union(int k, KllValues values) {
+    return new KllUnion(k, values);
   }
 }

@@ -1,4 +1,4 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -12,41 +12,34 @@ import java.util.List;
 import java.util.Random;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 
 /** Contributions of bytes, folded in one way and another. */
 final class Folds {
   private Folds() {}
 
-  static InternalRow row(byte[] bytes) {
-    return new GenericInternalRow(new Object[] {bytes});
-  }
-
-  static byte[] inOrder(Accumulator accumulator, List<byte[]> parts) {
-    accumulator.clear();
-    parts.forEach(part -> accumulator.contribute(row(part), 0));
-    return (byte[]) accumulator.value();
+  static byte[] inOrder(BytesUnion union, List<byte[]> parts) {
+    union.clear();
+    parts.forEach(part -> union.add(part));
+    return union.bytes();
   }
 
   /** In random order; groups become one value, as commits do when they are compacted. */
-  static byte[] grouped(Accumulator accumulator, List<byte[]> parts, Random random) {
+  static byte[] grouped(BytesUnion union, List<byte[]> parts, Random random) {
     List<byte[]> shuffled = new ArrayList<>(parts);
     Collections.shuffle(shuffled, random);
     List<byte[]> stored = new ArrayList<>();
     for (int at = 0; at < shuffled.size(); ) {
       int end = Math.min(shuffled.size(), at + 1 + random.nextInt(3));
-      stored.add(inOrder(accumulator, shuffled.subList(at, end)));
+      stored.add(inOrder(union, shuffled.subList(at, end)));
       at = end;
     }
-    accumulator.clear();
-    stored.forEach(value -> accumulator.combine(row(value), 0, null));
-    return (byte[]) accumulator.value();
+    union.clear();
+    stored.forEach(value -> union.merge(value));
+    return union.bytes();
   }
 
-  static void refuses(Accumulator accumulator, byte[] bytes, String... says) {
-    KeylakeException refused =
-        assertThrows(KeylakeException.class, () -> accumulator.contribute(row(bytes), 0));
+  static void refuses(BytesUnion union, byte[] bytes, String... says) {
+    KeylakeException refused = assertThrows(KeylakeException.class, () -> union.add(bytes));
     assertEquals(KeylakeException.Kind.BAD_ROWS, refused.kind());
     for (String each : says) {
       assertTrue(refused.sentence().contains(each), refused.sentence());
@@ -59,7 +52,7 @@ final class Folds {
    * @param reader fails where the value is no sketch
    */
   static void damage(
-      Supplier<Accumulator> made, byte[] bytes, Random random, Consumer<byte[]> reader) {
+      Supplier<BytesUnion> made, byte[] bytes, Random random, Consumer<byte[]> reader) {
     for (int i = 0; i < 200; i++) {
       byte[] damaged =
           Arrays.copyOf(
@@ -68,14 +61,14 @@ final class Folds {
         int most = random.nextBoolean() ? Math.min(24, damaged.length) : damaged.length;
         damaged[random.nextInt(most)] = (byte) random.nextInt();
       }
-      Accumulator accumulator = made.get();
+      BytesUnion union = made.get();
       try {
-        accumulator.contribute(row(damaged), 0);
+        union.add(damaged);
       } catch (KeylakeException e) {
         assertEquals(KeylakeException.Kind.BAD_ROWS, e.kind());
         continue;
       }
-      reader.accept((byte[]) accumulator.value());
+      reader.accept(union.bytes());
     }
   }
 }

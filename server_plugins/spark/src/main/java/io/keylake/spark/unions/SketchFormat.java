@@ -1,9 +1,8 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
 import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.spec.SketchForm;
 import java.util.Map;
 
 /**
@@ -19,23 +18,22 @@ record SketchFormat(String name, int family, String size, String maker) {
   private static final Map<Integer, String> FAMILIES =
       Map.of(1, "Theta", 2, "Theta", 3, "Theta", 7, "Hll", 15, "Kll");
 
-  static SketchFormat hll(SketchForm form) {
-    return new SketchFormat(
-        "Hll", 7, "lg_k=" + form.size(), "hll_sketch_agg(value, " + form.size() + ")");
+  static SketchFormat hll(int lgK) {
+    return new SketchFormat("Hll", 7, "lg_k=" + lgK, "hll_sketch_agg(value, " + lgK + ")");
   }
 
-  static SketchFormat theta(SketchForm form) {
+  static SketchFormat theta(int lgNominal) {
     return new SketchFormat(
-        "Theta", 3, "lg_nominal=" + form.size(), "theta_sketch_agg(value, " + form.size() + ")");
+        "Theta", 3, "lg_nominal=" + lgNominal, "theta_sketch_agg(value, " + lgNominal + ")");
   }
 
-  static SketchFormat kll(SketchForm form, SketchForm.Values values) {
-    String suffix = values == SketchForm.Values.LONG ? "bigint" : values.type();
+  static SketchFormat kll(int k, KllValues values) {
+    String suffix = values == KllValues.LONG ? "bigint" : values.type();
     return new SketchFormat(
         "Kll",
         15,
-        "k=%d of values of type %s".formatted(form.size(), values.type()),
-        "kll_sketch_agg_%s(value, %d)".formatted(suffix, form.size()));
+        "k=%d of values of type %s".formatted(k, values.type()),
+        "kll_sketch_agg_%s(value, %d)".formatted(suffix, k));
   }
 
   /** Refuses bytes of another family. */

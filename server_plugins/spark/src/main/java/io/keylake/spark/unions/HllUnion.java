@@ -1,13 +1,10 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
-import io.keylake.tables.spec.SketchForm;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The union of HLL sketches, in the bytes of the DataSketches library that Spark's functions read.
@@ -18,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * values come, the places of coupons in a hash table), so it is left out: coupons are sorted, and
  * slots are flagged as out of order, which makes every reader estimate from the slots alone.
  */
-final class HllUnion extends Accumulator {
+public final class HllUnion implements BytesUnion {
   private static final int SER_VER = 1;
   private static final int EMPTY = 4;
   private static final int COMPACT = 8;
@@ -47,22 +44,21 @@ final class HllUnion extends Accumulator {
   private boolean hasSlots;
   private byte[] slots = {};
 
-  HllUnion(SketchForm form) {
-    this.format = SketchFormat.hll(form);
-    this.lgK = form.size();
+  public HllUnion(int lgK) {
+    this.format = SketchFormat.hll(lgK);
+    this.lgK = lgK;
     this.mostCoupons = lgK < 8 ? MOST_IN_LIST : 3 << (lgK - 5);
   }
 
   @Override
-  void reset() {
+  public void clear() {
     coupons = new int[0];
     hasSlots = false;
     Arrays.fill(slots, (byte) 0);
   }
 
   @Override
-  void add(SpecializedGetters row, int ordinal) {
-    byte[] bytes = row.getBinary(ordinal);
+  public void add(byte[] bytes) {
     format.check(bytes);
     if (bytes[3] != lgK) {
       throw format.other("Hll sketch with lg_k=" + bytes[3]);
@@ -212,10 +208,7 @@ final class HllUnion extends Accumulator {
   }
 
   @Override
-  public @Nullable Object value() {
-    if (isEmpty()) {
-      return null;
-    }
+  public byte[] bytes() {
     return hasSlots ? slotBytes() : couponBytes();
   }
 

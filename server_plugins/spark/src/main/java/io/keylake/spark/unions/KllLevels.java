@@ -1,4 +1,4 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
 import java.util.Arrays;
 

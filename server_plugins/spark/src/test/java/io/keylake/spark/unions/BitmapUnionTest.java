@@ -1,4 +1,4 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -9,8 +9,6 @@ import io.keylake.tables.KeylakeException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Random;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.junit.jupiter.api.Test;
 import org.roaringbitmap.RoaringBitmap;
 
@@ -27,15 +25,15 @@ class BitmapUnionTest {
         expected.or(part);
         parts[i] = bytes(part);
       }
-      Accumulator forwards = new BitmapUnion();
-      Accumulator backwards = new BitmapUnion();
+      BytesUnion forwards = new BitmapUnion();
+      BytesUnion backwards = new BitmapUnion();
       for (int i = 0; i < parts.length; i++) {
-        forwards.contribute(row(parts[i]), 0);
-        backwards.combine(row(parts[parts.length - 1 - i]), 0, null);
+        forwards.add(parts[i]);
+        backwards.merge(parts[parts.length - 1 - i]);
       }
-      assertArrayEquals((byte[]) forwards.value(), (byte[]) backwards.value(), "seed " + seed);
+      assertArrayEquals(forwards.bytes(), backwards.bytes(), "seed " + seed);
       RoaringBitmap found = new RoaringBitmap();
-      found.deserialize(ByteBuffer.wrap((byte[]) forwards.value()));
+      found.deserialize(ByteBuffer.wrap(forwards.bytes()));
       assertEquals(expected, found, "seed " + seed);
     }
   }
@@ -54,9 +52,8 @@ class BitmapUnionTest {
   @Test
   void otherBytesAreRefused() {
     for (byte[] bytes : new byte[][] {{}, {1, 2, 3}, {0x3A, 0x30, 0, 0, 5, 0, 0, 0, 1}}) {
-      Accumulator union = new BitmapUnion();
-      KeylakeException refused =
-          assertThrows(KeylakeException.class, () -> union.contribute(row(bytes), 0));
+      BytesUnion union = new BitmapUnion();
+      KeylakeException refused = assertThrows(KeylakeException.class, () -> union.add(bytes));
       assertEquals(KeylakeException.Kind.BAD_ROWS, refused.kind());
       assertTrue(refused.sentence().contains(bytes.length + " bytes"), refused.sentence());
     }
@@ -66,9 +63,5 @@ class BitmapUnionTest {
     byte[] bytes = new byte[bitmap.serializedSizeInBytes()];
     bitmap.serialize(ByteBuffer.wrap(bytes));
     return bytes;
-  }
-
-  private static InternalRow row(byte[] bytes) {
-    return new GenericInternalRow(new Object[] {bytes});
   }
 }

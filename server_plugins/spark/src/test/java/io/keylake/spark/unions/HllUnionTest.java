@@ -1,9 +1,8 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.keylake.tables.spec.SketchForm;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -21,7 +20,7 @@ class HllUnionTest {
     for (int seed = 0; seed < 300; seed++) {
       Random random = new Random(seed);
       int lgK = List.of(4, 7, 8, 9, 12).get(random.nextInt(5));
-      Accumulator accumulator = union(lgK);
+      BytesUnion union = union(lgK);
       Union judge = new Union(lgK);
       List<byte[]> parts = new ArrayList<>();
       for (int i = random.nextInt(6); i >= 0; i--) {
@@ -29,8 +28,8 @@ class HllUnionTest {
         judge.update(part);
         parts.add(random.nextBoolean() ? part.toCompactByteArray() : part.toUpdatableByteArray());
       }
-      byte[] found = Folds.inOrder(accumulator, parts);
-      assertArrayEquals(found, Folds.grouped(accumulator, parts, random), "seed " + seed);
+      byte[] found = Folds.inOrder(union, parts);
+      assertArrayEquals(found, Folds.grouped(union, parts, random), "seed " + seed);
       HllSketch read = HllSketch.heapify(found);
       HllSketch expected = judge.getResult(TgtHllType.HLL_8);
       assertEquals(expected.getCompositeEstimate(), read.getEstimate(), "seed " + seed);
@@ -53,10 +52,10 @@ class HllUnionTest {
       whole.update(i);
       (i % 2 == 0 ? even : odd).update(i);
     }
-    Accumulator accumulator = union(12);
+    BytesUnion union = union(12);
     assertArrayEquals(
-        Folds.inOrder(accumulator, List.of(whole.toUpdatableByteArray())),
-        Folds.inOrder(accumulator, List.of(odd.toCompactByteArray(), even.toCompactByteArray())));
+        Folds.inOrder(union, List.of(whole.toUpdatableByteArray())),
+        Folds.inOrder(union, List.of(odd.toCompactByteArray(), even.toCompactByteArray())));
   }
 
   @Test
@@ -75,13 +74,13 @@ class HllUnionTest {
 
   @Test
   void othersAreRefused() {
-    Accumulator accumulator = union(12);
+    BytesUnion union = union(12);
     byte[] small = drawn(10, new Random(1)).toCompactByteArray();
-    Folds.refuses(accumulator, small, "lg_k=10", "lg_k=12", "hll_sketch_agg(value, 12)");
+    Folds.refuses(union, small, "lg_k=10", "lg_k=12", "hll_sketch_agg(value, 12)");
     byte[] theta = UpdateSketch.builder().build().compact().toByteArray();
-    Folds.refuses(accumulator, theta, "is a Theta sketch", "lg_k=12");
-    Folds.refuses(accumulator, new byte[0], "0 bytes", "Hll sketch");
-    Folds.refuses(accumulator, "not a sketch at all".getBytes(), "19 bytes", "hll_sketch_agg");
+    Folds.refuses(union, theta, "is a Theta sketch", "lg_k=12");
+    Folds.refuses(union, new byte[0], "0 bytes", "Hll sketch");
+    Folds.refuses(union, "not a sketch at all".getBytes(), "19 bytes", "hll_sketch_agg");
   }
 
   @Test
@@ -96,8 +95,8 @@ class HllUnionTest {
     }
   }
 
-  private static Accumulator union(int lgK) {
-    return new HllUnion(new SketchForm(lgK, null));
+  private static BytesUnion union(int lgK) {
+    return new HllUnion(lgK);
   }
 
   private static HllSketch drawn(int lgK, Random random) {

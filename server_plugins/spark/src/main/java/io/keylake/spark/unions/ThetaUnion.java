@@ -1,6 +1,5 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
-import io.keylake.tables.spec.SketchForm;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -8,8 +7,6 @@ import org.apache.datasketches.memory.Memory;
 import org.apache.datasketches.theta.CompactSketch;
 import org.apache.datasketches.theta.HashIterator;
 import org.apache.datasketches.thetacommon.ThetaUtil;
-import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The union of compact Theta sketches, in the bytes that Spark's functions make.
@@ -18,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * bound, and of more than 2^lg_nominal the smallest: the bound is then the next one. That has no
  * order, and a union of unions is the union of all.
  */
-final class ThetaUnion extends Accumulator {
+public final class ThetaUnion implements BytesUnion {
   private static final int COMPRESSED = 4;
   private static final int UNCOMPRESSED = 3;
   private static final int FLAGS_AT = 5;
@@ -36,20 +33,20 @@ final class ThetaUnion extends Accumulator {
   private int count;
   private long[] spare = {};
 
-  ThetaUnion(SketchForm form) {
-    this.format = SketchFormat.theta(form);
-    this.nominal = 1 << form.size();
+  public ThetaUnion(int lgNominal) {
+    this.format = SketchFormat.theta(lgNominal);
+    this.nominal = 1 << lgNominal;
   }
 
   @Override
-  void reset() {
+  public void clear() {
     bound = Long.MAX_VALUE;
     count = 0;
   }
 
   @Override
-  void add(SpecializedGetters row, int ordinal) {
-    CompactSketch sketch = read(row.getBinary(ordinal));
+  public void add(byte[] contribution) {
+    CompactSketch sketch = read(contribution);
     int entries = sketch.getRetainedEntries(true);
     if (entries > nominal / 8 * 15) {
       throw format.other(
@@ -64,8 +61,8 @@ final class ThetaUnion extends Accumulator {
   }
 
   @Override
-  void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
-    unite(read(row.getBinary(ordinal)));
+  public void merge(byte[] stored) {
+    unite(read(stored));
   }
 
   private void unite(CompactSketch sketch) {
@@ -168,10 +165,7 @@ final class ThetaUnion extends Accumulator {
 
   /** The library compresses what is written here in the form that is not compressed. */
   @Override
-  public @Nullable Object value() {
-    if (isEmpty()) {
-      return null;
-    }
+  public byte[] bytes() {
     boolean isExact = bound == Long.MAX_VALUE;
     int longs = isExact && count <= 1 ? 1 : 3;
     int flags = isExact && count == 0 ? EMPTY : isExact && count == 1 ? SINGLE : 0;

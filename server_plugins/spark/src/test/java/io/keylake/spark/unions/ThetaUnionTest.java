@@ -1,9 +1,8 @@
-package io.keylake.spark.accumulators;
+package io.keylake.spark.unions;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.keylake.tables.spec.SketchForm;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -22,7 +21,7 @@ class ThetaUnionTest {
     for (int seed = 0; seed < 300; seed++) {
       Random random = new Random(seed);
       int lgNominal = List.of(4, 6, 9).get(random.nextInt(3));
-      Accumulator accumulator = union(lgNominal);
+      BytesUnion union = union(lgNominal);
       Union judge = SetOperation.builder().setLogNominalEntries(lgNominal).buildUnion();
       List<byte[]> parts = new ArrayList<>();
       for (int i = random.nextInt(6); i >= 0; i--) {
@@ -30,30 +29,30 @@ class ThetaUnionTest {
         judge.union(part);
         parts.add(random.nextBoolean() ? part.toByteArray() : part.toByteArrayCompressed());
       }
-      byte[] found = Folds.inOrder(accumulator, parts);
-      assertArrayEquals(found, Folds.grouped(accumulator, parts, random), "seed " + seed);
+      byte[] found = Folds.inOrder(union, parts);
+      assertArrayEquals(found, Folds.grouped(union, parts, random), "seed " + seed);
       assertArrayEquals(judge.getResult().toByteArrayCompressed(), found, "seed " + seed);
     }
   }
 
   @Test
   void othersAreRefused() {
-    Accumulator accumulator = union(12);
+    BytesUnion union = union(12);
     byte[] large = filled(14, 50_000).compact().toByteArrayCompressed();
     Folds.refuses(
-        accumulator, large, "larger lg_nominal", "lg_nominal=12", "theta_sketch_agg(value, 12)");
+        union, large, "larger lg_nominal", "lg_nominal=12", "theta_sketch_agg(value, 12)");
     byte[] small = filled(10, 50_000).compact().toByteArray();
-    Folds.refuses(accumulator, small, "smaller lg_nominal", "lg_nominal=12");
+    Folds.refuses(union, small, "smaller lg_nominal", "lg_nominal=12");
     byte[] open = filled(12, 9).toByteArray();
-    Folds.refuses(accumulator, open, "Theta sketch that is not compact");
-    Folds.refuses(accumulator, new HllSketch(12).toCompactByteArray(), "is an Hll sketch");
+    Folds.refuses(union, open, "Theta sketch that is not compact");
+    Folds.refuses(union, new HllSketch(12).toCompactByteArray(), "is an Hll sketch");
     byte[] seeded = UpdateSketch.builder().setSeed(7).build().compact().toByteArray();
     assertEquals(8, seeded.length);
     UpdateSketch other = UpdateSketch.builder().setSeed(7).build();
     other.update(1);
     other.update(2);
-    Folds.refuses(accumulator, other.compact().toByteArray(), "not the bytes of a Theta sketch");
-    Folds.refuses(accumulator, new byte[] {1, 2, 3}, "3 bytes");
+    Folds.refuses(union, other.compact().toByteArray(), "not the bytes of a Theta sketch");
+    Folds.refuses(union, new byte[] {1, 2, 3}, "3 bytes");
   }
 
   @Test
@@ -70,8 +69,8 @@ class ThetaUnionTest {
     }
   }
 
-  private static Accumulator union(int lgNominal) {
-    return new ThetaUnion(new SketchForm(lgNominal, null));
+  private static BytesUnion union(int lgNominal) {
+    return new ThetaUnion(lgNominal);
   }
 
   private static UpdateSketch drawn(int lgNominal, Random random) {
