@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 from keylake._display.html_table import ShownFields, ShownTable
@@ -29,13 +29,15 @@ class Commit(ShownFields):
     versions: VersionRange | None  # None where there were no rows
     seconds: float
     undone: bool = False  # a commit with the same idempotency key was there, and its rows were taken back since
-    repeated: bool = False  # a commit with the same idempotency key was there, so that nothing was written
+    repeated: bool = False  # the same idempotency key or offsets were there, so that nothing was written
+    offsets: Mapping[str, int] = field(default_factory=dict, hash=False)  # where each source of the write goes on
 
     def __str__(self) -> str:
         versions = "no versions" if self.versions is None else f"versions {_span(self.versions)}"
         said = f"commit {self.snapshot_id}: {self.rows:,} rows, {versions}, {self.seconds:.1f} s"
         if self.repeated and not self.undone:
-            return f"{said}, made before with the same idempotency key: nothing was written"
+            same = "offsets" if self.offsets else "idempotency key"
+            return f"{said}, made before with the same {same}: nothing was written"
         return f"{said}, undone since: write the rows with another idempotency key" if self.undone else said
 
 

@@ -22,6 +22,7 @@ class Setting:
     """Settings of the server and of its sessions."""
 
     IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key"
+    OFFSETS = "spark.keylake.write.offsets"
     OWNER_PID = "spark.keylake.owner.pid"
     PORT_FILE = "spark.keylake.port-file"
     MAINTENANCE_ENABLED = "spark.keylake.maintenance.enabled"

@@ -25,7 +25,7 @@ from keylake._server.session import Session
 from keylake._server.statements import literal, quoted
 from keylake._table.columns import ColumnChanges
 from keylake._table.handle import Handle, Verbs
-from keylake._table.intention import Intention, Labels, check_labels, write
+from keylake._table.intention import Intention, Labels, check_labels, offsets_in_json, write
 from keylake._table.writes import WriteVerbs
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch, check_type
 from keylake.results import Commit
@@ -97,12 +97,13 @@ class JsonVerbs(Verbs):
         session = self._handle.session
         if not session.is_frame(rows):
             raise BadRows("update_json takes a Spark frame. Make one with lake.spark.createDataFrame(...).")
-        key = checked.get("idempotency_key")
-        found = () if key is None else self._handle.commits(idempotency_key=key, at_most=1)
+        offsets = checked.get("offsets")
+        found = self._handle.made_before(checked.get("idempotency_key"), offsets_in_json(offsets))
         if found:
             done = found[0]
+            known = self._handle.next_offsets(offsets or ())
             seconds = time.perf_counter() - begun_at
-            return JsonCommit(done.snapshot_id, done.rows or 0, done.versions, seconds, done.undone, repeated=True)
+            return JsonCommit(done.snapshot_id, done.rows or 0, done.versions, seconds, done.undone, True, known)
         with session.asking():
             batch = _batch(rows, column, mapping, version, self.spec)
         call = _JsonUpdate(self._handle, batch, version, checked)

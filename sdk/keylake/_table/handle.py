@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -81,6 +81,18 @@ class Handle:
     def commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
         """The commits of the table or branch, newest first."""
         return tuple(map(CommitInfo.from_row, self.call("commits", **which)))
+
+    def made_before(self, idempotency_key: str | None, offsets: str | None) -> tuple[CommitInfo, ...]:
+        """The commit of the branch that has an idempotency key, or all of the offsets; an error where they do not fit."""
+        found = () if idempotency_key is None else self.commits(idempotency_key=idempotency_key, at_most=1)
+        return found if found or offsets is None else self.commits(offsets=offsets)
+
+    def next_offsets(self, sources: Collection[str] | None = None) -> dict[str, int]:
+        """The first missing offset of some sources, or of all that the branch knows."""
+        if sources is not None and not sources:
+            return {}
+        next_of = {row["source"]: row["next_offset"] for row in self.call("offsets")}
+        return {name: offset for name, offset in next_of.items() if sources is None or name in sources}
 
     def range_of(self, after: object, until: object = None) -> tuple[int, int]:
         """The ends of a range of commits as snapshot ids, after the server has found all of them."""

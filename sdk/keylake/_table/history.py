@@ -30,6 +30,13 @@ class HistoryVerbs(Verbs):
         rows = self._handle.call("watermarks")
         return {row["stream"]: row["watermark"] for row in rows}
 
+    def offsets(self) -> dict[str, int]:
+        """The offset at which each source goes on, as writes with `offsets=` have said: the first that is missing.
+
+        profiles.offsets()["clicks-0"]
+        """
+        return self._handle.next_offsets()
+
     def rollback(self, *, to: Commit | CommitInfo | int) -> CommitInfo:
         """Make the table, or the branch, stand at one of its commits again; gives that commit.
 

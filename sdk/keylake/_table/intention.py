@@ -10,6 +10,7 @@ their case, as they do in Spark unless a session says otherwise: no table has tw
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -31,6 +32,10 @@ class Labels(TypedDict, total=False):
     stream: Annotated[str | None, "the name of the stream that the rows come from"]
     # A second commit with the same key does nothing and returns the first.
     idempotency_key: Annotated[str | None, "text that only this write has"]
+    # Where the rows come from: per source the first offset and the one after the last. A branch takes each offset once.
+    offsets: Annotated[
+        Mapping[str, tuple[int, int]] | None, "a mapping from sources to ranges such as {'clicks-0': (0, 100)}"
+    ]
     # Event time up to which the stream is complete, for at=kl.watermark(...).
     watermark: Annotated[datetime.datetime | None, "a datetime with a zone: tzinfo=datetime.timezone.utc"]
     # Archived states of that time or later get the rows, too.
@@ -46,6 +51,36 @@ def check_labels(labels: Labels) -> Labels:
     """
     check_words(labels, Labels, "A write")
     return labels
+
+
+_MOST_SOURCES = 10_000
+_LONGEST_NAME = 1_000
+
+
+def offsets_in_json(offsets: Mapping[str, tuple[int, int]] | None) -> str | None:
+    """Ranges of offsets as the server reads them, each checked; None where there are none.
+
+    >>> offsets_in_json({"clicks-0": (0, 100)})
+    '{"clicks-0":[0,100]}'
+    >>> offsets_in_json({"clicks-0": (100, 0)})
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: offsets has (100, 0) for source 'clicks-0'. Give the first offset and the one after the last, from 0 to 9223372036854775807.
+    """
+    if offsets is None:
+        return None
+    if not offsets or len(offsets) > _MOST_SOURCES:
+        raise DefinitionError(f"offsets names {len(offsets)} sources. Name 1 to {_MOST_SOURCES}.")
+    for source, (begin, end) in offsets.items():
+        if not 1 <= len(source) <= _LONGEST_NAME:
+            raise DefinitionError(
+                f"offsets has a source of {len(source)} characters. Use a name of 1 to {_LONGEST_NAME} characters."
+            )
+        if not 0 <= begin <= end <= _LONG[-1]:
+            raise DefinitionError(
+                f"offsets has ({begin}, {end}) for source {source!r}. Give the first offset and the one after the last, "
+                f"from 0 to {_LONG[-1]}."
+            )
+    return json.dumps(offsets, separators=(",", ":"))
 
 
 _LONG = range(-(2**63), 2**63)
@@ -65,6 +100,7 @@ class Intention:
     stream: str | None = None
     writer: str | None = None
     idempotency_key: str | None = None
+    offsets: Mapping[str, tuple[int, int]] | None = None
     watermark: datetime.datetime | None = None
     business_time: BusinessTime | None = None
 
@@ -92,6 +128,7 @@ def write(spec: TableSpec, path: TablePath, intention: Intention, columns: Seque
         "stream": intention.stream,
         "writer": intention.writer,
         "idempotency_key": intention.idempotency_key,
+        "offsets": offsets_in_json(intention.offsets),
         "write_id": write_id,
         "watermark": None if intention.watermark is None else zoned("watermark", intention.watermark).isoformat(),
         "business_time": _business_time(intention, path),

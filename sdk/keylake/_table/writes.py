@@ -24,7 +24,7 @@ from keylake._definition.spec import TableSpec
 from keylake._server.statements import Write
 from keylake._table.columns import ColumnChanges, new_columns
 from keylake._table.handle import Verbs
-from keylake._table.intention import Intention, Labels, Version, check_labels, write
+from keylake._table.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
 from keylake._table.rows import Helper, LocalRows, Rows
 from keylake._values.misfit import shown
 from keylake.errors import BadRows, KeylakeError, SchemaMismatch, check_type
@@ -109,22 +109,22 @@ class WriteVerbs(Verbs):
     ) -> Commit:
         begun_at = time.perf_counter()
         intention = replace(intention, writer=self._handle.session.writer)
-        key = intention.idempotency_key
-        found = () if key is None else self._handle.commits(idempotency_key=key, at_most=1)
+        found = self._handle.made_before(intention.idempotency_key, offsets_in_json(intention.offsets))
         repeated = bool(found)
         if not found:
             write_id = str(uuid.uuid4())
             self._send(rows, intention, write_id, replaced, evolve=evolve)
             found = self._handle.commits(write_id=write_id, at_most=1)
-            repeated = not found  # another writer with the same key may have been first, in between
-            found = found or (() if key is None else self._handle.commits(idempotency_key=key, at_most=1))
+            repeated = not found  # another writer of the same may have been first, in between
+            found = found or self._handle.made_before(intention.idempotency_key, offsets_in_json(intention.offsets))
         if not found:
             raise KeylakeError(
                 f"The write to {self._handle.path} ended without a commit. Look at history(), and write it again."
             )
         done = found[0]
+        known = self._handle.next_offsets(intention.offsets or ())
         taken = time.perf_counter() - begun_at
-        return Commit(done.snapshot_id, done.rows or 0, done.versions, taken, done.undone, repeated)
+        return Commit(done.snapshot_id, done.rows or 0, done.versions, taken, done.undone, repeated, known)
 
     def _send(
         self, rows: Rows, intention: Intention, write_id: str, replaced: str | Column | None, *, evolve: bool

@@ -2,6 +2,7 @@ package io.keylake.spark.procedures;
 
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.tables.branches.HistoryBranches;
+import io.keylake.tables.commits.SourceOffsets;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.history.Watermarks;
@@ -17,7 +18,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** Archived states, by their business times, and commits by their watermarks. */
+/** Archived states by their business times, commits by their watermarks, and offsets of sources. */
 final class HistoryProcedures {
   private static final StructType STATE =
       new StructType()
@@ -91,6 +92,18 @@ final class HistoryProcedures {
                           rows.add(LocalProcedure.row(stream, micros, first.get(stream))));
               return rows;
             }),
+        new LocalProcedure(
+            "offsets",
+            List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
+            new StructType()
+                .add("source", DataTypes.StringType)
+                .add("next_offset", DataTypes.LongType),
+            arguments ->
+                SourceOffsets.next(tables.load(arguments), arguments.text("branch"))
+                    .entrySet()
+                    .stream()
+                    .map(each -> LocalProcedure.row(each.getKey(), each.getValue()))
+                    .toList()),
         new LocalProcedure(
             "commit_at_watermark",
             List.of(

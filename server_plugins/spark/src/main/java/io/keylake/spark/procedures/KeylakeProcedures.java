@@ -9,8 +9,10 @@ import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Rollback;
+import io.keylake.tables.commits.SourceOffsets;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
+import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.ArrayList;
@@ -175,6 +177,7 @@ public final class KeylakeProcedures {
             LocalProcedure.optional("branch"),
             LocalProcedure.optional("write_id"),
             LocalProcedure.optional("idempotency_key"),
+            LocalProcedure.optional("offsets"),
             LocalProcedure.optionalNumber("at_most")),
         CommitRow.TYPE,
         arguments -> {
@@ -182,7 +185,15 @@ public final class KeylakeProcedures {
           String writeId = arguments.text("write_id");
           String idempotencyKey = arguments.text("idempotency_key");
           Long atMost = arguments.number("at_most");
-          CommitLog log = new CommitLog(table, arguments.text("branch"));
+          String branch = arguments.text("branch");
+          OffsetRanges offsets =
+              OffsetRanges.parse("argument offsets of the procedure", arguments.text("offsets"));
+          if (!offsets.isNone() && writeId == null && idempotencyKey == null) {
+            return SourceOffsets.first(table, branch, offsets).stream()
+                .map(KeylakeProcedures::row)
+                .toList();
+          }
+          CommitLog log = new CommitLog(table, branch);
           List<CommitLog.Entry> found =
               log.entries(
                   entry ->

@@ -43,10 +43,12 @@ public final class StreamWriteRule extends NodeRule {
     WriteOptions said = WriteOptions.of(given, unlessSaid);
     KeyedSchema schema = table.writtenBy(said.verb());
     WriteOptions options = said.versionedBy(schema.spec().ordering());
-    if (options.labels().idempotencyKey() != null) {
+    boolean hasKey = options.labels().idempotencyKey() != null;
+    if (hasKey || !options.labels().offsets().isNone()) {
       throw new KeylakeException(
           UNSUPPORTED,
-          "idempotency_key goes with one write, and a stream writes many; leave it out: the batches of a query are each written once");
+          "%s with one write, and a stream writes many; leave it out: the batches of a query are each written once"
+              .formatted(hasKey ? "idempotency_key goes" : "the option offsets goes"));
     }
     return write.copy(
         write.relation(),

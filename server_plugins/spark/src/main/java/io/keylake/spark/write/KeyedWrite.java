@@ -8,6 +8,7 @@ import io.keylake.tables.commits.Commits;
 import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
+import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.repair.Adoption;
@@ -56,8 +57,10 @@ import scala.jdk.javaapi.CollectionConverters;
  * appended.
  */
 final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
-  /** The idempotency key of writes that name none, of a session: statements in SQL cannot. */
+  /** Of the writes of a session that name none themselves: statements in SQL cannot. */
   private static final String IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key";
+
+  private static final String OFFSETS = "spark.keylake.write.offsets";
 
   private final SparkSession spark;
   private final Table table;
@@ -170,6 +173,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   @Override
   public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo physical) {
+    labels(spark, options.labels()); // what they do not permit is said before rows are written
     return writerFactory(info.queryId());
   }
 
@@ -258,6 +262,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       minVersion = Math.min(minVersion, written.minVersion());
       maxVersion = Math.max(maxVersion, written.maxVersion());
     }
+    labels.offsets().checkRows(rows);
     table.refresh();
     WriteSummary summary =
         new WriteSummary(
@@ -278,7 +283,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   }
 
   private static WriteLabels labels(SparkSession spark, WriteLabels given) {
-    return given.by(spark.sparkContext().sparkUser()).once(spark.conf().get(IDEMPOTENCY_KEY, null));
+    return given
+        .by(spark.sparkContext().sparkUser())
+        .once(spark.conf().get(IDEMPOTENCY_KEY, null))
+        .of(OffsetRanges.parse(OFFSETS, spark.conf().get(OFFSETS, null)));
   }
 
   /** Leaves all rows out of the next snapshot of a branch, and opens no file. */

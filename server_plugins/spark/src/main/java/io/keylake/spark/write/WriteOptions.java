@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.history.WriteLabels;
 import java.io.Serializable;
@@ -85,6 +86,7 @@ public record WriteOptions(
             options.get("writer"),
             options.get("write_id"),
             options.get("idempotency_key"),
+            OffsetRanges.parse("option offsets", options.get("offsets")),
             watermark == null ? null : PointInTime.micros(watermark)),
         time(options, "business_time"),
         adopted(options),

@@ -17,6 +17,7 @@ import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import java.time.DateTimeException;
 import java.time.Duration;
@@ -326,8 +327,8 @@ public final class HistoryBranches {
     }
 
     @Override
-    public @Nullable String idempotencyKey() {
-      return write.idempotencyKey();
+    public WriteLabels labels() {
+      return write.labels();
     }
 
     @Override

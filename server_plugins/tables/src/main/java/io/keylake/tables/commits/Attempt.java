@@ -7,6 +7,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.Watermarks;
+import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -35,18 +36,24 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Attempt {
   private final Table table;
-  private final @Nullable String idempotencyKey;
+  private final WriteLabels labels;
   private final List<ParentCheck> checks;
   private final Transaction transaction;
   private final List<Part> parts = new ArrayList<>();
   private @Nullable UpdateProperties properties;
   private boolean isSent;
 
-  Attempt(Table table, @Nullable String idempotencyKey, List<ParentCheck> checks) {
+  Attempt(Table table, WriteLabels labels, List<ParentCheck> checks) {
     this.table = table;
-    this.idempotencyKey = idempotencyKey;
+    this.labels = labels;
     this.checks = checks;
     this.transaction = table.newTransaction();
+  }
+
+  /** What is required of the branch at the moment of the commit; the refusal says what to do. */
+  @FunctionalInterface
+  interface ParentCheck {
+    void check(Parent parent);
   }
 
   /** Decides what a part says, upon what is there at the moment of the commit. */
@@ -100,7 +107,12 @@ public final class Attempt {
 
   /** Commits all parts. */
   void send() {
-    Map<String, String> remembered = remembered();
+    Map<String, String> remembered;
+    try {
+      remembered = remembered();
+    } catch (KeylakeException e) {
+      throw NotCommitted.refused(e);
+    }
     if (!remembered.isEmpty()) {
       properties = transaction.updateProperties();
       remembered.forEach(properties::set);
@@ -154,28 +166,32 @@ public final class Attempt {
     Map<String, String> remembered = new LinkedHashMap<>();
     Map<String, String> known = new LinkedHashMap<>(metadata().properties());
     for (Part part : parts) {
-      CopiedFiles.with(known, part.branch, part.sequenceNumber, part.said.copied())
-          .forEach(remembered::put);
-      known.putAll(remembered);
-      IdempotencyKeys.undone(known, part.sequenceNumber, part.said.undone(), numbers(part.said))
-          .forEach(remembered::put);
-      known.putAll(remembered);
+      NumberSet undone = numbers(part.said);
+      for (Map<String, String> changed :
+          List.of(
+              CopiedFiles.with(known, part.branch, part.sequenceNumber, part.said.copied()),
+              IdempotencyKeys.undone(known, part.sequenceNumber, undone),
+              SourceOffsets.undone(known, part.sequenceNumber, undone))) {
+        remembered.putAll(changed);
+        known.putAll(changed);
+      }
+      part.checkOffsets(known);
     }
-    if (idempotencyKey != null) {
+    if (!parts.isEmpty()) {
       Part last = parts.get(parts.size() - 1);
-      IdempotencyKeys.with(known, last.branch, last.commit(idempotencyKey))
-          .forEach(remembered::put);
+      remembered.putAll(last.delivery(known));
     }
     return remembered;
   }
 
-  /** Of the commits that are taken back. */
-  private List<Long> numbers(Said said) {
-    return said.undone().stream()
-        .map(id -> metadata().snapshot(id))
-        .filter(Objects::nonNull)
-        .map(Snapshot::sequenceNumber)
-        .toList();
+  /** Of the commits that are taken back, and of those that have made the same writes. */
+  private NumberSet numbers(Said said) {
+    NumberSet numbers = NumberSet.EMPTY;
+    for (long id : said.undone()) {
+      Snapshot undone = metadata().snapshot(id);
+      numbers = undone == null ? numbers : numbers.and(Ledger.sameAs(table, undone));
+    }
+    return numbers;
   }
 
   /** One snapshot of the transaction. */
@@ -185,6 +201,8 @@ public final class Attempt {
     private final Saying saying;
     private final Set<String> names = new HashSet<>();
     private Said said = Said.of(Map.of()); // nothing, until there is a parent to speak of
+    private @Nullable Parent parent;
+    private Ledger ledger = Ledger.NOTHING; // of the parent, with what the part adds
     private long sequenceNumber;
     private long snapshotId;
 
@@ -204,18 +222,18 @@ public final class Attempt {
         checks.forEach(check -> check.check(parent));
         checkKey(parent);
         say(parent, saying.upon(parent));
+        if (properties != null && this == parts.get(parts.size() - 1)) {
+          remembered().forEach(properties::set);
+        }
       } catch (KeylakeException e) {
         throw NotCommitted.refused(e);
-      }
-      if (properties != null && this == parts.get(parts.size() - 1)) {
-        remembered().forEach(properties::set);
       }
       return true;
     }
 
     private void checkKey(Parent parent) {
-      if (idempotencyKey != null) {
-        IdempotencyKeys.first(parent, idempotencyKey)
+      if (labels.idempotencyKey() != null) {
+        IdempotencyKeys.first(parent, labels.idempotencyKey())
             .ifPresent(
                 first -> {
                   throw NotCommitted.repeated(first);
@@ -225,6 +243,7 @@ public final class Attempt {
 
     private void say(Parent parent, Said now) {
       said = now;
+      this.parent = parent;
       sequenceNumber = parent.sequenceNumber();
       Map<String, String> all = new LinkedHashMap<>(now.summary());
       Watermarks.parse(all.get(Watermarks.PROPERTY))
@@ -232,7 +251,7 @@ public final class Attempt {
           .properties()
           .forEach(all::put);
       Ledger before = now.isAnew() ? Ledger.NOTHING : parent.ledger();
-      Ledger ledger = before.and(now.sameAs()).and(now.takesIn());
+      ledger = before.and(now.sameAs()).and(now.takesIn());
       all.put(WriteSummary.TAKEN_IN, ledger.said());
       if (!now.sameAs().equals(NumberSet.EMPTY)) {
         all.put(WriteSummary.SAME_AS, now.sameAs().toString());
@@ -250,9 +269,42 @@ public final class Attempt {
       all.forEach(update::set);
     }
 
-    /** What is remembered of it. */
-    private IdempotencyKeys.Remembered commit(String key) {
-      return IdempotencyKeys.Remembered.of(key, sequenceNumber, snapshotId, said.summary());
+    /** What comes from other branches, or comes back, may be there already. */
+    private void checkOffsets(Map<String, String> properties) {
+      boolean brings =
+          !said.sameAs().equals(NumberSet.EMPTY)
+              || !said.takesIn().equals(NumberSet.EMPTY)
+              || !said.undone().isEmpty();
+      if (brings) {
+        Ledger after = ledger.and(NumberSet.of(sequenceNumber));
+        SourceOffsets.checkOnce(properties, SourceOffsets.where(table.name(), branch), after);
+      }
+    }
+
+    /** What is remembered of it: its idempotency key and its offsets. */
+    private Map<String, String> delivery(Map<String, String> properties) {
+      Map<String, String> delivery = new LinkedHashMap<>();
+      String key = labels.idempotencyKey();
+      if (key != null) {
+        delivery.putAll(
+            IdempotencyKeys.with(
+                properties,
+                branch,
+                IdempotencyKeys.Remembered.of(key, sequenceNumber, snapshotId, said.summary())));
+      }
+      if (!labels.offsets().isNone()) {
+        String where = SourceOffsets.where(table.name(), branch);
+        Parent upon = Objects.requireNonNull(parent, "a part is made upon its parent");
+        SourceOffsets.first(where, upon, labels.offsets())
+            .ifPresent(
+                first -> {
+                  throw NotCommitted.repeated(first);
+                });
+        delivery.putAll(
+            SourceOffsets.with(
+                properties, where, upon, labels.offsets(), sequenceNumber, snapshotId));
+      }
+      return delivery;
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.keylake.tables.commits;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.WriteLabels;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -17,9 +18,9 @@ public interface Change {
     return List.of();
   }
 
-  /** At most one commit of a branch has it; null for none. */
-  default @Nullable String idempotencyKey() {
-    return null;
+  /** At most one commit of a branch has its idempotency key, or its offsets. */
+  default WriteLabels labels() {
+    return WriteLabels.NONE;
   }
 
   /** Whether it may be made where the branch holds what keylake did not make. */

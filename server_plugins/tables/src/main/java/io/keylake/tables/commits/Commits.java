@@ -7,6 +7,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.Tries;
+import io.keylake.tables.commits.Attempt.ParentCheck;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.OlderDefinition;
@@ -129,7 +130,7 @@ public final class Commits {
   private @Nullable Result attempted(Change change, boolean isLast) {
     Attempt attempt = null;
     try {
-      attempt = new Attempt(table, change.idempotencyKey(), checks(change));
+      attempt = new Attempt(table, change.labels(), checks(change));
       change.addTo(attempt);
       attempt.send();
       return new Result(true, attempt.snapshotId(), null);

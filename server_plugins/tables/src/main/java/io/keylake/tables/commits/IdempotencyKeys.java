@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.commits.Ledger.TakenBack;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.history.WriteSummary;
@@ -37,8 +38,6 @@ final class IdempotencyKeys {
    * What is known of a commit with a key.
    *
    * @param hash of the key
-   * @param undone numbers of the commits that took it back, and with a minus of those that brought
-   *     it back, oldest first
    */
   record Remembered(
       String hash,
@@ -49,7 +48,7 @@ final class IdempotencyKeys {
       @Nullable Long rows,
       @Nullable Long minVersion,
       @Nullable Long maxVersion,
-      List<Long> undone) {
+      TakenBack takenBack) {
 
     static Remembered of(
         String key, long sequenceNumber, long snapshotId, Map<String, String> summary) {
@@ -62,7 +61,7 @@ final class IdempotencyKeys {
           number(summary.get(WriteSummary.ROWS)),
           number(summary.get(WriteSummary.MIN_VERSION)),
           number(summary.get(WriteSummary.MAX_VERSION)),
-          List.of());
+          TakenBack.NEVER);
     }
 
     private static @Nullable Long number(@Nullable String text) {
@@ -81,7 +80,7 @@ final class IdempotencyKeys {
           optional(values.get(5)),
           optional(values.get(6)),
           optional(values.get(7)),
-          undone);
+          new TakenBack(undone));
     }
 
     private static @Nullable Long optional(JsonNode value) {
@@ -92,29 +91,24 @@ final class IdempotencyKeys {
       List<Object> values = new ArrayList<>();
       values.addAll(Arrays.asList(hash, sequenceNumber, snapshotId, millis, verb));
       values.addAll(Arrays.asList(rows, minVersion, maxVersion));
-      if (!undone.isEmpty()) {
-        values.add(undone);
+      if (!takenBack.by().isEmpty()) {
+        values.add(takenBack.by());
       }
       return values;
     }
 
-    /** With a further commit that took it back or, with a minus, brought it back. */
-    private Remembered undoneBy(long number) {
-      List<Long> all = new ArrayList<>(undone);
-      all.add(number);
+    /** After an undo, with the numbers of the commits that it takes back. */
+    private Remembered after(long undo, NumberSet taken) {
       return new Remembered(
-          hash, sequenceNumber, snapshotId, millis, verb, rows, minVersion, maxVersion, all);
-    }
-
-    /** Whether it is taken back on a branch. */
-    private boolean isUndone(Ledger ledger) {
-      boolean isUndone = false;
-      for (long each : undone) {
-        if (ledger.has(Math.abs(each))) {
-          isUndone = each > 0;
-        }
-      }
-      return isUndone;
+          hash,
+          sequenceNumber,
+          snapshotId,
+          millis,
+          verb,
+          rows,
+          minVersion,
+          maxVersion,
+          takenBack.after(sequenceNumber, undo, taken));
     }
 
     private CommitLog.Entry entry(String key, Ledger ledger) {
@@ -132,7 +126,7 @@ final class IdempotencyKeys {
           null,
           key,
           null,
-          isUndone(ledger));
+          takenBack.isOn(ledger));
     }
   }
 
@@ -181,36 +175,26 @@ final class IdempotencyKeys {
     return Map.of(PREFIX + branch, written(kept));
   }
 
-  /** The properties that change when commits are taken back, or commits that took others back. */
-  static Map<String, String> undone(
-      Map<String, String> properties, long byNumber, List<Long> snapshotIds, List<Long> numbers) {
+  /**
+   * The properties that change when commits are taken back, or commits that took others back.
+   *
+   * @param undo the number of the commit that does so
+   * @param undone the numbers of the commits that it takes back; none for another commit
+   */
+  static Map<String, String> undone(Map<String, String> properties, long undo, NumberSet undone) {
     Map<String, String> changed = new TreeMap<>();
-    if (!snapshotIds.isEmpty()) {
+    if (!undone.equals(NumberSet.EMPTY)) {
       all(properties)
           .forEach(
               (name, commits) -> {
                 List<Remembered> now =
-                    commits.stream()
-                        .map(each -> undone(each, byNumber, snapshotIds, numbers))
-                        .toList();
+                    commits.stream().map(each -> each.after(undo, undone)).toList();
                 if (!now.equals(commits)) {
                   changed.put(name, written(now));
                 }
               });
     }
     return changed;
-  }
-
-  private static Remembered undone(
-      Remembered commit, long byNumber, List<Long> snapshotIds, List<Long> numbers) {
-    if (snapshotIds.contains(commit.snapshotId())) {
-      return commit.undoneBy(byNumber);
-    }
-    List<Long> undone = commit.undone();
-    boolean isBack = !undone.isEmpty() && numbers.contains(Math.abs(undone.get(undone.size() - 1)));
-    return isBack
-        ? commit.undoneBy(-Long.signum(undone.get(undone.size() - 1)) * byNumber)
-        : commit;
   }
 
   private static Map<String, List<Remembered>> all(Map<String, String> properties) {

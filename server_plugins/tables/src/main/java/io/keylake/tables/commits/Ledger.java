@@ -1,6 +1,8 @@
 package io.keylake.tables.commits;
 
 import io.keylake.tables.history.WriteSummary;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.LongFunction;
@@ -27,6 +29,55 @@ public record Ledger(NumberSet commits, boolean isWhole) {
   static final Ledger NOTHING = new Ledger(NumberSet.EMPTY, true);
 
   private static final String NOT_WHOLE = "?";
+
+  /**
+   * Which commits have taken the writes of a commit back, and which have brought them back.
+   *
+   * @param by numbers of the commits that took them back, and with a minus of those that brought
+   *     them back, oldest first
+   */
+  record TakenBack(List<Long> by) {
+    static final TakenBack NEVER = new TakenBack(List.of());
+
+    TakenBack {
+      by = List.copyOf(by);
+    }
+
+    /** Whether they are taken back on a branch. */
+    boolean isOn(Ledger ledger) {
+      boolean isTaken = false;
+      for (long each : by) {
+        if (ledger.has(Math.abs(each))) {
+          isTaken = each > 0;
+        }
+      }
+      return isTaken;
+    }
+
+    /**
+     * After an undo.
+     *
+     * @param sequenceNumber of the commit whose writes these are
+     * @param undo its number
+     * @param undone the numbers of all commits that it takes back
+     */
+    TakenBack after(long sequenceNumber, long undo, NumberSet undone) {
+      if (undone.contains(sequenceNumber)) {
+        return with(undo);
+      }
+      if (by.isEmpty()) {
+        return this;
+      }
+      long last = by.get(by.size() - 1);
+      return undone.contains(Math.abs(last)) ? with(-Long.signum(last) * undo) : this;
+    }
+
+    private TakenBack with(long number) {
+      List<Long> all = new ArrayList<>(by);
+      all.add(number);
+      return new TakenBack(all);
+    }
+  }
 
   /** Of a branch that stands at a snapshot; null for a branch without one. */
   public static Ledger of(Table table, @Nullable Snapshot head) {

@@ -3,6 +3,7 @@ package io.keylake.tables.commits;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import java.util.List;
 import org.apache.iceberg.DataFile;
@@ -24,8 +25,8 @@ sealed interface RowWrite extends Change permits Append, Overwrite {
   }
 
   @Override
-  default @Nullable String idempotencyKey() {
-    return summary().labels().idempotencyKey();
+  default WriteLabels labels() {
+    return summary().labels();
   }
 
   @Override

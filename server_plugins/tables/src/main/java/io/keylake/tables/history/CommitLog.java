@@ -73,6 +73,25 @@ public final class CommitLog {
           false);
     }
 
+    /** Of which nothing else is known any more. */
+    public static Entry expired(long snapshotId, long committedAtMicros) {
+      return new Entry(
+          snapshotId,
+          null,
+          committedAtMicros,
+          null,
+          null,
+          null,
+          null,
+          List.of(),
+          null,
+          null,
+          null,
+          null,
+          null,
+          false);
+    }
+
     private Entry undone() {
       return new Entry(
           snapshotId,

@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @param writer the label of who ran it; null if unknown
  * @param writeId by which a client finds the commit again; null if it does not wish to
  * @param idempotencyKey at most one commit of a branch has it; null for none
+ * @param offsets of the rows, each of which a branch takes once
  * @param watermark event time in microseconds up to which the stream is complete; null if it does
  *     not say
  */
@@ -18,19 +19,30 @@ public record WriteLabels(
     @Nullable String writer,
     @Nullable String writeId,
     @Nullable String idempotencyKey,
+    OffsetRanges offsets,
     @Nullable Long watermark)
     implements Serializable {
-  public static final WriteLabels NONE = new WriteLabels(null, null, null, null, null);
+  public static final WriteLabels NONE =
+      new WriteLabels(null, null, null, null, OffsetRanges.NONE, null);
 
   /** The same, run by somebody if nobody is named. */
   public WriteLabels by(@Nullable String user) {
     return writer != null
         ? this
-        : new WriteLabels(stream, user, writeId, idempotencyKey, watermark);
+        : new WriteLabels(stream, user, writeId, idempotencyKey, offsets, watermark);
   }
 
   /** The same with an idempotency key, unless there is one. */
-  public WriteLabels once(String key) {
-    return idempotencyKey != null ? this : new WriteLabels(stream, writer, writeId, key, watermark);
+  public WriteLabels once(@Nullable String key) {
+    return idempotencyKey != null
+        ? this
+        : new WriteLabels(stream, writer, writeId, key, offsets, watermark);
+  }
+
+  /** The same with offsets, unless there are some. */
+  public WriteLabels of(OffsetRanges ranges) {
+    return offsets.isNone()
+        ? new WriteLabels(stream, writer, writeId, idempotencyKey, ranges, watermark)
+        : this;
   }
 }

@@ -4,6 +4,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.history.WriteLabels;
 import java.util.Collections;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -28,8 +29,8 @@ public record StatementWrite(Append append, Isolation isolation) implements Chan
   }
 
   @Override
-  public @Nullable String idempotencyKey() {
-    return append.idempotencyKey();
+  public WriteLabels labels() {
+    return append.labels();
   }
 
   @Override

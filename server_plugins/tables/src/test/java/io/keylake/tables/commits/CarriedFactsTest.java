@@ -12,6 +12,7 @@ import io.keylake.tables.branches.CherryPick;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Lineage;
+import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Watermarks;
 import io.keylake.tables.history.WriteLabels;
@@ -91,7 +92,7 @@ class CarriedFactsTest {
   }
 
   private Append written(String branch, int number, String key, Long watermark) {
-    WriteLabels labels = new WriteLabels("clicks", null, null, key, watermark);
+    WriteLabels labels = new WriteLabels("clicks", null, null, key, OffsetRanges.NONE, watermark);
     return new Append(
         branch,
         List.of(file(number)),

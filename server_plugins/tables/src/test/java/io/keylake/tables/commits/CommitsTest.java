@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitLog.Entry;
+import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummaries;
@@ -63,7 +64,7 @@ class CommitsTest {
 
   private static WriteSummary keyed(String verb, String idempotencyKey) {
     return new WriteSummary(
-        verb, 1, 7L, 9L, List.of("spend"), new WriteLabels(null, null, null, idempotencyKey, null));
+        verb, 1, 7L, 9L, List.of("spend"), WriteLabels.NONE.once(idempotencyKey));
   }
 
   private List<String> files(Table of) {
@@ -94,7 +95,7 @@ class CommitsTest {
                 -5L,
                 8L,
                 List.of("spend", "Zeit", "a"),
-                new WriteLabels("clicks", "ann", "w1", "i1", null)));
+                new WriteLabels("clicks", "ann", "w1", "i1", OffsetRanges.NONE, null)));
     main().append(List.of(), WriteSummaries.of("delete"));
     List<Entry> entries = main().log().entries(entry -> true, 10);
     Entry first = entries.get(1);
