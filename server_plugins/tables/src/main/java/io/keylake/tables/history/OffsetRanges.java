@@ -111,7 +111,7 @@ public record OffsetRanges(SortedMap<String, Range> bySource) implements Seriali
     if (!isNone() && isOfNothing && rows > 0) {
       throw new KeylakeException(
           BAD_ROWS,
-          "all ranges in offsets are empty, that of source '%s' is %s, and the write has %d rows; give the offsets of the rows, or leave offsets out"
+          "all ranges in offsets are empty, that of source '%s' is %s, and the number of rows is %d; give the offsets of the rows, or leave offsets out"
               .formatted(bySource.firstKey(), bySource.get(bySource.firstKey()), rows));
     }
   }

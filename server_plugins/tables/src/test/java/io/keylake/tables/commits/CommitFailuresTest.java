@@ -6,9 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.history.OffsetRanges;
+import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummaries;
+import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTables;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
@@ -23,6 +27,8 @@ import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.LocationProvider;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What becomes of a commit, and of its files, when a catalog fails. */
 class CommitFailuresTest {
@@ -148,5 +154,26 @@ class CommitFailuresTest {
           throw new IllegalStateException("no maintenance today");
         };
     assertTrue(new Commits(table, failing).make(append).isCommitted());
+  }
+
+  /** A catalog may fail before or after it has taken a commit; its writer sends the rows again. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void rowsThatAreSentAgainAfterAFailureCountOnce(boolean isTaken) {
+    OffsetRanges offsets = OffsetRanges.parse("offsets", "{\"clicks-0\": [0, 100]}");
+    WriteSummary summary =
+        new WriteSummary("update", 1, 1L, 1L, List.of("spend"), WriteLabels.NONE.of(offsets));
+    Table failing = failing(isTaken, new IllegalStateException("the connection was reset"));
+    try {
+      new Commits(failing).make(new Append(null, List.of(file("1")), summary));
+    } catch (IllegalStateException e) {
+      assertFalse(isTaken, "a commit that stands is a success");
+    }
+    table.refresh();
+    assertEquals(isTaken ? Map.of("clicks-0", 100L) : Map.of(), SourceOffsets.next(table, null));
+    Commits.Result again = new Commits(table).make(new Append(null, List.of(file("2")), summary));
+    assertEquals(isTaken, again.isRepeated());
+    assertEquals(List.of(isTaken ? "1" : "2"), files(table));
+    assertEquals(Map.of("clicks-0", 100L), SourceOffsets.next(table, null));
   }
 }

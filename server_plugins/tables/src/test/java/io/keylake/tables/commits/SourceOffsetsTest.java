@@ -15,6 +15,7 @@ import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTables;
+import io.keylake.tables.spec.KeyedSchema;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -58,6 +59,7 @@ class SourceOffsetsTest {
     return DataFiles.builder(table.spec())
         .copy(MemoryTables.dayFile(table, "1"))
         .withPath(NAME.formatted(files))
+        .withSortOrder(KeyedSchema.of(table).keyOrder(table))
         .build();
   }
 
