@@ -60,6 +60,12 @@ ALLOWED: list[tuple[str, Intention, list[str], dict[str, str]]] = [
         [*KEY, "a"],
         {"stream": "web", "writer": "me", "idempotency_key": "k"},
     ),
+    (
+        "commit",
+        Intention("update", offsets={"b": (7, 7), "a": (0, 100)}),
+        [*KEY, "a"],
+        {"offsets": '{"b":[7,7],"a":[0,100]}'},
+    ),
     ("ordering", Intention("update"), [*KEY, "AT", "a"], {}),
     ("ordering", Intention("update", version="at"), [*KEY, "at", "a"], {}),
     ("ordering", Intention("update", version=-7), [*KEY, "a"], {"version_value": "-7"}),
@@ -98,6 +104,7 @@ def test_overwrite_is_another_mode() -> None:
 
 
 NOT_THERE = "'v'"
+REVERSED = {"s": (5, 4)}
 REFUSED: list[tuple[str, Intention, list[str], type[kl.KeylakeError], tuple[str, ...]]] = [
     # columns
     ("commit", Intention("update"), ["id", "a"], kl.SchemaMismatch, ("'day'", "key")),
@@ -113,6 +120,13 @@ REFUSED: list[tuple[str, Intention, list[str], type[kl.KeylakeError], tuple[str,
     ("commit", Intention("update", columns_from="names"), [*KEY, "a"], kl.SchemaMismatch, ("'names'",)),
     ("commit", Intention("update", columns_from="b"), [*KEY, "a", "b"], kl.SchemaMismatch, ("'b'",)),
     ("commit", Intention("apply_changes", op="op"), [*KEY, "a"], kl.SchemaMismatch, ("'op'",)),
+    # offsets
+    ("commit", Intention("update", offsets={}), [*KEY, "a"], kl.DefinitionError, ("0 sources", "1 to 10000")),
+    ("commit", Intention("update", offsets={"": (0, 1)}), [*KEY, "a"], kl.DefinitionError, ("0 characters",)),
+    ("commit", Intention("update", offsets={"s" * 1001: (0, 1)}), [*KEY, "a"], kl.DefinitionError, ("1 to 1000",)),
+    ("commit", Intention("update", offsets=REVERSED), [*KEY, "a"], kl.DefinitionError, ("(5, 4)", "'s'")),
+    ("commit", Intention("update", offsets={"s": (-1, 4)}), [*KEY, "a"], kl.DefinitionError, ("(-1, 4)", "from 0")),
+    ("commit", Intention("update", offsets={"s": (0, 2**63)}), [*KEY, "a"], kl.DefinitionError, (str(2**63 - 1),)),
     # versions
     ("commit", Intention("update", version=1), [*KEY, "a"], kl.VersionMissing, ("version=", 'versions="explicit"')),
     ("commit", Intention("delete", version="v"), [*KEY, "v"], kl.VersionMissing, ('versions="explicit"',)),

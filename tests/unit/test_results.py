@@ -30,6 +30,9 @@ FOREIGN = {"snapshot_id": 18, "committed_at": datetime(2026, 1, 2, tzinfo=UTC), 
 def test_a_commit() -> None:
     commit = Commit(snapshot_id=17, rows=0, versions=None, seconds=1.25)
     assert str(commit) == "commit 17: 0 rows, no versions, 1.2 s"
+    again = Commit(snapshot_id=17, rows=0, versions=None, seconds=1.25, repeated=True, offsets={"clicks-0": 100})
+    assert str(again) == f"{commit}, made before with the same offsets: nothing was written"
+    assert len({commit, again}) == 2
     with pytest.raises(FrozenInstanceError):
         commit.rows = 1  # type: ignore[misc]
 

@@ -83,7 +83,7 @@ class Handle:
         return tuple(map(CommitInfo.from_row, self.call("commits", **which)))
 
     def made_before(self, idempotency_key: str | None, offsets: str | None) -> tuple[CommitInfo, ...]:
-        """The commit of the branch that has an idempotency key, or all of the offsets; an error where they do not fit."""
+        """The commit of the branch with an idempotency key, or all of the offsets; an error where these do not fit."""
         found = () if idempotency_key is None else self.commits(idempotency_key=idempotency_key, at_most=1)
         return found if found or offsets is None else self.commits(offsets=offsets)
 

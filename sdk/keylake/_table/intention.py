@@ -62,9 +62,9 @@ def offsets_in_json(offsets: Mapping[str, tuple[int, int]] | None) -> str | None
 
     >>> offsets_in_json({"clicks-0": (0, 100)})
     '{"clicks-0":[0,100]}'
-    >>> offsets_in_json({"clicks-0": (100, 0)})
+    >>> offsets_in_json({})
     Traceback (most recent call last):
-    keylake.errors.DefinitionError: offsets has (100, 0) for source 'clicks-0'. Give the first offset and the one after the last, from 0 to 9223372036854775807.
+    keylake.errors.DefinitionError: offsets names 0 sources. Name 1 to 10000.
     """
     if offsets is None:
         return None
@@ -77,8 +77,8 @@ def offsets_in_json(offsets: Mapping[str, tuple[int, int]] | None) -> str | None
             )
         if not 0 <= begin <= end <= _LONG[-1]:
             raise DefinitionError(
-                f"offsets has ({begin}, {end}) for source {source!r}. Give the first offset and the one after the last, "
-                f"from 0 to {_LONG[-1]}."
+                f"offsets has ({begin}, {end}) for source {source!r}. Give the first offset and the one after the "
+                f"last, from 0 to {_LONG[-1]}."
             )
     return json.dumps(offsets, separators=(",", ":"))
 

@@ -33,6 +33,8 @@ WRONG: dict[str, tuple[Callable[[Any], object], type[kl.KeylakeError], tuple[str
     "an unknown label": (lambda t: t.update(ROWS, steam="x"), kl.DefinitionError, ("'steam'", "Did you mean 'stream'")),
     "stream=5": (lambda t: t.update(ROWS, stream=5), kl.DefinitionError, ("stream is 5", "the name of")),
     "idempotency_key=5": (lambda t: t.update(ROWS, idempotency_key=5), kl.DefinitionError, ("idempotency_key is 5",)),
+    "offsets=5": (lambda t: t.update(ROWS, offsets=5), kl.DefinitionError, ("offsets is 5", "{'clicks-0': (0, 100)}")),
+    "one offset": (lambda t: t.update(ROWS, offsets={"a": 5}), kl.DefinitionError, ("offsets is {'a': 5}",)),
     "watermark as text": (
         lambda t: t.update(ROWS, watermark="2026-01-01"), kl.DefinitionError, ("watermark is '2026-01-01'", "datetime"),
     ),

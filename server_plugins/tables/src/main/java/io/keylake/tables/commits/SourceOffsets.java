@@ -232,33 +232,26 @@ public final class SourceOffsets {
 
   private Optional<Taken> first(String where, Ledger ledger, OffsetRanges given) {
     Map<String, SourcePosition> positions = on(where, ledger, given.bySource().keySet());
-    String repeated = null;
+    Map<String, SourcePosition> repeated = new TreeMap<>();
     String fresh = null;
     for (Map.Entry<String, Range> each : given.bySource().entrySet()) {
       String source = each.getKey();
       Range range = each.getValue();
       SourcePosition position = positions.get(source);
       if (position != null && position.has(range)) {
-        repeated = source;
+        repeated.put(source, position);
       } else if (position != null && !position.takes(range)) {
         throw position.misfit(where, source, range);
       } else if (!range.isEmpty()) {
         fresh = source;
       }
     }
-    if (repeated != null && fresh != null) {
-      throw new KeylakeException(
-          BAD_ROWS,
-          "%s has offsets %s of source '%s' already, and the write has new ones of source '%s', too; send source '%s' from offset %d, or only the others"
-              .formatted(
-                  where,
-                  given.bySource().get(repeated),
-                  repeated,
-                  fresh,
-                  repeated,
-                  positions.get(repeated).next()));
+    for (Map.Entry<String, SourcePosition> each : repeated.entrySet()) {
+      if (fresh != null) {
+        throw each.getValue().mixed(where, each.getKey(), given, fresh);
+      }
     }
-    return repeated == null ? Optional.empty() : newest(ledger, given);
+    return repeated.isEmpty() ? Optional.empty() : newest(ledger, given);
   }
 
   /** The newest commit with some of the offsets. */

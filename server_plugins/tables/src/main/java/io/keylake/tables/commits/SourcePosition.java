@@ -76,6 +76,14 @@ record SourcePosition(NumberSet taken, long first) {
                 source, next(), where, range, why(range), next(), end == null ? "" : " to " + end));
   }
 
+  /** The refusal of a write whose range is there, beside one of another source that is not. */
+  KeylakeException mixed(String where, String source, OffsetRanges given, String other) {
+    return new KeylakeException(
+        BAD_ROWS,
+        "%s has offsets %s of source '%s' already, and the write has new ones of source '%s', too; send source '%s' from offset %d, or only the others"
+            .formatted(where, given.bySource().get(source), source, other, source, next()));
+  }
+
   private String why(Range range) {
     if (range.from() > next() && !taken.hasOneOf(numbers(range))) {
       return "so that %d to %d would be missing".formatted(next(), range.from());
