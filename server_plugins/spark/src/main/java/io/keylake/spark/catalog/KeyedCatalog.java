@@ -18,6 +18,15 @@ public interface KeyedCatalog {
 
   Catalog icebergCatalog();
 
+  /** A table, a branch or a part of one, as a query names it. */
+  Table loadTable(Identifier ident) throws NoSuchTableException;
+
+  /** The same at a snapshot id, a tag or a branch. */
+  Table loadTable(Identifier ident, String version) throws NoSuchTableException;
+
+  /** The same as it was at a time. */
+  Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException;
+
   /** Every table below a namespace, at any depth, keyed or not; of no namespace: of the catalog. */
   List<TableIdentifier> tablesBelow(String... namespace);
 

@@ -35,4 +35,9 @@ public record OutputColumn(Source source, int fieldId, DataType type, boolean is
     boolean isUuid = column.type().typeId() == Type.TypeID.UUID;
     return new OutputColumn(isKey ? Source.KEY : Source.VALUE, column.fieldId(), type, isUuid);
   }
+
+  /** The name of a stored column in the table. */
+  public String name(KeyedSchema schema) {
+    return schema.table().asStruct().field(fieldId).name();
+  }
 }

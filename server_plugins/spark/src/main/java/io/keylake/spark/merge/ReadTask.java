@@ -123,6 +123,20 @@ public record ReadTask(
     return ids;
   }
 
+  /** Where a stored column is in the output. */
+  public int position(int fieldId) {
+    for (int i = 0; i < output.size(); i++) {
+      if (output.get(i).fieldId() == fieldId) {
+        return i;
+      }
+    }
+    throw new IllegalArgumentException("column " + fieldId + " is not in the output");
+  }
+
+  DataType[] outputTypes() {
+    return output.stream().map(OutputColumn::type).toArray(DataType[]::new);
+  }
+
   private void addWanted(List<NestedField> fields, Set<Integer> keys, Set<Integer> values) {
     schema.sortKey().stream().filter(field -> keys.contains(field.fieldId())).forEach(fields::add);
     schema.values().stream().filter(field -> values.contains(field.fieldId())).forEach(fields::add);

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeylakeVersion;
+import io.keylake.spark.explain.ExplainProcedure;
 import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Commits;
@@ -46,7 +47,7 @@ public final class KeylakeProcedures {
     this.catalog = catalog;
     this.tables = new TableArgument(catalog);
     this.byName =
-        Stream.of(
+        Stream.<List<? extends UnboundProcedure>>of(
                 List.of(
                     version(),
                     createTable(),
@@ -70,9 +71,10 @@ public final class KeylakeProcedures {
                 new ExperimentProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 new PublishProcedures(tables).all(),
+                List.of(new ExplainProcedure(tables::read)),
                 MaintenanceProcedures.all())
             .flatMap(List::stream)
-            .collect(Collectors.toMap(LocalProcedure::name, procedure -> procedure));
+            .collect(Collectors.toMap(UnboundProcedure::name, procedure -> procedure));
   }
 
   /** The procedure of that name, or null. */

@@ -16,6 +16,7 @@ import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +35,14 @@ record LocalProcedure(
     /** Whether the procedure takes it. */
     boolean has(String name) {
       return in.stream().anyMatch(each -> each.name().equals(name));
+    }
+
+    boolean isGiven(String name) {
+      return !values.isNullAt(position(name));
+    }
+
+    DataType type(String name) {
+      return in.get(position(name)).dataType();
     }
 
     /** Null where it was not given. */

@@ -7,9 +7,13 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
+import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.StoreFailure;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.spec.Experiment;
+import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -22,13 +26,19 @@ import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.StringType;
 
 /** The argument {@code table} of a call: a name, and what it names in a catalog. */
 record TableArgument(KeyedCatalog catalog) {
   /** What looks at the files of a branch as such, or merges them among themselves. */
   private static final Set<String> FOR_EXPERIMENTS =
-      Set.of("commits", "commit_range", "compact", "compaction_plan", "rebucket");
+      Set.of("commits", "commit_range", "compact", "compaction_plan", "explain_row", "rebucket");
 
   Table load(Arguments arguments) {
     return load(arguments, "table");
@@ -44,11 +54,62 @@ record TableArgument(KeyedCatalog catalog) {
       List.of("branch", "source").forEach(each -> checkBranch(arguments, table, each));
       return table;
     } catch (NoSuchTableException | NoSuchNamespaceException e) {
-      throw new KeylakeException(
-          NOT_FOUND, "there is no table %s in catalog %s".formatted(quoted(ident), catalog.name()));
+      throw noTable(ident);
     } catch (NotFoundException | RuntimeIOException e) {
       throw StoreFailure.loading(catalog.name() + "." + ident, e);
     }
+  }
+
+  /** The table as a query reads it, by the arguments {@code table}, {@code branch}, {@code at}. */
+  KeyedTable read(String procedure, List<ProcedureParameter> in, InternalRow values) {
+    Arguments arguments = new Arguments(procedure, in, values);
+    Table table = load(arguments);
+    KeyedSchema.of(table); // it has to be keyed
+    String branch = arguments.text("branch");
+    new CommitLog(table, branch).headId(); // it has to be there
+    TableIdentifier ident = identifier(arguments);
+    Identifier main = Identifier.of(ident.namespace().levels(), ident.name());
+    try {
+      if (arguments.isGiven("at")) { // of the table, whichever branch had it
+        return (KeyedTable) at(main, arguments, table);
+      }
+      Identifier named =
+          branch == null
+              ? main
+              : Identifier.of(parts(ident).toArray(String[]::new), "branch_" + branch);
+      return (KeyedTable) catalog.loadTable(named);
+    } catch (org.apache.spark.sql.catalyst.analysis.NoSuchTableException e) {
+      throw noTable(ident);
+    }
+  }
+
+  private org.apache.spark.sql.connector.catalog.Table at(
+      Identifier main, Arguments arguments, Table table)
+      throws org.apache.spark.sql.catalyst.analysis.NoSuchTableException {
+    DataType type = arguments.type("at");
+    if (type instanceof StringType) {
+      String name = arguments.requiredText("at");
+      if (!table.refs().containsKey(name)) {
+        throw new KeylakeException(
+            NOT_FOUND,
+            "%s has no tag or branch '%s'; give at => a snapshot id, a timestamp, or the name of a tag or branch"
+                .formatted(table.name(), name));
+      }
+      return catalog.loadTable(main, name);
+    }
+    long at = arguments.requiredNumber("at");
+    if (!(type instanceof LongType)) {
+      return catalog.loadTable(main, at);
+    }
+    if (table.snapshot(at) == null) {
+      CommitRange.of(table, at, at); // says what is there
+    }
+    return catalog.loadTable(main, String.valueOf(at));
+  }
+
+  private KeylakeException noTable(TableIdentifier ident) {
+    return new KeylakeException(
+        NOT_FOUND, "there is no table %s in catalog %s".formatted(quoted(ident), catalog.name()));
   }
 
   /** Refuses what would bring commits of an experiment elsewhere, or others to it. */

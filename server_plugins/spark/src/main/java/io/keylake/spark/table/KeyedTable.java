@@ -17,6 +17,7 @@ import io.keylake.tables.experiments.Experiments;
 import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.isolation.Isolation.MainRead;
 import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.planning.ReadPlanner.Beside;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import java.time.Instant;
@@ -157,9 +158,7 @@ public class KeyedTable extends SparkTable {
     SortedSet<Integer> counts =
         range != null
             ? ReadPlanner.buckets(table(), range.until(), range.after(), List.of())
-            : view == null
-                ? ReadPlanner.buckets(table(), snapshotId(), null, List.of())
-                : ReadPlanner.buckets(table(), view.main(), null, view.besides());
+            : ReadPlanner.buckets(table(), readSnapshot(), null, besides());
     return counts.first();
   }
 
@@ -176,6 +175,16 @@ public class KeyedTable extends SparkTable {
   /** What is read of main beside the branch; null where that is nothing. */
   public @Nullable MainRead readOfMain() {
     return view == null ? null : new MainRead(view.main());
+  }
+
+  /** The snapshot whose rows are read; null where there is no commit. */
+  public @Nullable Long readSnapshot() {
+    return view == null ? snapshotId() : view.main();
+  }
+
+  /** The experiments whose rows are merged with those. */
+  public List<Beside> besides() {
+    return view == null ? List.of() : view.besides();
   }
 
   /** What reads and writes it; null where that is no statement that changes rows. */
@@ -287,12 +296,12 @@ public class KeyedTable extends SparkTable {
             spark(),
             table(),
             keyed,
-            range == null ? (view == null ? snapshotId() : view.main()) : range.until(),
+            range == null ? readSnapshot() : range.until(),
             range == null ? null : range.after(),
             schema(),
             options)
         .readFor(statement)
-        .with(range == null && view != null ? view.besides() : List.of());
+        .with(range == null ? besides() : List.of());
   }
 
   @Override

@@ -124,6 +124,11 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return kind.type();
   }
 
+  /** The name with the options, as in {@code Collect(distinct, limit=100)}. */
+  public String text() {
+    return ReducerForm.text(this);
+  }
+
   /** Of {@link Kind#COLLECT}: each value once. */
   public boolean distinct() {
     return isSet(DISTINCT);
