@@ -24,6 +24,7 @@ ROOMS = (
     "types",
     "reducers",
     "results",
+    "explanations",
     "_values",
     "_definition",
     "schema",

@@ -54,6 +54,7 @@ from keylake.errors import (
     Unsupported,
     VersionMissing,
 )
+from keylake.explanations import CellOrigin, Origin, RowExplanation, StoredValue
 from keylake.lake import Lake, ListedTable, connect
 from keylake.reducers import (
     ArraySum,
@@ -116,7 +117,7 @@ __all__ = [
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back
     "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
-    "PublishedIceberg",
+    "PublishedIceberg", "RowExplanation", "CellOrigin", "StoredValue", "Origin",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",
     # a table in an online store

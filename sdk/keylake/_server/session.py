@@ -29,7 +29,7 @@ from keylake._server.channel import channel_to
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, meant, syntax_error
 from keylake._server.server import CATALOG_CLASS, JARS, VERSION, lines_to_add
-from keylake._server.statements import Call, Select, TablePath, Write, quoted
+from keylake._server.statements import Call, Explain, Select, TablePath, Write, quoted
 from keylake.errors import (
     BadRows,
     DefinitionError,
@@ -102,7 +102,7 @@ class Session:
 
     # --------------------------------------------------------------------------------------------------- statements
 
-    def call(self, call: Call) -> pa.Table:
+    def call(self, call: Call | Explain) -> pa.Table:
         """The rows that a procedure gives; times are in UTC."""
         return self._fetched(call.in_sql(self.catalog), call.parameters(self.catalog))
 

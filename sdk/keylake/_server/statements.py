@@ -1,8 +1,9 @@
-"""What a verb wants, as a value, before anything is sent: a Write, a Call or a Select.
+"""What a verb wants, as a value, before anything is sent: a Write, a Call, a Select or an Explain.
 
     Write     df.writeTo(name).options(...)                       made by `intention.write`
     Call      CALL lake.system.<procedure>(...)
     Select    SELECT ... FROM ... VERSION AS OF ... WHERE key
+    Explain   CALL lake.system.explain_row(..., key => named_struct(...))
 
 Pure text: nothing here knows Spark. This is the one place that quotes names, and values never become part of the text:
 they travel as parameters.
@@ -51,6 +52,7 @@ def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermar
 Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]
 Moment = int | str | datetime.datetime
 Argument = str | int | list[str]
+KeyParts = tuple[tuple[str, IcebergType, object], ...]  # the columns of a key, with their types and values
 Part = Literal["keyed_files", "runs", "sections", "branches", "consumers"]  # what lies beside a keyed table
 
 WHOLE_ROWS: tuple[Verb, ...] = ("upsert", "overwrite")  # the verbs whose rows carry every column
@@ -187,7 +189,7 @@ class Select:
     path: TablePath
     columns: tuple[str, ...] | None = None
     at: Moment | None = None
-    key: tuple[tuple[str, IcebergType, object], ...] = ()
+    key: KeyParts = ()
     commits: Commits | None = None
     part: Part | None = None
 
@@ -200,35 +202,70 @@ class Select:
         commits = "" if self.commits is None else self.commits.in_sql()
         part = "" if self.part is None else f".{quoted(self.part)}"
         text = f"SELECT {columns} FROM {path.in_sql(catalog)}{part}{commits or self._as_of()}"
-        conditions = [
-            f"{quoted(name)} = CAST(:k{number} AS {sql_type(type_)})"
-            for number, (name, type_, _) in enumerate(self.key)
-        ]
+        conditions = [f"{quoted(name)} = {marker}" for name, marker in _markers(self.key)]
         return f"{text} WHERE {' AND '.join(conditions)}" if conditions else text
 
     def parameters(self) -> dict[str, str | int | bool | bytes]:
         """The values of the markers."""
-        return {f"k{number}": _as_parameter(value) for number, (_, _, value) in enumerate(self.key)}
+        return _parameters(self.key)
 
     def _as_of(self) -> str:
-        at = self.at
-        if at is None:
+        if self.at is None:
             return ""
-        if isinstance(at, datetime.datetime):
-            if at.tzinfo is None:
-                raise DefinitionError(
-                    f"at={at} has no time zone, so it is no point in time. Give it one: tzinfo=timezone.utc."
-                )
-            if self.path.branch is not None:
-                raise DefinitionError("A time says where main stood. On a branch, give at= a commit or a snapshot id.")
-            return f" TIMESTAMP AS OF TIMESTAMP '{at.astimezone(datetime.timezone.utc).isoformat(sep=' ')}'"
-        if isinstance(at, int):
-            return f" VERSION AS OF {at}"
-        if at.isdecimal() or not at.strip():
-            raise TableNotFound(
-                f"at={at!r} is no name of a tag or branch. A snapshot id is an int: at={at.strip() or 0}."
+        kind = "TIMESTAMP" if isinstance(self.at, datetime.datetime) else "VERSION"
+        return f" {kind} AS OF {_moment(self.at, self.path)}"
+
+
+@dataclass(frozen=True)
+class Explain:
+    """The procedure that explains the row of one key.
+
+    >>> from pyiceberg.types import LongType
+    >>> print(Explain(TablePath("features.clicks"), (("id", LongType(), 7),), at=17).in_sql("lake"))
+    CALL `lake`.system.explain_row(table => :table, key => named_struct('id', CAST(:k0 AS BIGINT)), at => 17)
+    """
+
+    path: TablePath
+    key: KeyParts
+    at: Moment | None = None
+
+    def in_sql(self, catalog: str) -> str:
+        """The statement, with a marker for each value of the key."""
+        key = ", ".join(f"{literal(name)}, {marker}" for name, marker in _markers(self.key))
+        branch = "" if self.path.branch is None else ", branch => :branch"
+        at = "" if self.at is None else f", at => {_moment(self.at, self.path)}"
+        return f"CALL {quoted(catalog)}.system.explain_row(table => :table, key => named_struct({key}){branch}{at})"
+
+    def parameters(self, catalog: str) -> dict[str, str | int | bool | bytes]:
+        """The values of the markers."""
+        branch = {} if self.path.branch is None else {"branch": self.path.branch}
+        return {"table": f"{quoted(catalog)}.{self.path.name}"} | branch | _parameters(self.key)
+
+
+def _markers(key: KeyParts) -> list[tuple[str, str]]:
+    """The columns of a key, each with what stands for its value."""
+    return [(name, f"CAST(:k{number} AS {sql_type(type_)})") for number, (name, type_, _) in enumerate(key)]
+
+
+def _parameters(key: KeyParts) -> dict[str, str | int | bool | bytes]:
+    return {f"k{number}": _as_parameter(value) for number, (_, _, value) in enumerate(key)}
+
+
+def _moment(at: Moment, path: TablePath) -> str:
+    """A moment as SQL has it: a snapshot id, the name of a tag or branch, or a time."""
+    if isinstance(at, datetime.datetime):
+        if at.tzinfo is None:
+            raise DefinitionError(
+                f"at={at} has no time zone, so it is no point in time. Give it one: tzinfo=timezone.utc."
             )
-        return f" VERSION AS OF {literal(at)}"
+        if path.branch is not None:
+            raise DefinitionError("A time says where main stood. On a branch, give at= a commit or a snapshot id.")
+        return f"TIMESTAMP '{at.astimezone(datetime.timezone.utc).isoformat(sep=' ')}'"
+    if isinstance(at, int):
+        return str(at)
+    if at.isdecimal() or not at.strip():
+        raise TableNotFound(f"at={at!r} is no name of a tag or branch. A snapshot id is an int: at={at.strip() or 0}.")
+    return literal(at)
 
 
 def sql_type(type_: IcebergType) -> str:

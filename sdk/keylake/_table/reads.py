@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Generic
 from typing_extensions import TypeVar
 
 from keylake._definition.spec import Names, names_of
-from keylake._server.statements import Moment, Select, TablePath, Watermark
+from keylake._server.statements import Explain, KeyParts, Moment, Select, TablePath, Watermark
 from keylake._table.business_time import BusinessTime, zoned
+from keylake._table.explaining import explained
 from keylake._table.handle import Verbs
-from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, Unsupported
+from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, Unsupported, check_type
+from keylake.explanations import RowExplanation
 from keylake.results import Commit, CommitInfo
 from keylake.schema import Table
 
@@ -48,12 +50,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         """
         if as_of is not None and at is not None:
             raise DefinitionError(f"at={at!r} and as_of={as_of!r} name two states. Leave one of them out.")
-        moment = at.snapshot_id if isinstance(at, Commit | CommitInfo) else at
-        moment = self._at_watermark(moment) if isinstance(moment, Watermark) else moment
-        if not _is_moment(moment):
-            raise DefinitionError(
-                f"at={at!r} is no moment. Give a commit, a snapshot id, a time, or the name of a tag."
-            )
+        moment = self._moment(at)
         names = None if columns is None else names_of(columns)
         if experiments is not None:
             path = self._beside(names_of(experiments), moment, as_of)
@@ -67,12 +64,16 @@ class ReadVerbs(Verbs, Generic[Row]):
         try:
             return self._handle.session.frame_of(select, where)
         except TableNotFound as error:
-            if isinstance(moment, str) and _NO_REFERENCE in str(error):
-                raise TableNotFound(
-                    f"{self._handle.path} has no tag or branch {moment!r}. "
-                    "Give at= a commit, a snapshot id, a datetime with a zone, or the name of a tag or branch."
-                ) from None
-            raise
+            raise self._no_reference(moment, error) from None
+
+    def _no_reference(self, moment: Moment | None, error: TableNotFound) -> TableNotFound:
+        """The error in the words of `at=`, where it is about that."""
+        if isinstance(moment, str) and _NO_REFERENCE in str(error):
+            return TableNotFound(
+                f"{self._handle.path} has no tag or branch {moment!r}. "
+                "Give at= a commit, a snapshot id, a datetime with a zone, or the name of a tag or branch."
+            )
+        return error
 
     def _beside(self, names: tuple[str, ...], moment: Moment | None, as_of: BusinessTime | None) -> TablePath:
         """The table with experiments, and with the one that this is."""
@@ -98,19 +99,72 @@ class ReadVerbs(Verbs, Generic[Row]):
         return self._knowing(lambda: self._row(key, as_of))
 
     def _row(self, key: Mapping[str, object], as_of: BusinessTime | None) -> Row | None:
+        parts = self._key_parts("get", key)
+        select = Select(self._handle.at_state(as_of).path, self.spec.column_names, key=parts)
+        rows = self._handle.session.fetch(select).to_pylist()
+        return self._model.from_row(rows[0]) if rows else None
+
+    def explain_row(
+        self,
+        key: Mapping[str, object] | None = None,
+        /,
+        *,
+        at: Commit | CommitInfo | Moment | Watermark | None = None,
+        as_of: BusinessTime | None = None,
+        **columns: object,
+    ) -> RowExplanation:
+        """Why the row of a key reads as it does: for each column the value that counts, who wrote it, and what lost.
+
+        The key is given as in `get`, or as a mapping where a key column is called `at` or `as_of`. `at` and `as_of`
+        name a moment or an archived state, as in `read`. Opens the files of one bucket that may have the key.
+
+            print(profiles.explain_row(user_id=7, day=today)["clicks"].stream)
+        """
+        check_type("The key", key, Mapping | None, "a mapping from the key columns to their values")
+        if key is not None and columns:
+            named = ", ".join(f"{name}=..." for name in self.spec.key)
+            raise SchemaMismatch(
+                f"explain_row() takes the key of {self._handle.path} by the names of its columns, or as one mapping: "
+                f"explain_row({named})."
+            )
+        if as_of is not None and at is not None:
+            raise DefinitionError(f"at={at!r} and as_of={as_of!r} name two states. Leave one of them out.")
+        moment = self._moment(at)
+        if moment is not None:
+            self._handle.check_no_experiment("earlier moments")
+        given = columns if key is None else key
+        return self._knowing(lambda: self._explained(given, moment, as_of))
+
+    def _explained(
+        self, key: Mapping[str, object], moment: Moment | None, as_of: BusinessTime | None
+    ) -> RowExplanation:
+        parts = self._key_parts("explain_row", key)
+        explain = Explain(self._handle.at_state(as_of).path, parts, moment)
+        lines = self._handle.session.call(explain).to_pylist()
+        return explained(str(self._handle.path), self.spec, parts, lines)
+
+    def _key_parts(self, verb: str, key: Mapping[str, object]) -> KeyParts:
+        """The key as the table holds it; its columns may be called as the attributes of the table's class."""
         columns = {attribute: column for column, attribute in self._model.attributes().items()}
         given = {columns.get(name, name): value for name, value in key.items()}
         if set(given) != set(self.spec.key):
             wanted = ", ".join(map(repr, self.spec.key))
             raise SchemaMismatch(
-                f"The key of {self._handle.path} is {wanted}, and get() has {', '.join(map(repr, given)) or 'none'}."
+                f"The key of {self._handle.path} is {wanted}, and {verb}() has {', '.join(map(repr, given)) or 'none'}."
             )
         fitted = self.spec.fitted_key(*(given[name] for name in self.spec.key))
         types = (self.spec.column(name).type for name in self.spec.key)
-        parts = tuple(zip(self.spec.key, types, fitted, strict=True))
-        select = Select(self._handle.at_state(as_of).path, self.spec.column_names, key=parts)
-        rows = self._handle.session.fetch(select).to_pylist()
-        return self._model.from_row(rows[0]) if rows else None
+        return tuple(zip(self.spec.key, types, fitted, strict=True))
+
+    def _moment(self, at: Commit | CommitInfo | Moment | Watermark | None) -> Moment | None:
+        """What `at` says, as a statement has it."""
+        moment = at.snapshot_id if isinstance(at, Commit | CommitInfo) else at
+        moment = self._at_watermark(moment) if isinstance(moment, Watermark) else moment
+        if not _is_moment(moment):
+            raise DefinitionError(
+                f"at={at!r} is no moment. Give a commit, a snapshot id, a time, or the name of a tag."
+            )
+        return moment
 
     def _at_watermark(self, watermark: Watermark) -> int:
         at = zoned("the watermark", watermark.time).isoformat()

@@ -1,0 +1,155 @@
+"""Why a row reads as it does: what `explain_row` gives back. Small frozen values.
+
+An `Origin` says which commit wrote something. A `CellOrigin` is the value of one column with its origin, the stored
+contributions behind it where the column has an accumulator, and the stored values that do not count. A
+`RowExplanation` has one for each column.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from keylake._display.html_table import ShownFields, ShownTable
+from keylake.errors import SchemaMismatch
+from keylake.reducers import Reducer
+
+_MOST_CHARACTERS = 60  # of a value in a table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin(ShownFields):
+    """Where something in a row comes from: its version, and the commit and file that have it.
+
+    >>> Origin(version=5, snapshot_id=None, commit_order=3, is_merged=True, files_merged=4).commit
+    'one of 4 files that were merged'
+    """
+
+    version: int | None
+    snapshot_id: int | None = None  # None where the snapshot has expired, and where several commits were merged
+    committed_at: datetime.datetime | None = None
+    stream: str | None = None
+    commit_order: int | None = None  # the commit's place in the order of commits, also when it has expired
+    file: str | None = None
+    is_merged: bool = False  # whether the file holds rows of several commits, merged by a compaction
+    files_merged: int | None = None  # how many files with keys like this one were merged; None where nobody knows
+
+    @property
+    def commit(self) -> str:
+        """The commit in words, as far as it is known."""
+        if self.snapshot_id is not None:
+            return str(self.snapshot_id)
+        if self.is_merged:
+            return "merged" if self.files_merged is None else f"one of {self.files_merged} files that were merged"
+        return "" if self.commit_order is None else f"expired, number {self.commit_order}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredValue(Origin):
+    """One stored value of a column: a contribution to an accumulator, or a value that does not count.
+
+    >>> StoredValue(version=4, snapshot_id=17, value=3, lost_because="older version").lost_because
+    'older version'
+    """
+
+    value: object
+    lost_because: str | None = None
+    """None for what counts. Else `"older version"`, `"earlier commit"` (at an equal version), `"deleted"`, or where the
+    earliest value counts `"later version"` or `"later commit"`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellOrigin(Origin):
+    """The value of one column, and where it comes from.
+
+    Of an accumulator, the origin is that of the newest contribution, of `First` of the earliest. A file holds the rows
+    of a key in one write, or of all commits that a compaction has merged, as one contribution.
+
+    >>> cell = CellOrigin(column="clicks", reducer=None, value=4, version=5, snapshot_id=17, stream="web")
+    >>> cell.stream, cell.lost
+    ('web', ())
+    """
+
+    column: str
+    reducer: Reducer | None
+    value: object
+    contribution_count: int | None = None  # stored contributions behind the value; None for a register
+    contributions: tuple[StoredValue, ...] = ()  # the newest 20 of them
+    lost: tuple[StoredValue, ...] = ()  # the newest 20 stored values that do not count
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RowExplanation(ShownTable):
+    """The row of a key, explained column by column; printed, it is a table.
+
+    >>> cell = CellOrigin(column="clicks", reducer=None, value=4, version=5, snapshot_id=17, stream="web")
+    >>> write = Origin(version=5, snapshot_id=17, stream="web")
+    >>> print(RowExplanation(table="a.b", key=(("id", 7),), exists=True, newest_write=write, columns=(cell,)))
+    a.b, id=7: newest write has version 5, commit 17, stream web
+    column  value  version  commit  committed at  stream  why
+    clicks  4      5        17                    web
+    >>> print(RowExplanation(table="a.b", key=(("id", 8),), exists=False))
+    a.b, id=8: no write of this key
+    """
+
+    _HEADER = ("column", "value", "version", "commit", "committed at", "stream", "why")
+
+    table: str
+    key: tuple[tuple[str, object], ...]
+    exists: bool
+    newest_write: Origin | None = None  # None where only deletes are stored, or nothing is
+    newest_delete: Origin | None = None
+    columns: tuple[CellOrigin, ...] = ()
+
+    def __getitem__(self, column: str) -> CellOrigin:
+        """What is known of one column."""
+        for cell in self.columns:
+            if cell.column == column:
+                return cell
+        names = ", ".join(cell.column for cell in self.columns) or "none, as no write of the key is stored"
+        raise SchemaMismatch(f"The explanation has no column {column!r}. Its columns are {names}.")
+
+    def _title(self) -> str:
+        key = ", ".join(f"{name}={value}" for name, value in self.key)
+        return f"{self.table}, {key}: {self._why()}"
+
+    def _why(self) -> str:
+        write, delete = self.newest_write, self.newest_delete
+        if self.exists and write is not None:
+            return f"newest write has {_event(write)}"
+        if delete is not None:
+            return f"deleted at {_event(delete)}"
+        return "no write of this key"
+
+    def __str__(self) -> str:
+        return super().__str__() if self.columns else self._title()
+
+    __repr__ = __str__
+
+    def _rows(self) -> list[tuple[object, ...]]:
+        return [line for cell in self.columns for line in _lines(cell)]
+
+
+def _lines(cell: CellOrigin) -> Iterator[tuple[object, ...]]:
+    count = cell.contribution_count
+    contributions = "" if count is None else f" of {count} stored contribution{'' if count == 1 else 's'}"
+    yield _line(cell.column, cell.value, cell, f"{cell.reducer.text if cell.reducer else ''}{contributions}")
+    for each in cell.contributions:
+        yield _line("", each.value, each, "contribution")
+    for each in cell.lost:
+        yield _line("", each.value, each, f"lost: {each.lost_because}")
+
+
+def _line(column: str, value: object, origin: Origin, why: str) -> tuple[object, ...]:
+    at = origin.committed_at
+    shown = "" if value is None else repr(value) if isinstance(value, str) else str(value)
+    if len(shown) > _MOST_CHARACTERS:
+        shown = f"{shown[: _MOST_CHARACTERS - 3]}..."
+    when = None if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+    return column, shown, origin.version, origin.commit, when, origin.stream, why
+
+
+def _event(origin: Origin) -> str:
+    stream = "" if origin.stream is None else f", stream {origin.stream}"
+    return f"version {origin.version}, commit {origin.commit}{stream}"
