@@ -30,7 +30,8 @@ class Commit(ShownFields):
     seconds: float
     undone: bool = False  # a commit with the same idempotency key was there, and its rows were taken back since
     repeated: bool = False  # the same idempotency key or offsets were there, so that nothing was written
-    offsets: Mapping[str, int] = field(default_factory=dict, hash=False)  # where each source of the write goes on
+    # Where each source goes on of which the same offsets were there.
+    offsets: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         versions = "no versions" if self.versions is None else f"versions {_span(self.versions)}"

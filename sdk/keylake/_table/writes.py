@@ -122,7 +122,7 @@ class WriteVerbs(Verbs):
                 f"The write to {self._handle.path} ended without a commit. Look at history(), and write it again."
             )
         done = found[0]
-        known = self._handle.next_offsets(intention.offsets or ())
+        known = self._handle.next_offsets((repeated and intention.offsets) or ())
         taken = time.perf_counter() - begun_at
         return Commit(done.snapshot_id, done.rows or 0, done.versions, taken, done.undone, repeated, known)
 

@@ -166,12 +166,12 @@ public final class Attempt {
     Map<String, String> remembered = new LinkedHashMap<>();
     Map<String, String> known = new LinkedHashMap<>(metadata().properties());
     for (Part part : parts) {
-      NumberSet undone = numbers(part.said);
+      Ledger.Undo undo = new Ledger.Undo(part.sequenceNumber, part.ledger, numbers(part.said));
       for (Map<String, String> changed :
           List.of(
               CopiedFiles.with(known, part.branch, part.sequenceNumber, part.said.copied()),
-              IdempotencyKeys.undone(known, part.sequenceNumber, undone),
-              SourceOffsets.undone(known, part.sequenceNumber, undone))) {
+              IdempotencyKeys.undone(known, undo),
+              SourceOffsets.undone(known, undo))) {
         remembered.putAll(changed);
         known.putAll(changed);
       }

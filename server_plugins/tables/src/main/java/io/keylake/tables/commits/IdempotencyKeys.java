@@ -97,8 +97,7 @@ final class IdempotencyKeys {
       return values;
     }
 
-    /** After an undo, with the numbers of the commits that it takes back. */
-    private Remembered after(long undo, NumberSet taken) {
+    private Remembered after(Ledger.Undo undo) {
       return new Remembered(
           hash,
           sequenceNumber,
@@ -108,7 +107,7 @@ final class IdempotencyKeys {
           rows,
           minVersion,
           maxVersion,
-          takenBack.after(sequenceNumber, undo, taken));
+          takenBack.after(undo, sequenceNumber));
     }
 
     private CommitLog.Entry entry(String key, Ledger ledger) {
@@ -175,20 +174,14 @@ final class IdempotencyKeys {
     return Map.of(PREFIX + branch, written(kept));
   }
 
-  /**
-   * The properties that change when commits are taken back, or commits that took others back.
-   *
-   * @param undo the number of the commit that does so
-   * @param undone the numbers of the commits that it takes back; none for another commit
-   */
-  static Map<String, String> undone(Map<String, String> properties, long undo, NumberSet undone) {
+  /** The properties that change when commits are taken back, or commits that took others back. */
+  static Map<String, String> undone(Map<String, String> properties, Ledger.Undo undo) {
     Map<String, String> changed = new TreeMap<>();
-    if (!undone.equals(NumberSet.EMPTY)) {
+    if (!undo.of().equals(NumberSet.EMPTY)) {
       all(properties)
           .forEach(
               (name, commits) -> {
-                List<Remembered> now =
-                    commits.stream().map(each -> each.after(undo, undone)).toList();
+                List<Remembered> now = commits.stream().map(each -> each.after(undo)).toList();
                 if (!now.equals(commits)) {
                   changed.put(name, written(now));
                 }

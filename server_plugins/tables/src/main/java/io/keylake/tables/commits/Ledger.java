@@ -31,6 +31,14 @@ public record Ledger(NumberSet commits, boolean isWhole) {
   private static final String NOT_WHOLE = "?";
 
   /**
+   * A commit that takes others back.
+   *
+   * @param ledger of its branch before it
+   * @param of the numbers of the commits that it takes back; none for a commit of another kind
+   */
+  record Undo(long number, Ledger ledger, NumberSet of) {}
+
+  /**
    * Which commits have taken the writes of a commit back, and which have brought them back.
    *
    * @param by numbers of the commits that took them back, and with a minus of those that brought
@@ -58,18 +66,16 @@ public record Ledger(NumberSet commits, boolean isWhole) {
      * After an undo.
      *
      * @param sequenceNumber of the commit whose writes these are
-     * @param undo its number
-     * @param undone the numbers of all commits that it takes back
      */
-    TakenBack after(long sequenceNumber, long undo, NumberSet undone) {
-      if (undone.contains(sequenceNumber)) {
-        return with(undo);
+    TakenBack after(Undo undo, long sequenceNumber) {
+      if (undo.of().contains(sequenceNumber)) {
+        return with(undo.number());
       }
-      if (by.isEmpty()) {
-        return this;
+      long last = 0;
+      for (long each : by) {
+        last = undo.ledger().has(Math.abs(each)) ? each : last; // another branch may undo it, too
       }
-      long last = by.get(by.size() - 1);
-      return undone.contains(Math.abs(last)) ? with(-Long.signum(last) * undo) : this;
+      return undo.of().contains(Math.abs(last)) ? with(-Long.signum(last) * undo.number()) : this;
     }
 
     private TakenBack with(long number) {

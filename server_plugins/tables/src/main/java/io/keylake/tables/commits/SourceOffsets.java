@@ -309,19 +309,14 @@ public final class SourceOffsets {
     return new SourceOffsets(commits).properties();
   }
 
-  /**
-   * The property after an undo.
-   *
-   * @param undo its number
-   * @param undone the numbers of the commits that it takes back; none for another commit
-   */
-  static Map<String, String> undone(Map<String, String> properties, long undo, NumberSet undone) {
-    if (undone.equals(NumberSet.EMPTY) || !properties.containsKey(PROPERTY)) {
+  /** The property after an undo. */
+  static Map<String, String> undone(Map<String, String> properties, Ledger.Undo undo) {
+    if (undo.of().equals(NumberSet.EMPTY) || !properties.containsKey(PROPERTY)) {
       return Map.of();
     }
     List<Taken> commits = new ArrayList<>();
     for (Taken each : of(properties).commits) {
-      TakenBack takenBack = each.takenBack().after(each.sequenceNumber(), undo, undone);
+      TakenBack takenBack = each.takenBack().after(undo, each.sequenceNumber());
       commits.add(
           new Taken(
               each.sequenceNumber(), each.snapshotId(), each.millis(), takenBack, each.bySource()));
