@@ -64,8 +64,8 @@ class WriteVerbs(Verbs):
         own, each with the type that holds all values of the rows' type: whole numbers of up to 32 bits become int,
         larger ones long; Python's int is long, float double, a dict a struct. Columns that are there keep their types.
 
-        With `retract=True`, the rows carry contributions to take back, to columns reduced by Sum, Count, ArraySum or
-        Daily of Sum: what a `Count` column holds does not matter, each value takes one back. It may come before the
+        With `retract=True`, the rows carry contributions to take back, to columns reduced by Sum, Count, ArraySum,
+        Average, Moments, Daily of Sum, or a Struct of such: what a `Count` column holds does not matter, each value takes one back. It may come before the
         contributions themselves. An infinite or NaN contribution cannot be taken back.
 
             profiles.update(clicks, version="event_time")
@@ -85,6 +85,10 @@ class WriteVerbs(Verbs):
 
     def apply_changes(self, rows: Rows, *, op: str, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
         """Insert, update and delete in one commit; the column `op` says which: I, U, D, or Debezium's c, r, u, d.
+
+        Flink's +I, +U, -U and -D, too: where the rows carry columns of reducers that combine values, -U and -D take the
+        row's contributions back, as `update(retract=True)` does, and leave other columns as they are. Where they carry
+        none, -U says nothing and -D deletes.
 
         profiles.apply_changes(captured, op="op")
         """

@@ -36,7 +36,7 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   private static final int KEPT_BEFORE_DROPPING = 256;
 
   private final WriteLayout layout;
-  private final WriteOptions.Verb verb;
+  private final RowOperation operation;
   private final RowVersions versions;
   private final RowCheck check;
   private final KeyEquality keys;
@@ -60,7 +60,10 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       RowVersions versions,
       BucketFiles files) {
     this.layout = layout;
-    this.verb = verb;
+    this.operation =
+        verb == WriteOptions.Verb.DELETE
+            ? RowOperation.DELETE
+            : layout.retracts() ? RowOperation.RETRACT : RowOperation.WRITE;
     this.versions = versions;
     this.check = new RowCheck(layout, schema.spec());
     this.keys = new KeyEquality(layout);
@@ -132,15 +135,22 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   }
 
   private void foldRow(InternalRow row) {
-    boolean deletes = verb == WriteOptions.Verb.DELETE || (layout.op() >= 0 && check.deletes(row));
-    if (deletes) {
-      fold.delete(row, heldVersion);
-    } else {
-      fold.write(row, heldVersion, layout.columnsFrom() >= 0 ? check.carried(row) : null);
+    switch (layout.op() >= 0 ? RowOperation.of(row, layout) : operation) {
+      case WRITE -> fold.write(row, heldVersion, carried(row));
+      case RETRACT -> fold.retract(row, heldVersion, carried(row));
+      case DELETE -> fold.delete(row, heldVersion);
+      case NOTHING -> {}
     }
   }
 
+  private boolean @Nullable [] carried(InternalRow row) {
+    return layout.columnsFrom() >= 0 ? check.carried(row) : null;
+  }
+
   private void store() throws IOException {
+    if (fold.saysNothing()) {
+      return;
+    }
     files.write(fold.keyRow(), stored.of(fold));
     rows++;
     minVersion = Math.min(minVersion, fold.version());

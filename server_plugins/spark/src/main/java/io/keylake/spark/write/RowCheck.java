@@ -129,20 +129,6 @@ final class RowCheck {
     checkElements(map.valueArray(), type.valueType(), column, row);
   }
 
-  /** Whether a row of apply_changes deletes. */
-  boolean deletes(InternalRow row) {
-    String op = row.isNullAt(layout.op()) ? "null" : row.getUTF8String(layout.op()).toString();
-    return switch (op) {
-      case "I", "U", "c", "r", "u" -> false;
-      case "D", "d" -> true;
-      default ->
-          throw new KeylakeException(
-              BAD_ROWS,
-              "the operation is '%s' in the row with key %s; it is one of I, U, D, c, r, u, d"
-                  .formatted(op, layout.keyOf(row)));
-    };
-  }
-
   /**
    * The columns that {@code columns_from} names in this row; the array is used again for the next
    * row.

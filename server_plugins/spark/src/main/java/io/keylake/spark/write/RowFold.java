@@ -1,5 +1,7 @@
 package io.keylake.spark.write;
 
+import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+
 import io.keylake.spark.accumulators.Accumulator;
 import io.keylake.spark.accumulators.Accumulators;
 import io.keylake.spark.write.WriteLayout.Column;
@@ -71,16 +73,30 @@ final class RowFold {
    * @param carried which value columns the row carries; null for all
    */
   void write(InternalRow row, long version, boolean @Nullable [] carried) {
+    fold(row, version, carried, false);
+  }
+
+  /**
+   * Takes contributions back; registers stay as they are, but for the one that versions the row.
+   *
+   * @param carried which value columns the row carries; null for all
+   */
+  void retract(InternalRow row, long version, boolean @Nullable [] carried) {
+    fold(row, version, carried, true);
+  }
+
+  private void fold(InternalRow row, long version, boolean @Nullable [] carried, boolean retracts) {
     keyRow = row;
     long own = orderOf(row);
     long newest = version;
     for (int i = 0; i < values.length; i++) {
-      if (carried == null || carried[i]) {
+      boolean isCarried = carried == null || carried[i];
+      if (isCarried && !(retracts && isLeft(values[i]))) {
         WriteLayout.Helper source = values[i].versionedBy();
         long columnVersion = source == null ? version : versions.read(row, source);
         newest = Math.max(newest, columnVersion);
         if (!(values[i].reducer().skipsNulls() && row.isNullAt(values[i].position()))) {
-          take(i, row, columnVersion, own);
+          take(i, row, columnVersion, own, retracts);
         }
       }
     }
@@ -92,11 +108,25 @@ final class RowFold {
     }
   }
 
-  private void take(int value, InternalRow row, long version, long own) {
+  private boolean isLeft(Column column) {
+    boolean isVersion =
+        layout.version() != null && layout.version().position() == column.position();
+    return !isVersion && !column.reducer().accumulates();
+  }
+
+  private void take(int value, InternalRow row, long version, long own, boolean retracts) {
+    if (retracts
+        && values[value].reducer().accumulates()
+        && !values[value].reducer().hasInverse()) {
+      throw new KeylakeException(
+          BAD_ROWS,
+          "the row with key %s takes a contribution to column '%s' back, which is reduced by %s and gives none back; leave the column null there"
+              .formatted(layout.keyOf(row), values[value].name(), values[value].reducer().type()));
+    }
     Accumulator accumulator = accumulators[value];
     if (accumulator != null) {
       at[value] = accumulator.isEmpty() ? version : Math.max(at[value], version);
-      contribute(accumulator, row, values[value], version);
+      contribute(accumulator, row, values[value], version, retracts);
     } else if (isFirst[value]) {
       if (winners[value] == null || !isNewer(version, own, at[value], order[value])) {
         winners[value] = row;
@@ -108,9 +138,10 @@ final class RowFold {
     }
   }
 
-  private void contribute(Accumulator accumulator, InternalRow row, Column column, long version) {
+  private void contribute(
+      Accumulator accumulator, InternalRow row, Column column, long version, boolean retracts) {
     try {
-      if (layout.retracts()) {
+      if (retracts) {
         accumulator.retract(row, column.position());
       } else {
         accumulator.contribute(row, column.position(), layout.isByCommit() ? 0 : version);
@@ -169,6 +200,11 @@ final class RowFold {
 
   private static boolean isNewer(long version, long own, long otherVersion, long otherOrder) {
     return version > otherVersion || (version == otherVersion && own >= otherOrder);
+  }
+
+  /** Whether no row of the key says anything. */
+  boolean saysNothing() {
+    return !isWritten && !isDeleted;
   }
 
   /** Whether a row still holds the key or the winning value of a column. */

@@ -211,7 +211,7 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
       if (!isVersion && !schema.spec().key().contains(field.name()) && !reducer.hasInverse()) {
         throw new KeylakeException(
             UNSUPPORTED,
-            "the write takes contributions back and carries column '%s', which is reduced by %s and gives none back; carry only columns reduced by Sum, Count, ArraySum or Daily of Sum"
+            "the write takes contributions back and carries column '%s', which is reduced by %s and gives none back; carry only columns reduced by Sum, Count, ArraySum, Average, Moments, Daily of Sum, or a Struct of such"
                 .formatted(field.name(), reducer.type()));
       }
     }

@@ -1,0 +1,100 @@
+"""Changelogs as Flink writes them: what aggregates a table of changing rows is the aggregate of the rows that are left."""
+
+from decimal import Decimal
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import keylake as kl
+from integration.random_runs import seeds
+from integration.refusals import refused
+from integration.twin import fresh_name
+
+MONEY = pa.decimal128(12, 2)
+SCHEMA = pa.schema(
+    [
+        pa.field("page", pa.string(), nullable=False),
+        ("spend", MONEY),
+        ("orders", pa.int64()),
+        ("weight", pa.struct([("sum", pa.float64()), ("count", pa.int64())])),
+        ("longest", pa.int64()),
+        ("title", pa.string()),
+    ]
+)
+REDUCERS: dict[str, kl.Reducer] = {
+    "spend": kl.Sum(),
+    "orders": kl.Count(),
+    "weight": kl.Average(),
+    "longest": kl.Max(),
+}
+
+
+def pages(lake: kl.Lake, **reducers: kl.Reducer) -> kl.KeyedTable:
+    return lake.create(
+        kl.TableSpec.from_arrow(
+            SCHEMA, name=fresh_name("pages"), key="page", versions="commit", buckets=2, reducers=reducers
+        )
+    )
+
+
+def row(op: str, page: str, cents: int, title: str = "t") -> dict[str, object]:
+    return {
+        "op": op,
+        "page": page,
+        "spend": Decimal(cents) / 100,
+        "orders": 1,
+        "weight": {"sum": float(cents), "count": 1},
+        "longest": None if op.startswith("-") else cents,
+        "title": title,
+    }
+
+
+@pytest.mark.parametrize("seed", seeds(1, 5))
+def test_a_changelog_aggregates_what_is_left(lake: kl.Lake, seed: int) -> None:
+    random = Random(seed)
+    table = pages(lake, **REDUCERS)
+    orders: dict[int, tuple[str, int]] = {}
+    for _ in range(6):
+        log: list[dict[str, object]] = []
+        for _ in range(random.randint(1, 15)):
+            order = random.randint(0, 9)
+            before = orders.get(order)
+            after = None if random.random() < 0.3 else (random.choice("ab"), random.randint(-500, 500))
+            log += [] if before is None else [row("-D" if after is None else "-U", *before)]
+            log += [] if after is None else [row("+I" if before is None else "+U", *after)]
+            orders.pop(order, None)
+            orders |= {} if after is None else {order: after}
+        table.apply_changes(pa.Table.from_pylist(log, pa.schema([*SCHEMA, ("op", pa.string())])), op="op")
+        if random.random() < 0.3:
+            table.compact(random.choice(["full", "settle"]))
+        for read in table.read().collect():
+            left = [cents for page, cents in orders.values() if page == read.page]
+            assert (read.spend, read.orders) == (Decimal(sum(left)) / 100, len(left))
+            assert tuple(read.weight) == (float(sum(left)), len(left))
+
+
+def test_registers_stay_as_they_are(lake: kl.Lake) -> None:
+    table = pages(lake, spend=kl.Sum())
+    table.apply_changes([row("+I", "a", 5, "first")], op="op")
+    table.apply_changes([row("-U", "a", 5, "first"), row("+U", "a", 7, "second"), row("-D", "a", 7, "gone")], op="op")
+    found = table.get(page="a")
+    assert (found.spend, found.title) == (Decimal("0.00"), "second")
+
+
+def test_rows_of_registers_are_changed_and_deleted(lake: kl.Lake) -> None:
+    table = pages(lake)
+    table.apply_changes([row("+I", "a", 5), row("+I", "b", 6)], op="op")
+    done = table.apply_changes([row("-U", "a", 5), row("+U", "a", 8), row("-D", "b", 6), row("-U", "c", 1)], op="op")
+    assert [(found.page, found.longest) for found in table.read().collect()] == [("a", 8)]
+    assert done.rows == 2
+    assert table.get(page="c") is None
+
+
+def test_what_gives_nothing_back_is_named(lake: kl.Lake) -> None:
+    table = pages(lake, longest=kl.Max(), spend=kl.Sum())
+    words = ("page=a", "'longest'", "Max", "leave the column null")
+    with refused(lake, table.name, kl.BadRows, *words):
+        table.apply_changes([row("-U", "a", 5) | {"longest": 7}], op="op")
+    with refused(lake, table.name, kl.BadRows, "'-X'", "page=a", "-U, -D"):
+        table.apply_changes([row("-X", "a", 5)], op="op")
