@@ -13,7 +13,7 @@ import contextlib
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from keylake._table.handle import Verbs
 from keylake._table.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
 from keylake._table.rows import Helper, LocalRows, Rows
 from keylake._values.misfit import shown
-from keylake.errors import BadRows, KeylakeError, SchemaMismatch, check_type
+from keylake.errors import BadRows, KeylakeError, SchemaMismatch, Unsupported, check_type
 from keylake.results import Commit
 
 if TYPE_CHECKING:
@@ -65,8 +65,9 @@ class WriteVerbs(Verbs):
         larger ones long; Python's int is long, float double, a dict a struct. Columns that are there keep their types.
 
         With `retract=True`, the rows carry contributions to take back, to columns reduced by Sum, Count, ArraySum,
-        Average, Moments, Daily of Sum, or a Struct of such: what a `Count` column holds does not matter, each value takes one back. It may come before the
-        contributions themselves. An infinite or NaN contribution cannot be taken back.
+        Average, Moments, Daily of Sum, or a Struct of such: what a `Count` column holds does not matter, each value
+        takes one back. It may come before the contributions themselves. An infinite or NaN contribution cannot be taken
+        back.
 
             profiles.update(clicks, version="event_time")
         """
@@ -75,6 +76,43 @@ class WriteVerbs(Verbs):
             "update", version=version, columns_from=columns_from, retract=retract, **check_labels(labels)
         )
         return self._write(rows, intention, evolve=evolve)
+
+    def backfill_from(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
+        """Contribute what came before a column counted: a baseline for columns of reducers that combine values.
+
+        The rows carry the key and such columns, one row per key with everything up to `version`, as a query over the
+        raw events gives it. What is written later, or was written since the column was added, is combined with it. So
+        let the baseline end where the stream of contributions begins: what both have counts twice. A baseline of the
+        same columns at the same version is written once; to write another one, say another `idempotency_key`.
+
+            clicks.backfill_from(frame.groupBy("user_id").agg(F.sum("clicks").alias("clicks")), version=begin)
+        """
+        is_frame = self._handle.session.is_frame(rows)
+        given: Any = rows if is_frame else LocalRows.of(rows, self._handle.writes, "update")
+        names = self._handle.session.columns(given) if is_frame else given.names
+        columns = self._combined(names)
+        labels.setdefault(
+            "idempotency_key", f"baseline of {', '.join(columns)} at {'its commit' if version is None else version}"
+        )
+        return self._write(rows, Intention("update", version=version, **check_labels(labels)))
+
+    def _combined(self, names: Sequence[str]) -> list[str]:
+        """Of columns of rows, those whose values are combined; others are refused."""
+        spec = self._handle.writes
+        given = {name.lower() for name in names}
+        values = [column for column in spec.columns if column.name.lower() in given and column.name not in spec.key]
+        other = [c for c in values if not c.reducer.accumulates and c.name != spec.ordering]
+        if other:
+            raise Unsupported(
+                f"backfill_from takes the key and columns whose values are combined, and {other[0].name!r} of "
+                f"{self._handle.path} is reduced by {other[0].reducer.type}. Write it with update at its version."
+            )
+        combined = [column.name for column in values if column.reducer.accumulates]
+        if not combined:
+            raise SchemaMismatch(
+                f"The rows carry no column of {self._handle.path} whose values are combined. Add one, or use update."
+            )
+        return combined
 
     def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
         """Delete the rows of these keys, up to the version: what was written at a larger one stays.

@@ -1,4 +1,4 @@
-"""Changelogs as Flink writes them: what aggregates a table of changing rows is the aggregate of the rows that are left."""
+"""Changelogs as Flink writes them, whose aggregates are those of the rows that are left; and baselines."""
 
 from decimal import Decimal
 from random import Random
@@ -98,3 +98,33 @@ def test_what_gives_nothing_back_is_named(lake: kl.Lake) -> None:
         table.apply_changes([row("-U", "a", 5) | {"longest": 7}], op="op")
     with refused(lake, table.name, kl.BadRows, "'-X'", "page=a", "-U, -D"):
         table.apply_changes([row("-X", "a", 5)], op="op")
+
+
+def test_a_baseline_counts_once(lake: kl.Lake) -> None:
+    """A column that is added later starts with what came before it."""
+    table = lake.create(
+        kl.TableSpec.from_arrow(
+            pa.schema([pa.field("page", pa.string(), nullable=False), ("title", pa.string())]),
+            name=fresh_name("baseline"),
+            key="page",
+            versions="explicit",
+        )
+    )
+    table.upsert([{"page": "a", "title": "x"}], version=1)
+    sql = f"{lake.catalog}.{table.name}"
+    lake.spark.sql(f"ALTER TABLE {sql} ADD COLUMN clicks BIGINT").collect()
+    lake.spark.sql(f"ALTER TABLE {sql} SET TBLPROPERTIES ('reduce.clicks' = 'Sum')").collect()
+    table = lake.table(table.name)
+    table.update([{"page": "a", "clicks": 1}], version=10)
+    before = [{"page": "a", "clicks": 40}, {"page": "b", "clicks": 2}]
+    first = table.backfill_from(before, version=9)
+    again = table.backfill_from(lake.spark.createDataFrame(before), version=9)
+    assert (first.repeated, again.repeated, again.snapshot_id) == (False, True, first.snapshot_id)
+    table.update([{"page": "b", "clicks": 5}], version=11)
+    for _ in range(2):
+        assert {row.page: row.clicks for row in table.read().collect()} == {"a": 41, "b": 7}
+        table.compact("full")
+    with refused(lake, table.name, kl.Unsupported, "'title'", "Latest", "update"):
+        table.backfill_from([{"page": "a", "title": "y"}], version=9)
+    with refused(lake, table.name, kl.SchemaMismatch, "no column"):
+        table.backfill_from([{"page": "a"}], version=9)
