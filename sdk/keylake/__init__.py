@@ -75,6 +75,7 @@ from keylake.reducers import (
     Max,
     Min,
     Moments,
+    Own,
     Reducer,
     Struct,
     Sum,
@@ -112,7 +113,7 @@ __all__ = [
     # how values of one column combine
     "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
     "Daily", "ArraySum", "MapMerge", "TopN", "LatestN", "Average", "Moments", "Struct",
-    "BitmapOr", "Hll", "Theta", "Kll",
+    "BitmapOr", "Hll", "Theta", "Kll", "Own",
     # payloads of JSON
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back

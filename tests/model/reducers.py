@@ -290,6 +290,14 @@ def _saturating(counts: list[object]) -> object:
     return max(-(1 << 63), min((1 << 63) - 1, sum(map(whole, counts))))
 
 
+def _median(numbers: list[object]) -> object:
+    return sorted(map(whole, numbers))[(len(numbers) - 1) // 2]
+
+
+def _trail(lists: list[object]) -> object:
+    return [step or "" for each in lists if isinstance(each, list) for step in each][-4:]
+
+
 def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
     """A reducer by the form that specs keep.
 
@@ -318,6 +326,7 @@ def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
         "Average": lambda: accumulator(_sums(of, ["sum", "count"])),
         "Moments": lambda: accumulator(_sums(of, ["count", "sum", "sum2", "sum3", "sum4"])),
         "Struct": lambda: accumulator(_members(form, of)),
+        "Own": lambda: accumulator({"Median": _median, "Trail": _trail}[str(form["name"]).partition("$")[2]]),
         "Daily": lambda: accumulator(_daily(whole(form["days"]), _of_day(form, of))),
         "BitmapOr": lambda: accumulator(_union),
         "Hll": lambda: accumulator(_union),

@@ -8,7 +8,11 @@ import pytest
 import keylake as kl
 from keylake.reducers import REDUCERS, Reducer, from_json
 
-NEEDED: dict[str, dict[str, Any]] = {"TopN": {"by": "score"}, "Struct": {"members": {"clicks": kl.Sum()}}}
+NEEDED: dict[str, dict[str, Any]] = {
+    "TopN": {"by": "score"},
+    "Struct": {"members": {"clicks": kl.Sum()}},
+    "Own": {"name": "com.acme.Mean"},
+}
 
 
 @pytest.mark.parametrize("kind", REDUCERS.values())

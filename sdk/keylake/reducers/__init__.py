@@ -10,6 +10,7 @@
 from keylake.reducers.collections import ArraySum, Collect, Daily, LatestN, MapMerge, TopN
 from keylake.reducers.forms import REDUCERS, from_json
 from keylake.reducers.numbers import BoolAnd, BoolOr, Count, First, Max, Min, Sum
+from keylake.reducers.own import Own
 from keylake.reducers.reducer import LATEST, Latest, LatestNotNull, Reducer
 from keylake.reducers.structs import Average, Moments, Struct
 from keylake.reducers.unions import BitmapOr, Hll, Kll, Theta
@@ -35,6 +36,7 @@ __all__ = [
     "Max",
     "Min",
     "Moments",
+    "Own",
     "Reducer",
     "Struct",
     "Sum",

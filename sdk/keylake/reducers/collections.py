@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from keylake.errors import DefinitionError, check_type
 from keylake.reducers.numbers import Max, Min, Sum
+from keylake.reducers.own import Own
 from keylake.reducers.reducer import Reducer, check_size
 
 MOST_COLLECTED = 2**31 - 1
@@ -168,7 +169,7 @@ def check_part(what: str, reducer: object) -> None:
 
     >>> check_part("The member 'clicks' of Struct is", Sum())
     """
-    if not isinstance(reducer, Reducer) or reducer.needs_versions:
+    if not isinstance(reducer, Reducer) or reducer.needs_versions or isinstance(reducer, Own):
         raise DefinitionError(
             f"{what} {reducer!r}. Use a reducer that combines all values without versions, such as kl.Sum()."
         )

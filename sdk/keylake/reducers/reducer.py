@@ -83,7 +83,7 @@ def _texts(name: str, value: object) -> Iterator[str]:
 
 def _word(word: str) -> str:
     """A name as properties have it: in backticks where it is no plain word."""
-    return word if re.fullmatch(r"[A-Za-z_]\w*", word, flags=re.ASCII) else "`" + word.replace("`", "``") + "`"
+    return word if re.fullmatch(r"[A-Za-z_][\w.$]*", word, flags=re.ASCII) else "`" + word.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True)

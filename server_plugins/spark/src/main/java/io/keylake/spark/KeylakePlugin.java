@@ -2,6 +2,7 @@ package io.keylake.spark;
 
 import io.keylake.spark.engine.ConnectPort;
 import io.keylake.spark.engine.EngineVersions;
+import io.keylake.spark.own.OwnReducers;
 import java.nio.file.Path;
 import java.util.Map;
 import org.apache.spark.SparkContext;
@@ -9,13 +10,13 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Lets a server start only on the Spark and the Iceberg that the plug-in is for. Ends an embedded
  * server with the process that started it, however that one ended: nobody else knows the server's
  * token. That process is named by {@value #OWNER}; there is none where it is not set. It finds the
- * port of Connect in the file that {@value #PORT_FILE} names.
+ * port of Connect in the file that {@value #PORT_FILE} names. Tells each process which classes of
+ * users it may load.
  */
 public final class KeylakePlugin implements SparkPlugin {
   static final String OWNER = "spark.keylake.owner.pid";
@@ -27,6 +28,7 @@ public final class KeylakePlugin implements SparkPlugin {
       @Override
       public Map<String, String> init(SparkContext context, PluginContext plugin) {
         EngineVersions.check();
+        OwnReducers.allow(context.conf().get(OwnReducers.SETTING, ""));
         if (context.conf().contains(OWNER)) {
           endWith(Long.parseLong(context.conf().get(OWNER)));
         }
@@ -45,7 +47,12 @@ public final class KeylakePlugin implements SparkPlugin {
   }
 
   @Override
-  public @Nullable ExecutorPlugin executorPlugin() {
-    return null;
+  public ExecutorPlugin executorPlugin() {
+    return new ExecutorPlugin() {
+      @Override
+      public void init(PluginContext context, Map<String, String> extra) {
+        OwnReducers.allow(context.conf().get(OwnReducers.SETTING, ""));
+      }
+    };
   }
 }

@@ -2,6 +2,7 @@ package io.keylake.spark;
 
 import io.keylake.spark.catalog.TableNames;
 import io.keylake.spark.maintenance.Maintenance;
+import io.keylake.spark.own.OwnReducers;
 import io.keylake.spark.table.StagedKeyedTable;
 import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.spec.TableDefinition;
@@ -41,6 +42,7 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
   /** What takes the place of a table, with the rows that are written to it. */
   StagedKeyedTable replacing(
       TableIdentifier ident, Table table, TableDefinition definition, Map<String, String> given) {
+    checkReducers(definition);
     places.checkReplaced(table, given.get(TableCatalog.PROP_LOCATION));
     return staged(ident, Draft.replacing(table, definition, kept(given)));
   }
@@ -59,6 +61,7 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
   private TableBuilder builder(
       TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
     TableNames.check(ident);
+    checkReducers(definition);
     Schema schema = definition.icebergSchema();
     TableBuilder builder =
         catalog
@@ -67,6 +70,16 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
             .withSortOrder(definition.sortOrder(schema))
             .withProperties(definition.properties(kept(given)));
     return places.placed(builder, given.get(TableCatalog.PROP_LOCATION));
+  }
+
+  /** Classes of users are tried before the table is there. */
+  private static void checkReducers(TableDefinition definition) {
+    definition
+        .spec()
+        .reducers()
+        .forEach(
+            (column, reducer) ->
+                OwnReducers.check(column, reducer, definition.columns().findField(column).type()));
   }
 
   /** Without what is no property of a table in Iceberg. */

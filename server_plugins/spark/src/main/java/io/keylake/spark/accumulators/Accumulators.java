@@ -50,6 +50,7 @@ public final class Accumulators {
       case LATEST_N -> new NewestElements(((ArrayType) type).elementType(), reducer.size("n"));
       case AVERAGE, MOMENTS -> StructParts.ofSums((StructType) type);
       case STRUCT -> StructParts.of((StructType) type, reducer.members());
+      case OWN -> new OwnAccumulator(reducer.word("name"), type);
       case LATEST, LATEST_NOT_NULL, FIRST ->
           throw new IllegalArgumentException(reducer.type() + " keeps one of the stored values");
     };

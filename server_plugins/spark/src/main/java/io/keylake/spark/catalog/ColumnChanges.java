@@ -3,6 +3,7 @@ package io.keylake.spark.catalog;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.own.OwnReducers;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.schema.ColumnChange;
 import io.keylake.tables.schema.ColumnChange.Position;
@@ -39,6 +40,13 @@ public final class ColumnChanges {
     Map<String, Reducer> reducers = KeyedProperties.reducers(ident, changes);
     List<ColumnChange> columns = of(table, changes);
     if (!reducers.isEmpty()) {
+      reducers.forEach(
+          (column, reducer) -> {
+            NestedField field = table.schema().asStruct().field(column);
+            if (field != null) {
+              OwnReducers.check(column, reducer, field.type());
+            }
+          });
       ReducerChange.make(table, reducers);
     } else if (!columns.isEmpty()) {
       checkAlone(ident, changes);

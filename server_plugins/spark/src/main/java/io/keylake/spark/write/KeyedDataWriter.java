@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.write.RowCheck.Operation;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
@@ -36,7 +37,7 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   private static final int KEPT_BEFORE_DROPPING = 256;
 
   private final WriteLayout layout;
-  private final RowOperation operation;
+  private final Operation operation;
   private final RowVersions versions;
   private final RowCheck check;
   private final KeyEquality keys;
@@ -62,8 +63,8 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
     this.layout = layout;
     this.operation =
         verb == WriteOptions.Verb.DELETE
-            ? RowOperation.DELETE
-            : layout.retracts() ? RowOperation.RETRACT : RowOperation.WRITE;
+            ? Operation.DELETE
+            : layout.retracts() ? Operation.RETRACT : Operation.WRITE;
     this.versions = versions;
     this.check = new RowCheck(layout, schema.spec());
     this.keys = new KeyEquality(layout);
@@ -135,7 +136,7 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   }
 
   private void foldRow(InternalRow row) {
-    switch (layout.op() >= 0 ? RowOperation.of(row, layout) : operation) {
+    switch (layout.op() >= 0 ? check.operation(row) : operation) {
       case WRITE -> fold.write(row, heldVersion, carried(row));
       case RETRACT -> fold.retract(row, heldVersion, carried(row));
       case DELETE -> fold.delete(row, heldVersion);

@@ -32,11 +32,13 @@ final class RowCheck {
   private final List<Column> checked = new ArrayList<>();
   private final Map<UTF8String, Integer> valuesByName = new HashMap<>();
   private final boolean[] carried;
+  private final boolean accumulates;
 
   RowCheck(WriteLayout layout, TableSpec spec) {
     this.layout = layout;
     this.spec = spec;
     this.carried = new boolean[layout.values().size()];
+    this.accumulates = layout.values().stream().anyMatch(column -> column.reducer().accumulates());
     for (int i = 0; i < layout.values().size(); i++) {
       valuesByName.put(UTF8String.fromString(layout.values().get(i).field().name()), i);
     }
@@ -57,6 +59,16 @@ final class RowCheck {
       case LIST -> isChecked(type.asListType().elementType());
       default -> false;
     };
+  }
+
+  /** What a row does with its key. */
+  enum Operation {
+    WRITE,
+    DELETE,
+    /** Takes contributions back that were made before, and leaves registers as they are. */
+    RETRACT,
+    /** The state before a change, of columns that need only the one after it. */
+    NOTHING
   }
 
   void check(InternalRow row) {
@@ -127,6 +139,25 @@ final class RowCheck {
     }
     checkElements(keys, type.keyType(), column, row);
     checkElements(map.valueArray(), type.valueType(), column, row);
+  }
+
+  /**
+   * What a row of apply_changes does: {@code -U} and {@code -D} take back what accumulators count;
+   * where there are only registers, the former says nothing, and the latter deletes.
+   */
+  Operation operation(InternalRow row) {
+    String op = row.isNullAt(layout.op()) ? "null" : row.getUTF8String(layout.op()).toString();
+    return switch (op) {
+      case "I", "U", "c", "r", "u", "+I", "+U" -> Operation.WRITE;
+      case "D", "d" -> Operation.DELETE;
+      case "-U" -> accumulates ? Operation.RETRACT : Operation.NOTHING;
+      case "-D" -> accumulates ? Operation.RETRACT : Operation.DELETE;
+      default ->
+          throw new KeylakeException(
+              BAD_ROWS,
+              "the operation is '%s' in the row with key %s; it is one of I, U, D, c, r, u, d, +I, +U, -U, -D"
+                  .formatted(op, layout.keyOf(row)));
+    };
   }
 
   /**

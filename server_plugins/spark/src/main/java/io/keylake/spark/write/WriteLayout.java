@@ -72,11 +72,6 @@ record WriteLayout(
       @Nullable Helper versionedBy)
       implements Serializable {}
 
-  /** Whether the rows carry contributions. */
-  boolean accumulates() {
-    return values.stream().anyMatch(column -> column.reducer().accumulates());
-  }
-
   /** A column that holds versions, of rows or of one value column. */
   record Helper(String name, int position, DataType type) implements Serializable {}
 

@@ -2,6 +2,7 @@ package io.keylake.tables.schema;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
+import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.schema.ColumnChange.Add;
@@ -14,6 +15,7 @@ import io.keylake.tables.schema.ColumnChange.Rename;
 import io.keylake.tables.schema.ColumnChange.Widen;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.TableDefinition;
 import io.keylake.tables.spec.TableSpec;
 import java.util.HashMap;
@@ -88,6 +90,7 @@ final class ColumnUpdate {
     for (NestedField field : before.visible().columns()) {
       NestedField still = after.findField(field.fieldId());
       if (still != null) {
+        checkOwnReducer(field, still);
         names.put(field.name(), still.name());
       }
     }
@@ -98,6 +101,17 @@ final class ColumnUpdate {
     new TableDefinition(spec, new Schema(visible, after.identifierFieldIds()), "");
     visible.forEach(this::checkPartitions);
     return KeyedSchema.of(spec, after);
+  }
+
+  /** A class of a user was tried with the type that the column has. */
+  private void checkOwnReducer(NestedField field, NestedField still) {
+    boolean isOther = !field.type().equals(still.type());
+    if (isOther && before.spec().reducer(field.name()).kind() == Reducer.Kind.OWN) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "column '%s' is combined by a class that was tried with %s, and its type stays; add a column of the other type"
+              .formatted(field.name(), field.type()));
+    }
   }
 
   private Schema applied() {

@@ -78,7 +78,9 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     /** Sums of the first four powers, and how many values they are of. */
     MOMENTS("Moments"),
     /** A struct whose members have reducers of their own. */
-    STRUCT("Struct", new Members(MEMBERS));
+    STRUCT("Struct", new Members(MEMBERS)),
+    /** What a class of a user makes of all values. */
+    OWN("Own", new Name("name"));
 
     private final String type;
     private final List<ReducerOption> options;
@@ -99,7 +101,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
 
     /** Whether it can be a part of another: of a struct, or of a value of a map. */
     boolean canBePart() {
-      return !Set.of(LATEST, LATEST_NOT_NULL, FIRST, LATEST_N).contains(this);
+      return !Set.of(LATEST, LATEST_NOT_NULL, FIRST, LATEST_N, OWN).contains(this);
     }
   }
 
@@ -193,7 +195,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
   public boolean hasState(Type type) {
     return ReducedType.missing(this, type) == null
         && switch (kind) {
-          case SUM, ARRAY_SUM, AVERAGE, MOMENTS, LATEST_N -> true;
+          case SUM, ARRAY_SUM, AVERAGE, MOMENTS, LATEST_N, OWN -> true;
           case DAILY -> Objects.requireNonNull(of()).kind() == Kind.SUM;
           case MAP_MERGE -> of() != null && of().hasState(type.asMapType().valueType());
           case STRUCT -> statefulMembers(type).findAny().isPresent();

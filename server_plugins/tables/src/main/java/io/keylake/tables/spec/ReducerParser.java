@@ -11,12 +11,13 @@ import java.util.regex.Pattern;
 /**
  * Reads a reducer as properties write it: a name, and options in parentheses. An option is a word
  * alone or {@code name=value}; a value is a number, a word, or a reducer with options of its own.
- * Words that have other characters than letters, digits and {@code _} stand in backticks.
+ * Words that have other characters than letters, digits, {@code _}, {@code .} and {@code $} stand
+ * in backticks.
  */
 final class ReducerParser {
-  private static final Pattern WORD = Pattern.compile("\\s*(?:(\\w+)|`((?:[^`]|``)+)`)\\s*");
+  private static final Pattern WORD = Pattern.compile("\\s*(?:([\\w.$]+)|`((?:[^`]|``)+)`)\\s*");
   private static final Pattern NUMBER = Pattern.compile("\\s*([+-]?\\d+)\\s*");
-  private static final Pattern PLAIN = Pattern.compile("[A-Za-z_]\\w*");
+  private static final Pattern PLAIN = Pattern.compile("[A-Za-z_][\\w.$]*");
 
   private final String column;
   private final String text;
