@@ -151,8 +151,8 @@ public final class ExplainedRow {
     lines.add(
         line.of(
             VALUE,
-            newest != null && !versions.isVisible() ? Loss.WAITS.word() : null,
-            history.merged(),
+            whyNone(fieldId, newest),
+            versions.merged(),
             newest,
             newest == null ? null : Long.valueOf(newest.version(fieldId)),
             reducer.accumulates() ? Long.valueOf(counted.size()) : null));
@@ -173,6 +173,14 @@ public final class ExplainedRow {
             });
   }
 
+  /** Why there is no value although something counts; null where nothing is missing. */
+  private @Nullable String whyNone(int fieldId, @Nullable StoredVersion newest) {
+    if (newest != null && !history.versions().isVisible()) {
+      return "waits for a newer write";
+    }
+    return history.versions().withoutPlace().contains(fieldId) ? "does not fit its type" : null;
+  }
+
   /** Why a stored value does not count. */
   private enum Loss {
     DELETED,
@@ -180,14 +188,10 @@ public final class ExplainedRow {
     EARLIER_COMMIT,
     /** Of an accumulator that keeps the value of the earliest version. */
     LATER_VERSION,
-    LATER_COMMIT,
-    /** Of contributions after the newest delete, while no write is newer than it. */
-    WAITS;
+    LATER_COMMIT;
 
     String word() {
-      return this == WAITS
-          ? "waits for a newer write"
-          : name().toLowerCase(Locale.ROOT).replace('_', ' ');
+      return name().toLowerCase(Locale.ROOT).replace('_', ' ');
     }
   }
 

@@ -2,7 +2,6 @@ package io.keylake.spark.explain;
 
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.spark.keys.ColumnTypes;
-import io.keylake.spark.merge.BucketRows;
 import io.keylake.spark.merge.KeyVersions;
 import io.keylake.spark.merge.OutputColumn;
 import io.keylake.spark.merge.ReadTask;
@@ -10,17 +9,14 @@ import io.keylake.spark.merge.SoughtKey;
 import io.keylake.spark.merge.StoredVersion;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileFilter;
-import io.keylake.spark.parquet.ReadCounters;
 import io.keylake.spark.scan.PushedFilters;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.metadata.FileOrigins;
 import io.keylake.tables.planning.PlannedSection;
 import io.keylake.tables.planning.ReadPlanner;
-import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
-import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -31,23 +27,16 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types.NestedField;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What the files of a snapshot have of one key, and its merged row. Only the files of its bucket
  * are opened whose range of keys holds it, as by a read of that key.
  *
  * @param task the columns of the stored and the merged rows
- * @param merged null where the key has no visible row
  * @param origins of the files, by their locations
  */
-record RowHistory(
-    ReadTask task,
-    KeyVersions versions,
-    @Nullable InternalRow merged,
-    Map<String, FileOrigins.Origin> origins) {
+record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.Origin> origins) {
 
   static RowHistory of(KeyedTable table, SoughtKey key) {
     try {
@@ -63,8 +52,7 @@ record RowHistory(
     private final KeyedSchema schema;
     private final SoughtKey key;
     private final ReadTask task;
-    private final ReadPlanner stored;
-    private final ReadPlanner visible;
+    private final ReadPlanner planner;
 
     Reading(KeyedTable table, SoughtKey key) {
       this.table = table.table();
@@ -78,12 +66,12 @@ record RowHistory(
       }
       FileFilter filter = FileFilter.of(filters.keyFilters(), schema.sortKey());
       this.task = new ReadTask(schema, output, filter, filter, List.of(), DataFiles.BATCH_ROWS);
-      this.stored = planner(table, filters, Wanted.HISTORY);
-      this.visible = planner(table, filters, Wanted.ROWS);
+      this.planner = planner(table, filters);
     }
 
-    private ReadPlanner planner(KeyedTable of, PushedFilters filters, Wanted wanted) {
-      ReadPlanner.Wish all = ReadPlanner.Wish.ofAllColumns(schema, of.readSnapshot(), wanted);
+    private ReadPlanner planner(KeyedTable of, PushedFilters filters) {
+      ReadPlanner.Wish all =
+          ReadPlanner.Wish.ofAllColumns(schema, of.readSnapshot(), Wanted.HISTORY);
       ReadPlanner.Wish wish =
           new ReadPlanner.Wish(
               of.readSnapshot(),
@@ -92,48 +80,32 @@ record RowHistory(
                   schema, ReadPlanner.buckets(table, of.readSnapshot(), null, of.besides())),
               Expressions.alwaysTrue(),
               all.values(),
-              wanted,
+              all.wanted(),
               true,
               of.besides());
       return new ReadPlanner(table, schema, wish);
     }
 
     RowHistory history() throws IOException {
-      for (List<FileScanTask> files : stored.files().values()) {
-        for (PlannedSection section : stored.sections(files)) {
+      for (List<FileScanTask> files : planner.files().values()) {
+        for (PlannedSection section : planner.sections(files)) {
           KeyVersions found = KeyVersions.find(table.io(), task, section.plan(), key);
           if (!found.rows().isEmpty()) {
-            return new RowHistory(
-                task, found, found.isVisible() ? merged() : null, origins(found, files));
+            return new RowHistory(task, found, origins(found, files));
           }
         }
       }
-      return new RowHistory(task, KeyVersions.NONE, null, Map.of());
+      return new RowHistory(task, KeyVersions.NONE, Map.of());
     }
 
     private Map<String, FileOrigins.Origin> origins(KeyVersions found, List<FileScanTask> files) {
       Set<String> locations =
           found.rows().stream().map(StoredVersion::location).collect(Collectors.toSet());
-      FileOrigins origins = new FileOrigins(table, stored.listing());
+      FileOrigins origins = new FileOrigins(table, planner.listing());
       return files.stream()
           .map(FileScanTask::file)
           .filter(file -> locations.contains(file.location()))
           .collect(Collectors.toMap(DataFile::location, origins::of));
-    }
-
-    private @Nullable InternalRow merged() throws IOException {
-      for (Map.Entry<List<Serializable>, List<FileScanTask>> bucket : visible.files().entrySet()) {
-        List<SectionPlan> sections =
-            visible.sections(bucket.getValue()).stream().map(PlannedSection::plan).toList();
-        DataFiles files = new DataFiles(table.io(), new ReadCounters());
-        try (BucketRows rows = new BucketRows(task, bucket.getKey(), sections, files)) {
-          InternalRow row = key.rowOf(rows, task);
-          if (row != null) {
-            return row;
-          }
-        }
-      }
-      return null;
     }
   }
 }

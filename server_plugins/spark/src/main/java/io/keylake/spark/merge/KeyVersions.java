@@ -3,50 +3,58 @@ package io.keylake.spark.merge;
 import io.keylake.merge.ColumnClass.Takes;
 import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
-import io.keylake.merge.MergeRules;
-import io.keylake.merge.Presence;
-import io.keylake.merge.RunCursor;
 import io.keylake.merge.SortedMerge;
-import io.keylake.merge.Stamps;
 import io.keylake.spark.engine.ConstantVector;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.ReadCounters;
+import io.keylake.spark.vectors.PickedVector;
 import io.keylake.tables.planning.SectionPlan;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.apache.iceberg.io.FileIO;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatchRow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the files of a section store of one key, and which of it the merge lets count:
+ * What the files of a section store of one key, and what the merge makes of it:
  *
  * <ol>
- *   <li>Look for the key in each run, and keep its row.
- *   <li>Give these rows to the merge, as runs of one row at most.
- *   <li>Its decisions say whether the row is visible, and where the value of each column lies.
+ *   <li>Each run is searched for the key, and shows the merge that row alone.
+ *   <li>The decisions of the merge say whether the row is visible, and which stored values count.
+ *   <li>These are looked up, or combined, as for any merged row.
  * </ol>
  *
  * @param rows oldest first, in the order in which the later one wins at equal versions
- * @param isVisible whether a write is newer than the newest tombstone
  * @param reset the latest row with a tombstone, before which no contribution to an accumulator
  *     counts; null for none
  * @param counted for each column, by field id, the rows whose values count
+ * @param merged the values of the merged row; null where it is not visible
+ * @param withoutPlace columns whose contributions make a value that has no place in their type
  */
 public record KeyVersions(
     List<StoredVersion> rows,
-    boolean isVisible,
     @Nullable StoredVersion reset,
-    Map<Integer, List<StoredVersion>> counted) {
+    Map<Integer, List<StoredVersion>> counted,
+    @Nullable InternalRow merged,
+    Set<Integer> withoutPlace) {
 
   /** Of a key that no file has. */
-  public static final KeyVersions NONE = new KeyVersions(List.of(), false, null, Map.of());
+  public static final KeyVersions NONE = new KeyVersions(List.of(), null, Map.of(), null, Set.of());
+
+  /** Whether a write is newer than the newest tombstone. */
+  public boolean isVisible() {
+    return merged != null;
+  }
 
   /**
    * Reads a section.
@@ -56,194 +64,97 @@ public record KeyVersions(
   public static KeyVersions find(FileIO io, ReadTask task, SectionPlan section, SoughtKey key)
       throws IOException {
     DataFiles files = new DataFiles(io, new ReadCounters());
-    try {
-      List<FoundRun> runs = new ArrayList<>();
-      for (int run = 0; run < section.runs().size(); run++) {
-        try (ColumnarRunCursor cursor =
-            new ColumnarRunCursor(
-                task, section, run, task.outputIds(OutputColumn.Source.VALUE), null, files)) {
-          runs.add(FoundRun.of(cursor, task, section, run, key));
-        }
-      }
-      return decided(runs, task, section);
+    List<FoundRun> runs = new ArrayList<>();
+    for (int run = 0; run < section.runs().size(); run++) {
+      Set<Integer> values = task.outputIds(OutputColumn.Source.VALUE);
+      runs.add(
+          new FoundRun(new ColumnarRunCursor(task, section, run, values, null, files), task, key));
+    }
+    try (SortedMerge merge = new SortedMerge(runs, section.merging(), 1)) {
+      Decisions decisions = merge.next();
+      return decisions.count() == 0 ? NONE : new Found(task, section, runs, decisions).versions();
     } finally {
       files.forgetFooters();
     }
   }
 
-  private static KeyVersions decided(List<FoundRun> runs, ReadTask task, SectionPlan section)
-      throws IOException {
-    List<StoredVersion> rows = new ArrayList<>();
-    runs.stream().map(run -> run.row).filter(Objects::nonNull).forEach(rows::add);
-    try (SortedMerge merge = new SortedMerge(runs, section.merging(), 1)) {
-      Decisions decisions = merge.next();
-      if (decisions.count() == 0) {
-        return NONE;
+  /** The one decision of a merge whose runs are at their rows of the key. */
+  private record Found(
+      ReadTask task, SectionPlan section, List<FoundRun> runs, Decisions decisions) {
+
+    KeyVersions versions() {
+      List<@Nullable StoredVersion> byRun = new ArrayList<>();
+      for (int run = 0; run < runs.size(); run++) {
+        byRun.add(runs.get(run).row(section, run));
       }
       Map<Integer, List<StoredVersion>> counted = new HashMap<>();
       for (OutputColumn column : task.output()) {
         if (column.source() == OutputColumn.Source.VALUE) {
-          int columnClass = section.classOf(column.fieldId());
-          List<StoredVersion> at = new ArrayList<>();
-          for (int place : places(decisions, columnClass)) {
-            at.add(row(runs, place));
-          }
-          counted.put(column.fieldId(), List.copyOf(at));
+          int[] places = places(section.classOf(column.fieldId()));
+          counted.put(
+              column.fieldId(), Arrays.stream(places).mapToObj(at -> row(byRun, at)).toList());
         }
       }
       boolean accumulates =
           section.merging().classes().stream().anyMatch(c -> c.takes() != Takes.NEWEST);
       int reset = accumulates ? decisions.resets()[0] : Decisions.NOWHERE;
+      Set<Integer> withoutPlace = new HashSet<>();
+      InternalRow merged = decisions.written().isSet(0) ? merged(withoutPlace) : null;
       return new KeyVersions(
-          List.copyOf(rows),
-          decisions.written().isSet(0),
-          reset == Decisions.NOWHERE ? null : row(runs, reset),
-          counted);
+          byRun.stream().filter(Objects::nonNull).toList(),
+          reset == Decisions.NOWHERE ? null : row(byRun, reset),
+          counted,
+          merged,
+          withoutPlace);
     }
-  }
 
-  private static int[] places(Decisions decisions, int columnClass) {
-    Contributions all = decisions.contributions(columnClass);
-    if (all != null) {
-      int[] places = new int[all.starts()[1] - all.starts()[0]];
-      System.arraycopy(all.places(), all.starts()[0], places, 0, places.length);
-      return places;
+    private static StoredVersion row(List<@Nullable StoredVersion> byRun, int place) {
+      return Objects.requireNonNull(byRun.get(Decisions.run(place)), "places are of found rows");
     }
-    int place = decisions.places(columnClass)[0];
-    return place == Decisions.NOWHERE ? new int[0] : new int[] {place};
-  }
 
-  private static StoredVersion row(List<FoundRun> runs, int place) {
-    return Objects.requireNonNull(runs.get(Decisions.run(place)).row, "places are of found rows");
-  }
-
-  /** The row of the key in one run, if the run has it, as a run of its own. */
-  private static final class FoundRun extends RunCursor {
-    private final @Nullable StoredVersion row;
-    private final Stamps versions = new Stamps(1);
-    private final Stamps written = new Stamps(1);
-    private final Stamps deleted = new Stamps(1);
-    private final Stamps[] classes;
-    private boolean isShown;
-
-    /**
-     * @param position of the row in the batch that the cursor is at; -1 for none
-     */
-    private FoundRun(
-        ColumnarRunCursor cursor, ReadTask task, SectionPlan section, int run, int position) {
-      MergeRules rules = section.merging();
-      this.classes = new Stamps[rules.classes().size()];
-      for (int c = 0; c < classes.length; c++) {
-        classes[c] = new Stamps(1);
+    private int[] places(int columnClass) {
+      Contributions all = decisions.contributions(columnClass);
+      if (all != null) {
+        return Arrays.copyOfRange(all.places(), all.starts()[0], all.starts()[1]);
       }
-      if (position < 0) {
-        this.row = null;
-        return;
-      }
-      versions.set(0, cursor.versions().at(position));
-      copy(rules.written().get(run), cursor.versions(), cursor.written(), position, written);
-      copy(rules.deleted().get(run), cursor.versions(), cursor.deleted(), position, deleted);
-      Map<Integer, Long> carried = new HashMap<>();
-      for (int c = 0; c < classes.length; c++) {
-        Presence presence = rules.classes().get(c).byRun().get(run);
-        copy(presence, cursor.versions(), cursor.columns(c), position, classes[c]);
-        if (classes[c].isSet(0)) {
-          long version = classes[c].at(0);
-          section.classes().get(c).values().forEach(value -> carried.put(value, version));
+      int place = decisions.places(columnClass)[0];
+      return place == Decisions.NOWHERE ? new int[0] : new int[] {place};
+    }
+
+    private InternalRow merged(Set<Integer> withoutPlace) {
+      List<ColumnarRunCursor> cursors = runs.stream().map(FoundRun::cursor).toList();
+      ColumnVector[] vectors = new ColumnVector[task.output().size()];
+      for (int i = 0; i < vectors.length; i++) {
+        OutputColumn column = task.output().get(i);
+        ColumnVector[] sources = MergedReader.sources(cursors, column);
+        if (column.source() == OutputColumn.Source.KEY) {
+          vectors[i] = new PickedVector(column.type(), sources, decisions.keys());
+        } else if (section.takes(column.fieldId()) == Takes.ALL) {
+          vectors[i] = combined(column, sources, cursors, withoutPlace);
+        } else {
+          int[] places = decisions.places(section.classOf(column.fieldId()));
+          vectors[i] = new PickedVector(column.type(), sources, places);
         }
       }
-      this.row =
-          new StoredVersion(
-              section.runs().get(run).get(cursor.file()).location(),
-              run,
-              UnsafeProjection.create(task.outputTypes()).apply(at(cursor, task, position)).copy(),
-              written.isSet(0) ? Long.valueOf(written.at(0)) : null,
-              deleted.isSet(0) ? Long.valueOf(deleted.at(0)) : null,
-              Map.copyOf(carried));
+      InternalRow row = new ColumnarBatchRow(vectors);
+      return UnsafeProjection.create(task.outputTypes()).apply(row).copy();
     }
 
-    static FoundRun of(
-        ColumnarRunCursor cursor, ReadTask task, SectionPlan section, int run, SoughtKey key)
-        throws IOException {
-      for (int rows = cursor.load(); rows > 0; rows = cursor.load()) {
-        int position =
-            key.rowIn(
-                column ->
-                    MergedReader.sources(
-                        List.of(cursor), task.output().get(task.position(column.fieldId())))[0],
-                rows);
-        if (position >= 0) {
-          return new FoundRun(cursor, task, section, run, position);
-        }
+    private ColumnVector combined(
+        OutputColumn column,
+        ColumnVector[] sources,
+        List<ColumnarRunCursor> cursors,
+        Set<Integer> withoutPlace) {
+      CombinedColumn all = CombinedColumn.of(task.schema(), column, false);
+      Contributions contributions =
+          Objects.requireNonNull(
+              decisions.contributions(section.classOf(column.fieldId())), "a class that takes all");
+      all.combine(sources, all.states(cursors), contributions, 1, new boolean[0]);
+      if (all.rowWithoutValue() >= 0) {
+        withoutPlace.add(column.fieldId());
+        return ConstantVector.ofNulls(column.type(), 1);
       }
-      return new FoundRun(cursor, task, section, run, -1);
+      return all.values();
     }
-
-    private static void copy(
-        Presence presence, Stamps versions, Stamps own, int position, Stamps into) {
-      if (presence == Presence.ALWAYS) {
-        into.set(0, versions.at(position));
-      } else if (presence == Presence.PER_ROW && own.isSet(position)) {
-        into.set(0, own.at(position));
-      }
-    }
-
-    private static ColumnarBatchRow at(ColumnarRunCursor cursor, ReadTask task, int position) {
-      ColumnVector[] vectors =
-          task.output().stream()
-              .map(column -> vector(cursor, column, position + 1))
-              .toArray(ColumnVector[]::new);
-      ColumnarBatchRow row = new ColumnarBatchRow(vectors);
-      row.rowId = position;
-      return row;
-    }
-
-    private static ColumnVector vector(ColumnarRunCursor cursor, OutputColumn column, int rows) {
-      ColumnVector stored = MergedReader.sources(List.of(cursor), column)[0];
-      return stored == null ? ConstantVector.ofNulls(column.type(), rows) : stored;
-    }
-
-    @Override
-    protected int load() {
-      if (isShown || row == null) {
-        return 0;
-      }
-      isShown = true;
-      show(new long[1]);
-      return 1;
-    }
-
-    @Override
-    protected int compareTied(int own, RunCursor other, int otherRow) {
-      return 0;
-    }
-
-    @Override
-    protected boolean isExact() {
-      return true; // all runs have one key
-    }
-
-    @Override
-    public Stamps versions() {
-      return versions;
-    }
-
-    @Override
-    public Stamps written() {
-      return written;
-    }
-
-    @Override
-    public Stamps deleted() {
-      return deleted;
-    }
-
-    @Override
-    public Stamps columns(int columnClass) {
-      return classes[columnClass];
-    }
-
-    @Override
-    public void close() {}
   }
 }

@@ -124,7 +124,7 @@ public record ReadTask(
   }
 
   /** Where a stored column is in the output. */
-  public int position(int fieldId) {
+  int position(int fieldId) {
     for (int i = 0; i < output.size(); i++) {
       if (output.get(i).fieldId() == fieldId) {
         return i;

@@ -1,15 +1,12 @@
 package io.keylake.spark.merge;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
-import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.sql.vectorized.ColumnarBatchRow;
 import org.jspecify.annotations.Nullable;
 
@@ -24,26 +21,15 @@ public record SoughtKey(List<NestedField> columns, List<DataType> types, List<Ob
 
   /** Where a column is in the rows that are looked through. */
   interface Batch {
-    @Nullable ColumnVector column(NestedField column);
-  }
-
-  /** The merged row of the key, with all columns of the output; null for none. */
-  public @Nullable InternalRow rowOf(BucketRows rows, ReadTask task) throws IOException {
-    for (ColumnarBatch batch = rows.next(); batch != null; batch = rows.next()) {
-      ColumnarBatch now = batch;
-      int position = rowIn(column -> now.column(task.position(column.fieldId())), now.numRows());
-      if (position >= 0) {
-        return UnsafeProjection.create(task.outputTypes()).apply(now.getRow(position)).copy();
-      }
-    }
-    return null;
+    @Nullable ColumnVector column(int fieldId);
   }
 
   /** The row of the key among the first rows of a batch, or -1. */
   int rowIn(Batch batch, int rows) {
     List<ColumnVector> vectors = new ArrayList<>();
     columns.forEach(
-        column -> vectors.add(Objects.requireNonNull(batch.column(column), "keys are read")));
+        column ->
+            vectors.add(Objects.requireNonNull(batch.column(column.fieldId()), "keys are read")));
     ColumnarBatchRow row = new ColumnarBatchRow(vectors.toArray(ColumnVector[]::new));
     for (row.rowId = 0; row.rowId < rows; row.rowId++) {
       if (isAt(row)) {
