@@ -74,6 +74,9 @@ class CellOrigin(Origin):
     column: str
     reducer: Reducer | None
     value: object
+    missing_because: str | None = None
+    """Why there is no value although contributions count: `"waits for a newer write"` while the newest delete is newer
+    than every write, `"does not fit its type"` where a read is an error."""
     contribution_count: int | None = None  # stored contributions behind the value; None for a register
     contributions: tuple[StoredValue, ...] = ()  # the newest 20 of them
     lost: tuple[StoredValue, ...] = ()  # the newest 20 stored values that do not count
@@ -134,7 +137,8 @@ class RowExplanation(ShownTable):
 def _lines(cell: CellOrigin) -> Iterator[tuple[object, ...]]:
     count = cell.contribution_count
     contributions = "" if count is None else f" of {count} stored contribution{'' if count == 1 else 's'}"
-    yield _line(cell.column, cell.value, cell, f"{cell.reducer.text if cell.reducer else ''}{contributions}")
+    missing = "" if cell.missing_because is None else f", {cell.missing_because}"
+    yield _line(cell.column, cell.value, cell, f"{cell.reducer.text if cell.reducer else ''}{contributions}{missing}")
     for each in cell.contributions:
         yield _line("", each.value, each, "contribution")
     for each in cell.lost:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pyiceberg.types import IcebergType, ListType, MapType, StructType, UUIDType
+
 from keylake._definition.spec import TableSpec
 from keylake._server.statements import KeyParts
 from keylake._values.read import python_value
@@ -12,6 +14,9 @@ from keylake.explanations import CellOrigin, Origin, RowExplanation, StoredValue
 from keylake.reducers import Reducer
 
 Line = Mapping[str, Any]
+
+# What Arrow makes of types that Python has in another form. A column of an earlier moment may have had another type.
+_FORMS: dict[type[IcebergType], type] = {UUIDType: str, ListType: list, MapType: list, StructType: dict}
 
 
 def explained(table: str, spec: TableSpec, key: KeyParts, lines: Iterable[Line]) -> RowExplanation:
@@ -42,6 +47,7 @@ def explained(table: str, spec: TableSpec, key: KeyParts, lines: Iterable[Line])
                 column=name,
                 reducer=_reducer(spec, name),
                 value=_value(spec, line),
+                missing_because=line["why"],
                 contribution_count=line["contributions"],
                 contributions=tuple(stored.get((name, "contribution"), ())),
                 lost=tuple(stored.get((name, "lost"), ())),
@@ -58,11 +64,12 @@ def _origin(line: Line) -> dict[str, Any]:
 
 def _value(spec: TableSpec, line: Line) -> object:
     """The value, which is the only member that is set of those for all types."""
-    found = [member for member in (line["typed_value"] or {}).values() if member is not None]
-    if not found:
-        return None
-    name = line["column"]
-    return python_value(spec.column(name).type, found[0]) if name in spec.column_names else found[0]
+    found = next((member for member in (line["typed_value"] or {}).values() if member is not None), None)
+    if line["column"] not in spec.column_names:
+        return found  # a column of an earlier moment
+    type_ = spec.column(line["column"]).type
+    form = next((form for of, form in _FORMS.items() if isinstance(type_, of)), object)
+    return python_value(type_, found) if isinstance(found, form) else found
 
 
 def _reducer(spec: TableSpec, column: str) -> Reducer | None:
