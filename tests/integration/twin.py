@@ -155,6 +155,11 @@ class Twin:
         row = self.table.get(**key)
         return None if row is None else {name: comparable(row[name]) for name in self.model.columns}
 
+    def explained(self, key: Mapping[str, object]) -> dict[str, object] | None:
+        """The same, from the explanation of the row."""
+        row = self.table.explain_row(key)
+        return {cell.column: comparable(cell.value) for cell in row.columns} if row.exists else None
+
     def check(self, columns: Sequence[str] | None = None, commits: int | None = None) -> None:
         """The table and the model give the same rows."""
         assert self.read(columns, commits) == self.expected(columns, commits)

@@ -53,6 +53,7 @@ def test_what_is_read(table: kl.KeyedTable) -> None:
     assert table.read(where="n = -1").count() == ROWS // 2 - ROWS // 10
     assert table.get(id=3)["text"] == "text 3"  # type: ignore[index]
     assert table.get(id=5) is None
+    assert [(cell.value, len(cell.lost)) for cell in table.explain_row(id=2).columns[:2]] == [(-1, 1), ("text 2", 0)]
     assert table.read().select("place.x").toArrow().num_rows == ROWS - ROWS // 5
 
 

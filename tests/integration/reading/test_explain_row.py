@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -131,7 +132,8 @@ def test_deletes(lake: kl.Lake) -> None:
     row = table.explain_row(**KEY)
     assert (row.exists, table.get(**KEY)) == (False, None)
     assert f"deleted at version 20, commit {deleted.snapshot_id}" in str(row).splitlines()[0]
-    assert (row["total"].value, [each.value for each in row["total"].contributions]) == (None, [2])  # it waits
+    assert (row["total"].value, [each.value for each in row["total"].contributions]) == (None, [2])
+    assert row["total"].missing_because == "waits for a newer write"
 
 
 def test_compacted_files(lake: kl.Lake) -> None:
@@ -150,6 +152,7 @@ def test_compacted_files(lake: kl.Lake) -> None:
     assert "one of 3 files that were merged" in str(row)
 
 
+@pytest.mark.slow
 def test_files_that_an_undo_has_written(lake: kl.Lake) -> None:
     """A file that comes back has its commit again; one that the undo has merged has those of others."""
     table = create(lake)
@@ -177,6 +180,62 @@ def test_an_expired_commit(lake: kl.Lake) -> None:
     assert a.commit == f"expired, number {order}"
 
 
+def test_files_that_cannot_have_the_key_are_not_opened(lake: kl.Lake) -> None:
+    table = create(lake)
+    table.update([{"id": number, "day": "x", "a": number} for number in range(100)], version=1)
+    table.update([{"id": number, "day": "x", "a": number} for number in range(100, 200)], version=1)
+    row = table.explain_row(id=7, day="x")
+    files = lake.spark.sql(f"SELECT path FROM lake.{table.name}.keyed_files").collect()
+    assert len(files) == 4
+    for file in files:
+        if file["path"] != row["a"].file:
+            Path(file["path"].removeprefix("file:")).unlink()
+    assert table.explain_row(id=7, day="x") == row
+    with pytest.raises(PySparkException, match="parquet"):
+        table.read().collect()
+    lake.drop(table.name)
+
+
+@pytest.mark.slow
+def test_buckets_that_have_changed(lake: kl.Lake) -> None:
+    table = create(lake)
+    write(table, "web", 5, a=50)
+    table.change_buckets(4)
+    write(table, "app", 6, a=60, text="six")
+    row = table.explain_row(**KEY)
+    assert (row["a"].value, row["text"].value, [lost.value for lost in row["a"].lost]) == (60, "six", [50])
+
+
+def test_a_table_that_is_all_key(lake: kl.Lake) -> None:
+    spec = kl.TableSpec.from_arrow(
+        pa.schema([pa.field("id", pa.int64(), nullable=False)]),
+        name=fresh_name("explained"),
+        key="id",
+        versions="explicit",
+        buckets=2,
+    )
+    table = lake.create(spec)
+    first = table.upsert([{"id": 1}, {"id": 2}], version=3)
+    deleted = table.delete([{"id": 2}], version=4)
+    row = table.explain_row(id=1)
+    assert (row.exists, row.columns) == (True, ())
+    assert str(row) == f"{table.name}, id=1: newest write has version 3, commit {first.snapshot_id}"
+    assert str(table.explain_row(id=2)) == f"{table.name}, id=2: deleted at version 4, commit {deleted.snapshot_id}"
+    assert str(table.explain_row(id=3)) == f"{table.name}, id=3: no write of this key"
+
+
+@pytest.mark.slow
+def test_many_writes_of_a_key(lake: kl.Lake) -> None:
+    """The newest 20 of a kind are listed."""
+    table = create(lake)
+    for version in range(24):
+        write(table, "web", version, a=version, total=1)
+    row = table.explain_row(**KEY)
+    assert [lost.value for lost in row["a"].lost] == list(range(22, 2, -1))
+    total = row["total"]
+    assert (total.value, total.contribution_count, len(total.contributions)) == (24, 24, 20)
+
+
 def test_moments_and_branches(lake: kl.Lake, table: kl.KeyedTable) -> None:
     commits = list(reversed(table.history()))
     assert table.explain_row(**KEY, at=commits[1])["text"].value == "five"
@@ -192,6 +251,7 @@ def test_moments_and_branches(lake: kl.Lake, table: kl.KeyedTable) -> None:
         lake.spark.sql(f"{in_sql(table)}, branch => 'tmp_none')").collect()
 
 
+@pytest.mark.slow
 def test_experiments(lake: kl.Lake) -> None:
     table = create(lake)
     write(table, "web", 5, a=50)

@@ -13,7 +13,8 @@ import pytest
 import keylake as kl
 from integration.histories import Operation
 from integration.random_runs import of_every, seeds
-from integration.twin import Twin, fresh_name
+from integration.twin import Twin, comparable, fresh_name
+from keylake._values.read import python_value
 from model.sums import SumOverflow
 
 NUMBERS = [0.0, -0.0, 0.1, 0.2, 1e16, -1e16, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan]
@@ -208,6 +209,20 @@ def check(twin: Twin) -> None:
         twin.check()
 
 
+def check_explanations(twin: Twin) -> None:
+    """Values explained as they are read; a sum that has no place in its type is told, and spoils no other row."""
+    type_ = twin.table.spec.column("v").type
+    for (key,) in sorted(twin.model.written_keys())[:2]:
+        row = twin.table.explain_row(k=key)
+        expected = twin.model.read().get((key,))
+        assert row.exists == (expected is not None)
+        if expected is not None and isinstance(expected["v"], SumOverflow):
+            assert (row["v"].value, row["v"].missing_because) == (None, "does not fit its type")
+        elif expected is not None:
+            assert comparable(row["v"].value) == comparable(python_value(type_, expected["v"]))
+            assert row["r"].value == expected["r"]
+
+
 @of_every("name", {name: name for name in CASES}, today=3)
 def test_compactions_change_no_answer(lake: kl.Lake, name: str) -> None:
     random = Random(name)
@@ -218,6 +233,7 @@ def test_compactions_change_no_answer(lake: kl.Lake, name: str) -> None:
             twin.table.compact(random.choice(["full", "settle"]))
             check(twin)
     check(twin)
+    check_explanations(twin)
     twin.table.compact("full")
     check(twin)
 
@@ -248,6 +264,7 @@ def test_random_reducers(lake: kl.Lake, seed: int) -> None:
         if random.random() < 0.25:
             twin.table.compact(random.choice(["full", "settle"]))
     check(twin)
+    check_explanations(twin)
     twin.check(["r"])
     after, until = sorted(random.sample(range(1, len(twin.commits) + 1), 2))
     twin.table.undo(after=twin.commits[after - 1], until=twin.commits[until - 1])

@@ -59,6 +59,7 @@ def test_a_late_write_corrects_later_states(lake: kl.Lake) -> None:
     assert values(table, "2026-11-02") == values(table, "2026-11-03") == {1: 80, 3: 20}
     assert values(table, "2026-11-04") == {1: 40, 2: 100, 3: 10}, "newer values are safe"
     assert table.get(id=45, as_of="2026-11-02").a == 3  # type: ignore[union-attr]
+    assert table.explain_row(id=45, as_of="2026-11-02")["a"].value == 3
     states = table.history_branches()
     assert [state.late_writes for state in states] == [0, 1, 1, 1]
     assert {state.table for state in states} == {table.name}

@@ -110,6 +110,8 @@ def test_a_key_of_one_column(lake: kl.Lake, kind: str) -> None:
     expected = twin.expected()
     for value in (values[0], values[1], values[len(values) // 2], values[-1]):
         assert twin.get({"k": value}) == expected.get((comparable(value),)), value
+    for value in (values[0], values[-1]):
+        assert twin.explained({"k": value}) == expected.get((comparable(value),)), value
 
 
 @of_every("kind", {kind: kind for kind in KEYS}, today=4)
@@ -140,6 +142,7 @@ def test_a_key_of_many_columns(lake: kl.Lake) -> None:
     expected = twin.expected()
     for row in distinct[:3]:
         assert twin.get(row) == expected.get(tuple(map(comparable, row.values()))), row
+    assert twin.explained(distinct[0]) == expected.get(tuple(map(comparable, distinct[0].values())))
 
 
 def test_a_key_is_not_cut_where_its_columns_meet(lake: kl.Lake) -> None:
