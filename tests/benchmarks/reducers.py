@@ -1,11 +1,11 @@
 """Features that a table aggregates as it merges, beside Spark's aggregation of the raw events in plain Iceberg.
 
 Events of users over forty days, a commit a day, some of them late. A keyed table has a row per user: the sum, the
-number of events, and a value for each of the last 90 days.
+number of events, a sketch of the items, and a value for each of the last 90 days.
 
 1. Ingest   every commit is written to both, in turns.
-2. Reads    sum, count, and the last 7 and 30 days of every user: from the keyed table with all its runs, compacted, and
-            by aggregation of the events. The answers are compared before they are timed.
+2. Reads    sum, count, distinct items, and the last 7 and 30 days of every user: from the keyed table with all its
+            runs, compacted, and by aggregation of the events. The answers are compared before they are timed.
 3. Hot key  a write in which half of the events are of one user, beside one without.
 """
 
@@ -26,12 +26,12 @@ LAST_DAY = f"date_add(DATE'{FIRST_DAY}', {COMMITS - 1})"
 LATE_SHARE, MOST_DAYS_LATE = 0.05, 5
 WARM_UP, ROUNDS = Pace(1, 1, 0), Pace(3, 5, 60)
 FEATURES = f"""
-    SELECT user, spend, events,
+    SELECT user, spend, events, hll_sketch_estimate(items) AS items,
       window_sum(by_day, 7, {LAST_DAY}) AS last_7, window_sum(by_day, 30, {LAST_DAY}) AS last_30
     FROM {{table}}
 """
 AGGREGATED = f"""
-    SELECT user, sum(amount) AS spend, count(amount) AS events,
+    SELECT user, sum(amount) AS spend, count(amount) AS events, hll_sketch_estimate(hll_sketch_agg(item)) AS items,
       sum(amount) FILTER (WHERE day > date_sub({LAST_DAY}, 7)) AS last_7,
       sum(amount) FILTER (WHERE day > date_sub({LAST_DAY}, 30)) AS last_30
     FROM {{table}} GROUP BY user
@@ -50,7 +50,7 @@ def run(scale: float, console: Console) -> Findings:
 
 def _figures(lake: kl.Lake, events: int, users: int, console: Console) -> list[Figure]:
     keyed, raw = _keyed(lake, "bench.spending"), f"{PLAIN}.bench.events"
-    lake.spark.sql(f"CREATE TABLE {raw} (user BIGINT, day DATE, amount BIGINT) USING iceberg")
+    lake.spark.sql(f"CREATE TABLE {raw} (user BIGINT, day DATE, amount BIGINT, item BIGINT) USING iceberg")
     mine, theirs = [], []
     for commit in range(COMMITS):
         frame = _events(lake, commit, events // COMMITS, users)
@@ -81,10 +81,11 @@ def _keyed(lake: kl.Lake, name: str) -> str:
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {lake.catalog}.bench")
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {PLAIN}.bench")
     lake.spark.sql(
-        f"CREATE TABLE {lake.catalog}.{name} (user BIGINT PRIMARY KEY, spend BIGINT, events BIGINT, "
+        f"CREATE TABLE {lake.catalog}.{name} (user BIGINT PRIMARY KEY, spend BIGINT, events BIGINT, items BINARY, "
         "by_day STRUCT<day: DATE, values: ARRAY<BIGINT>>) "
         f"USING keylake CLUSTERED BY (user) INTO {BUCKETS} BUCKETS TBLPROPERTIES ('versions' = 'commit', "
-        "'reduce.spend' = 'Sum', 'reduce.events' = 'Count', 'reduce.by_day' = 'Daily(days=90, of=Sum)')"
+        "'reduce.spend' = 'Sum', 'reduce.events' = 'Count', 'reduce.items' = 'Hll', "
+        "'reduce.by_day' = 'Daily(days=90, of=Sum)')"
     )
     return f"{lake.catalog}.{name}"
 
@@ -97,12 +98,17 @@ def _events(lake: kl.Lake, commit: int, rows: int, users: int, hot: bool = False
         f"if(id % 2 = 0, 0, {user}) AS user" if hot else f"{user} AS user",
         f"date_add(DATE'{FIRST_DAY}', int({commit} - {late})) AS day",
         "pmod(xxhash64(id, 'amount'), 1000) AS amount",
+        "pmod(xxhash64(id, 'item'), 100000) AS item",
     )
 
 
 def _contribute(frame: DataFrame, name: str) -> None:
     frame.selectExpr(
-        "user", "amount AS spend", "amount AS events", "named_struct('day', day, 'values', array(amount)) AS by_day"
+        "user",
+        "amount AS spend",
+        "amount AS events",
+        "hll_of(item) AS items",
+        "named_struct('day', day, 'values', array(amount)) AS by_day",
     ).writeTo(name).append()
 
 

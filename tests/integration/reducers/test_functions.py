@@ -78,11 +78,39 @@ def test_roaring_bitmaps(lake: kl.Lake) -> None:
 
 
 @pytest.mark.parametrize(
+    ("made", "aggregate"),
+    [
+        ("hll_of(id)", "hll_sketch_agg(id)"),
+        ("hll_of(CAST(id AS STRING), 8)", "hll_sketch_agg(CAST(id AS STRING), 8)"),
+        ("hll_of(CAST(id AS SMALLINT))", "hll_sketch_agg(CAST(id AS INT))"),
+        ("hll_of(CAST('x' AS BINARY))", "hll_sketch_agg(CAST('x' AS BINARY))"),
+        ("theta_of(id)", "theta_sketch_agg(id)"),
+        ("theta_of(CAST(id AS STRING), 10)", "theta_sketch_agg(CAST(id AS STRING), 10)"),
+        ("kll_of(id)", "kll_sketch_agg_bigint(id)"),
+        ("kll_of(CAST(id AS FLOAT), 50)", "kll_sketch_agg_float(CAST(id AS FLOAT), 50)"),
+        ("kll_of(id / 7)", "kll_sketch_agg_double(id / 7)"),
+    ],
+)
+def test_a_sketch_of_one_value_is_that_of_the_aggregate(lake: kl.Lake, made: str, aggregate: str) -> None:
+    (row,) = lake.spark.sql(f"SELECT first({made}), {aggregate} FROM range(5, 6)").collect()
+    if made.startswith("hll"):  # the aggregate leaves room for more values
+        together = f"hll_sketch_estimate(hll_union(first({made}), {aggregate}))"
+        assert one(lake.spark.sql(f"SELECT {together} FROM range(5, 6)").collect()) == (1,)
+        assert len(row[0]) == 12
+    else:
+        assert row[0] == row[1]
+    (nothing,) = lake.spark.sql(f"SELECT {made} FROM (SELECT CAST(NULL AS BIGINT) AS id)").collect()
+    assert nothing[0] is None or "'x'" in made
+
+
+@pytest.mark.parametrize(
     ("expression", "kind", "says"),
     [
         ("roaring_of(-1)", "BAD_ROWS", ["-1", "from 0 to 4294967295"]),
         ("roaring_of('a')", "DEFINITION", ["roaring_of was given (string)", "a whole number"]),
         ("roaring_count(CAST('abc' AS BINARY))", "BAD_ROWS", ["3 bytes", "roaring_of(value)"]),
+        ("hll_of(1, 40)", "BAD_ROWS", ["the lg_k of hll_of is 40", "from 4 to 21"]),
+        ("kll_of('a')", "DEFINITION", ["kll_of was given (string)", "kll_of(value, k)"]),
         ("average_of('a')", "DEFINITION", ["average_of was given (string)", "write average_of(value)"]),
         ("average(3)", "DEFINITION", ["average was given (int)", "'count'"]),
         ("moments_avg(named_struct('sum', 1))", "DEFINITION", ["moments_avg(column)", "'sum4'"]),

@@ -40,7 +40,11 @@ public final class ColumnFunctions {
 
   /** Makes the functions known to every session. */
   public static void register(SparkSessionExtensions extensions) {
-    Stream.of(AverageFunctions.all(), MomentFunctions.all(), RoaringFunctions.all())
+    Stream.of(
+            AverageFunctions.all(),
+            MomentFunctions.all(),
+            RoaringFunctions.all(),
+            SketchFunctions.all())
         .flatMap(List::stream)
         .forEach(
             function ->
