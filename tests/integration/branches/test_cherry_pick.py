@@ -65,6 +65,19 @@ def test_files_that_a_condition_selects_whole(lake: kl.Lake) -> None:
         twin.table.cherry_pick(side, where="id + 1 = 5")
 
 
+def test_a_part_of_a_commit_is_not_its_delivery(lake: kl.Lake) -> None:
+    """A write with the key of a commit of which only a part was picked brings the rest."""
+    twin, side = with_side(lake, BY_DAY, day=FIRST)
+    both = rows(0, 10, 5, day=FIRST) + rows(0, 10, 5, day=SECOND)
+    side.upsert(both, version=5, idempotency_key="delivery")
+    twin.table.cherry_pick(side, where="day = DATE '2026-11-02'")
+    done = twin.table.upsert(both, version=5, idempotency_key="delivery")
+    assert not done.repeated
+    assert twin.table.upsert(both, version=5, idempotency_key="delivery").repeated
+    twin.model.upsert(both, 5)
+    twin.check()
+
+
 def test_an_overwrite_replaces_here_what_it_replaced_there(lake: kl.Lake) -> None:
     twin, side = with_side(lake, BY_DAY, day=FIRST)
     twin.upsert(rows(0, 10, 2, day=SECOND), version=2)

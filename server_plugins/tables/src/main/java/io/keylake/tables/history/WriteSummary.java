@@ -279,6 +279,9 @@ public record WriteSummary(
     properties.remove(TAKEN_IN);
     properties.remove(SAME_AS);
     properties.remove(HIGHEST_VERSION);
+    if (where != null) {
+      properties.remove(IDEMPOTENCY_KEY); // the whole delivery may still come
+    }
     properties.put(COPIED_FROM, String.valueOf(commit.snapshotId()));
     put(properties, COPIED_WHERE, where);
     properties.put(PLAIN_READS, "unmerged");
