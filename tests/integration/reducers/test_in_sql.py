@@ -136,3 +136,22 @@ def test_the_branch_merged_has_the_combined_values(table: Evolving) -> None:
     scan = catalog_of(table.lake).load_table(table.name).scan()
     raw = scan.use_ref("merged").to_arrow().select(["id", "clicks", "visits", "tags", "page"]).to_pylist()
     assert sorted((tuple(row.values()) for row in raw), key=repr) == ROWS
+
+
+def test_an_overflow_fails_only_who_asks_for_its_key(lake: kl.Lake) -> None:
+    table = Evolving(
+        lake,
+        "id BIGINT, clicks BIGINT, best STRUCT<most: BIGINT, sums: ARRAY<BIGINT>>, PRIMARY KEY (id)",
+        "'versions' = 'commit', 'reduce.clicks' = 'Sum', 'reduce.best' = 'Struct(most=Max, sums=ArraySum)'",
+    )
+    for _ in range(2):
+        table.run(
+            "INSERT INTO {t} SELECT id, if(id = 3, 9223372036854775807L, id), "
+            "named_struct('most', id, 'sums', array(if(id = 3, 9223372036854775807L, id))) FROM range(6)"
+        )
+    assert table.table.get(id=2).clicks == 4  # type: ignore[union-attr]
+    assert table.rows("SELECT clicks, best.sums FROM {t} WHERE id > 3") == [(10, [10]), (8, [8])]
+    assert table.rows("SELECT sum(clicks), count(best) FROM {t} WHERE id <> 3") == [(24, 5)]
+    for asked in ("clicks", "best.sums", "best.most", "best"):
+        with refused_in_sql(lake, table.name, "BAD_ROWS", f"'{asked.split('.')[0]}'", "for the key id=3"):
+            table.rows(f"SELECT {asked} FROM {{t}}")

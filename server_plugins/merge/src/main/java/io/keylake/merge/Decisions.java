@@ -52,7 +52,7 @@ public final class Decisions {
     }
   }
 
-  static int place(int run, int row) {
+  public static int place(int run, int row) {
     return run << 16 | row;
   }
 

@@ -10,6 +10,7 @@ import io.keylake.spark.vectors.BuiltVector;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
+import java.util.BitSet;
 import java.util.List;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataTypes;
@@ -29,7 +30,7 @@ final class CombinedColumn {
   private final BuiltVector values;
   private final BuiltVector states = new BuiltVector(DataTypes.BinaryType);
   private final @Nullable Object withoutContributions;
-  private int rowWithoutValue;
+  private final BitSet withoutValue = new BitSet();
 
   private CombinedColumn(
       KeyedSchema schema, OutputColumn column, @Nullable Object withoutContributions) {
@@ -90,7 +91,7 @@ final class CombinedColumn {
     }
     values.clear();
     states.clear();
-    rowWithoutValue = -1;
+    withoutValue.clear();
     int[] starts = all.starts();
     int[] places = all.places();
     for (int i = 0; i < count; i++) {
@@ -151,14 +152,14 @@ final class CombinedColumn {
     Object value = accumulator.value();
     values.add(value);
     states.add(state == null ? null : accumulator.state());
-    if (rowWithoutValue < 0 && !accumulator.isShown(value)) {
-      rowWithoutValue = row;
+    if (!accumulator.isShown(value)) {
+      withoutValue.set(row);
     }
   }
 
-  /** The first row that has contributions and yet no value, or -1. */
-  int rowWithoutValue() {
-    return rowWithoutValue;
+  /** The rows that have contributions and yet no value. */
+  BitSet withoutValue() {
+    return withoutValue;
   }
 
   ColumnVector values() {

@@ -150,7 +150,7 @@ public record KeyVersions(
           Objects.requireNonNull(
               decisions.contributions(section.classOf(column.fieldId())), "a class that takes all");
       all.combine(sources, all.states(cursors), contributions, 1, new boolean[0]);
-      if (all.rowWithoutValue() >= 0) {
+      if (!all.withoutValue().isEmpty()) {
         withoutPlace.add(column.fieldId());
         return ConstantVector.ofNulls(column.type(), 1);
       }

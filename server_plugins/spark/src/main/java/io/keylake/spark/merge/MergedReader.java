@@ -14,6 +14,7 @@ import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.vectors.FlagVector;
 import io.keylake.spark.vectors.GatheredVector;
 import io.keylake.spark.vectors.PickedVector;
+import io.keylake.spark.vectors.RefusedVector;
 import io.keylake.spark.vectors.StampVector;
 import io.keylake.spark.vectors.StoredVersionVector;
 import io.keylake.spark.vectors.UuidVector;
@@ -150,11 +151,13 @@ final class MergedReader extends SectionReader {
     }
     ColumnVector[] sources = sources(cursors, task.output().get(index));
     column.combine(sources, states, all, decisions.count(), deleted);
-    int row = isStored ? -1 : column.rowWithoutValue();
-    if (row >= 0) {
-      throw column.overflow(keyOf(decisions.keys()[row]));
-    }
-    return column.values();
+    return isStored || column.withoutValue().isEmpty()
+        ? column.values()
+        : RefusedVector.among(
+            column.values(),
+            column.withoutValue(),
+            decisions.count(),
+            row -> column.overflow(keyOf(decisions.keys()[row])));
   }
 
   private static int[] without(int[] places, boolean[] deleted) {
