@@ -33,6 +33,7 @@ final class DailyValues extends Accumulator {
 
   private final Accumulator[] ring;
   private int newest;
+  private int oldest; // of all that have come, also of those that fell out
   private boolean hasDay;
 
   DailyValues(Reducer reducer, StructType type) {
@@ -46,8 +47,8 @@ final class DailyValues extends Accumulator {
 
   @Override
   void reset() {
-    for (Accumulator day : ring) {
-      day.clear();
+    for (int i = span(); i > 0; i--) {
+      at(newest - i + 1).clear();
     }
     hasDay = false;
   }
@@ -76,6 +77,7 @@ final class DailyValues extends Accumulator {
     ArrayData values = contribution.getArray(1);
     for (int i = 0; i < values.numElements(); i++) {
       if (!values.isNullAt(i) && isKept((long) day - i)) {
+        oldest = Math.min(oldest, day - i);
         step.take(at(day - i), values, i);
       }
     }
@@ -85,6 +87,7 @@ final class DailyValues extends Accumulator {
   private void reach(int day) {
     if (!hasDay) {
       newest = day;
+      oldest = day;
       hasDay = true;
       return;
     }
@@ -118,15 +121,21 @@ final class DailyValues extends Accumulator {
         byte[] whole = new byte[length];
         bytes.get(whole);
         if (isKept(of)) {
+          oldest = Math.min(oldest, (int) of);
           ((Sum) at((int) of)).mergeWhole(whole);
         }
       }
     }
   }
 
+  /** How many days from the newest back can have contributions. */
+  private int span() {
+    return hasDay ? (int) Math.min(ring.length, (long) newest - oldest + 1) : 0;
+  }
+
   /** How many days there are from the newest back to the oldest that has contributions. */
   private int length() {
-    int length = ring.length;
+    int length = span();
     while (length > 0 && at(newest - length + 1).isEmpty()) {
       length--;
     }

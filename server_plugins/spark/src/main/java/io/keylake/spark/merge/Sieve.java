@@ -2,6 +2,7 @@ package io.keylake.spark.merge;
 
 import static io.keylake.merge.Presence.NEVER;
 
+import io.keylake.merge.ColumnClass.Takes;
 import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
 import io.keylake.merge.MergeRules;
@@ -81,7 +82,9 @@ final class Sieve {
             && rules.deleted().stream().allMatch(presence -> presence == NEVER);
     RowFilter filter = RowFilter.of(task);
     boolean hasMore = task.output().size() > (filter == null ? 0 : filter.columns().size()) + 1;
-    boolean isWorthATrial = filter != null || section.runs().size() >= FEWEST_RUNS;
+    // Every row of an accumulator is needed: only a filter spares some.
+    boolean needsAll = rules.classes().stream().anyMatch(of -> of.takes() == Takes.ALL);
+    boolean isWorthATrial = filter != null || (section.runs().size() >= FEWEST_RUNS && !needsAll);
     if (!isSimple || !hasMore || !isWorthATrial) {
       return Needed.ALL;
     }
