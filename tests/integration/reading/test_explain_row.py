@@ -111,6 +111,7 @@ def test_a_table_without_a_commit(lake: kl.Lake) -> None:
     assert not create(lake).explain_row(**KEY).exists
 
 
+@pytest.mark.slow
 def test_deletes(lake: kl.Lake) -> None:
     """A tombstone removes registers by version, and contributions by the order of commits."""
     table = create(lake)
@@ -136,6 +137,7 @@ def test_deletes(lake: kl.Lake) -> None:
     assert row["total"].missing_because == "waits for a newer write"
 
 
+@pytest.mark.slow
 def test_compacted_files(lake: kl.Lake) -> None:
     table = create(lake)
     write(table, "web", 5, a=50, total=1)

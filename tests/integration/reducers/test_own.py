@@ -110,6 +110,7 @@ def test_a_column_that_is_added_is_tried_and_stays(lake: kl.Lake) -> None:
     assert table.get(id=1).v == 5
 
 
+@pytest.mark.slow
 def test_a_server_that_has_not_got_the_class_reads_the_rest(lake: kl.Lake) -> None:
     """As one whose list is shorter does."""
     name = create(lake, own("Median").name, "BIGINT")
