@@ -34,8 +34,9 @@ CASES = {
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kl.Lake]:
     """A server that may load the classes."""
     made = tmp_path_factory.mktemp("own")
-    compiler = shutil.which("javac")
-    assert compiler is not None
+    java = shutil.which("java")
+    assert java is not None
+    compiler = Path(java).resolve().with_name("javac")
     jars = ":".join(map(str, find_jars()))
     subprocess.run([compiler, "-cp", jars, "-d", str(made / "classes"), str(CODE)], check=True)
     jar = made / "acme.jar"

@@ -106,8 +106,7 @@ public final class SourceOffsets {
     return NumberSet.parse(commit.summary().getOrDefault(WriteSummary.SAME_AS, ""));
   }
 
-  // ----------------------------------------------------------------------------------- the
-  // property
+  // ------------------------------------------------------------------------------- the property
 
   private static SourceOffsets of(Map<String, String> properties) {
     JsonNode node = SpecJson.parse("property " + PROPERTY, properties.getOrDefault(PROPERTY, "{}"));
