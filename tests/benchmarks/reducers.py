@@ -7,23 +7,17 @@ number of events, a sketch of the items, and a value for each of the last 90 day
 2. Reads    sum, count, distinct items, and the last 7 and 30 days of every user: from the keyed table with all its
             runs, compacted, and by aggregation of the events. The answers are compared before they are timed.
 3. Hot key  a write in which half of the events are of one user, beside one without.
-4. Delta    the same table kept by MERGE INTO of each commit's aggregate, on a server of its own: the times of all
-            writes, and of a read of the features. The answers are compared.
 """
 
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from rich.console import Console
 
 import keylake as kl
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.machine import PLAIN, machine
-from benchmarks.spark_server import SparkServer
 from benchmarks.stopwatch import Pace, Times, race, seconds
-from benchmarks.systems.delta_merge import DeltaMerge
 
 EVENTS, USERS, COMMITS = 20_000_000, 1_000_000, 40
 BUCKETS = 16
@@ -42,31 +36,6 @@ AGGREGATED = f"""
       sum(amount) FILTER (WHERE day > date_sub({LAST_DAY}, 30)) AS last_30
     FROM {{table}} GROUP BY user
 """
-DELTA = "CREATE TABLE spending (user BIGINT, spend BIGINT, events BIGINT, items BINARY, days MAP<DATE, BIGINT>)"
-MERGED = f"""
-    MERGE INTO spending t USING (
-      SELECT user, sum(amount) AS spend, sum(events) AS events, hll_union_agg(items) AS items,
-        map_from_entries(collect_list(struct(day, amount))) AS days
-      FROM (
-        SELECT user, day, sum(amount) AS amount, count(amount) AS events, hll_sketch_agg(item) AS items
-        FROM commit GROUP BY user, day
-      ) GROUP BY user
-    ) s ON t.user = s.user
-    WHEN MATCHED THEN UPDATE SET spend = t.spend + s.spend, events = t.events + s.events,
-      items = hll_union(t.items, s.items),
-      days = map_filter(
-        map_zip_with(t.days, s.days, (day, a, b) -> coalesce(a, 0) + coalesce(b, 0)),
-        (day, amount) -> day > date_sub({LAST_DAY}, 90))
-    WHEN NOT MATCHED THEN INSERT *
-"""
-DELTA_FEATURES = f"""
-    SELECT user, spend, events, hll_sketch_estimate(items) AS items,
-      aggregate(map_entries(days), CAST(NULL AS BIGINT), (sum, e) ->
-        if(e.key > date_sub({LAST_DAY}, 7), coalesce(sum, 0) + e.value, sum)) AS last_7,
-      aggregate(map_entries(days), CAST(NULL AS BIGINT), (sum, e) ->
-        if(e.key > date_sub({LAST_DAY}, 30), coalesce(sum, 0) + e.value, sum)) AS last_30
-    FROM spending
-"""
 
 
 def run(scale: float, console: Console) -> Findings:
@@ -76,45 +45,28 @@ def run(scale: float, console: Console) -> Findings:
         words = f"{events:,} events of {users:,} users in {COMMITS} commits, {BUCKETS} buckets; {place.describe()}"
         console.print(words, highlight=False)
         lake = place.session({"spark.sql.shuffle.partitions": str(BUCKETS)})
-        with TemporaryDirectory(prefix="keylake-bench-") as folder:
-            delta = SparkServer(Path(folder), DeltaMerge.settings)
-            try:
-                return Findings(words, _figures(lake, delta.session(), events, users, console))
-            finally:
-                delta.stop()
+        return Findings(words, _figures(lake, events, users, console))
 
 
-def _figures(lake: kl.Lake, delta: SparkSession, events: int, users: int, console: Console) -> list[Figure]:
+def _figures(lake: kl.Lake, events: int, users: int, console: Console) -> list[Figure]:
     keyed, raw = _keyed(lake, "bench.spending"), f"{PLAIN}.bench.events"
     lake.spark.sql(f"CREATE TABLE {raw} (user BIGINT, day DATE, amount BIGINT, item BIGINT) USING iceberg")
-    delta.sql(f"{DELTA} USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')").collect()
-    mine, theirs, merged = [], [], []
+    mine, theirs = [], []
     for commit in range(COMMITS):
-        frame = _events(lake.spark, commit, events // COMMITS, users)
-        turns = [
-            (mine, partial(_contribute, frame, keyed)),
-            (theirs, partial(_append, frame, raw)),
-            (merged, partial(_merge, delta, _events(delta, commit, events // COMMITS, users))),
-        ]
+        frame = _events(lake, commit, events // COMMITS, users)
+        turns = [(mine, partial(_contribute, frame, keyed)), (theirs, partial(_append, frame, raw))]
         for taken, write in turns if commit % 2 else reversed(turns):
             taken.append(seconds(write))
-    ingest, beside = (Times(tuple(mine)).over(Times(tuple(times))) for times in (theirs, merged))
-    console.print(f"  ingest, keylake / append {ingest}, / Delta MERGE {beside}", highlight=False)
-    found = [
-        figure("ingest: keylake / append of the events to plain Iceberg", ingest, Target(1.3)),
-        figure("ingest: keylake / MERGE of the aggregated events into Delta", beside),
-    ]
+    ingest = Times(tuple(mine)).over(Times(tuple(theirs)))
+    console.print(f"  ingest, keylake / append {ingest}", highlight=False)
+    found = [figure("ingest: keylake / append of the events to plain Iceberg", ingest, Target(1.3))]
     for state in ("40 runs", "compacted"):
         if state == "compacted":
             lake.table("bench.spending").compact("full")
         features, aggregated = FEATURES.format(table=keyed), AGGREGATED.format(table=raw)
         _check_same(lake, features, aggregated)
-        assert _fingerprint(lake.spark, features) == _fingerprint(delta, DELTA_FEATURES)
         times = race(
-            {
-                "keylake": partial(_consume, lake, features),
-                "aggregation": partial(_consume, lake, aggregated),
-            },
+            {"keylake": partial(_consume, lake, features), "aggregation": partial(_consume, lake, aggregated)},
             warm_up=WARM_UP,
             rounds=ROUNDS,
         )
@@ -122,17 +74,6 @@ def _figures(lake: kl.Lake, delta: SparkSession, events: int, users: int, consol
             console.print(f"  {state}, {system:12} {taken} s", highlight=False)
         ratio = times["aggregation"].over(times["keylake"])
         found.append(figure(f"read, {state}: aggregation of the events / keylake", ratio, Target(10, at_least=True)))
-        beside = race(
-            {
-                "keylake": lambda _, query=features: _fingerprint(lake.spark, query),
-                "Delta": lambda _: _fingerprint(delta, DELTA_FEATURES),
-            },
-            warm_up=WARM_UP,
-            rounds=ROUNDS,
-        )
-        found.append(
-            figure(f"read, {state}: the table that MERGE keeps / keylake", beside["Delta"].over(beside["keylake"]))
-        )
     return [*found, _hot_key(lake, events // COMMITS, users, console)]
 
 
@@ -149,11 +90,11 @@ def _keyed(lake: kl.Lake, name: str) -> str:
     return f"{lake.catalog}.{name}"
 
 
-def _events(spark: SparkSession, commit: int, rows: int, users: int, hot: bool = False) -> DataFrame:
+def _events(lake: kl.Lake, commit: int, rows: int, users: int, hot: bool = False) -> DataFrame:
     """Those of one day; some are of the days before. They are made anew for each who reads them, at the same cost."""
     user = f"bigint(pmod(xxhash64(id, {commit}), {users}))"
     late = f"if(pmod(xxhash64(id, 'late'), 1000) < {round(1000 * LATE_SHARE)}, pmod(id, {MOST_DAYS_LATE}), 0)"
-    return spark.range(0, rows, 1, BUCKETS).selectExpr(
+    return lake.spark.range(0, rows, 1, BUCKETS).selectExpr(
         f"if(id % 2 = 0, 0, {user}) AS user" if hot else f"{user} AS user",
         f"date_add(DATE'{FIRST_DAY}', int({commit} - {late})) AS day",
         "pmod(xxhash64(id, 'amount'), 1000) AS amount",
@@ -175,20 +116,8 @@ def _append(frame: DataFrame, name: str) -> None:
     frame.writeTo(name).append()
 
 
-def _merge(delta: SparkSession, frame: DataFrame) -> None:
-    frame.createOrReplaceTempView("commit")
-    delta.sql(MERGED).collect()
-
-
 def _consume(lake: kl.Lake, query: str, _: int) -> None:
     lake.spark.sql(query).write.format("noop").mode("overwrite").save()
-
-
-def _fingerprint(spark: SparkSession, query: str) -> tuple[object, ...]:
-    """One row of all values: Delta takes no sink that throws rows away."""
-    columns = "user, spend, events, CAST(items AS BIGINT), last_7, last_30"
-    (row,) = spark.sql(f"SELECT count(*), sum(CAST(xxhash64({columns}) AS DECIMAL(38, 0))) FROM ({query})").collect()
-    return tuple(row)
 
 
 def _check_same(lake: kl.Lake, one: str, other: str) -> None:
@@ -201,7 +130,7 @@ def _hot_key(lake: kl.Lake, rows: int, users: int, console: Console) -> Figure:
     tables = {hot: _keyed(lake, f"bench.hot_{hot}".lower()) for hot in (True, False)}
 
     def write(hot: bool, commit: int) -> None:
-        _contribute(_events(lake.spark, commit, rows, users, hot=hot), tables[hot])
+        _contribute(_events(lake, commit, rows, users, hot=hot), tables[hot])
 
     times = race(
         {"hot": partial(write, True), "even": partial(write, False)}, warm_up=Pace(2, 2, 0), rounds=Pace(7, 7, 0)
