@@ -1,5 +1,6 @@
 package io.keylake.spark;
 
+import io.keylake.spark.combine.CombineStrategy;
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.ExchangeRule;
 import io.keylake.spark.functions.ColumnFunctions;
@@ -7,6 +8,7 @@ import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
 import io.keylake.spark.layout.KeyLayoutRule;
+import io.keylake.spark.rules.CombineBatchRule;
 import io.keylake.spark.rules.CreateLikeRule;
 import io.keylake.spark.rules.DescribeRule;
 import io.keylake.spark.rules.HeldStatementRule;
@@ -53,9 +55,11 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     extensions.injectPostHocResolutionRule(session -> new DescribeRule());
     extensions.injectPreCBORule(session -> new KeyLayoutRule());
     extensions.injectOptimizerRule(session -> new KeyRangeRule(session));
+    extensions.injectOptimizerRule(session -> new CombineBatchRule());
     extensions.injectPreCBORule(session -> new PlainScanRule());
     extensions.injectPlannerStrategy(session -> new BucketExchange(session));
     extensions.injectPlannerStrategy(session -> new KeyRangeExchange());
+    extensions.injectPlannerStrategy(session -> new CombineStrategy());
     extensions.injectQueryStagePrepRule(session -> new ExchangeRule());
     extensions.injectQueryStagePrepRule(session -> new MergedInPlaceRule());
     extensions.injectColumnar(session -> physical(new KeyedMergeJoinRule()));

@@ -1,5 +1,6 @@
 package io.keylake.spark.rules;
 
+import io.keylake.spark.combine.CombinedRows;
 import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.statements.MergeRewrite;
@@ -62,9 +63,11 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     if (RowsInPlace.are(query, table)) {
       return taking(Rows.IN_PLACE, write, RowsInPlace.inOrder(query));
     }
+    LogicalPlan combined =
+        CombinedRows.of(query, table.stored(), KeyedWriteRule.said(write, relation));
     return fitsOneTask(query)
-        ? taking(Rows.BY_HASH, write, query)
-        : taking(Rows.BY_RANGE, write, byRange(query, table.stored()));
+        ? taking(Rows.BY_HASH, write, combined)
+        : taking(Rows.BY_RANGE, write, byRange(query, combined, table.stored()));
   }
 
   private static LogicalPlan taking(Rows rows, V2WriteCommand write, LogicalPlan query) {
@@ -103,7 +106,10 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     return plan instanceof Project project ? unprojected(project.child()) : plan;
   }
 
-  private LogicalPlan byRange(LogicalPlan query, KeyedSchema schema) {
+  /**
+   * @param combined the same rows, some of them combined; a look at the keys leaves as many out
+   */
+  private LogicalPlan byRange(LogicalPlan query, LogicalPlan combined, KeyedSchema schema) {
     Set<String> names = new LinkedHashSet<>(schema.spec().partitionBy());
     names.add(KeyedSchema.BUCKET);
     int columnsOfCell = names.size();
@@ -111,14 +117,18 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     List<Attribute> place = names.stream().map(name -> column(query, name)).toList();
     DataType[] types = place.stream().map(Attribute::dataType).toArray(DataType[]::new);
     int ranges = SessionSettings.shufflePartitions();
-    Project places = new Project(seq(List.<NamedExpression>copyOf(place)), query);
+    Project all = new Project(seq(List.<NamedExpression>copyOf(place)), query);
+    LogicalPlan places = combined == query ? all : CombinedRows.ofSame(all);
     KeyRanges cutting = new KeyRanges(types, columnsOfCell);
     KeyCuts cuts = new KeyCuts(types, () -> cutting.cuts(sample(places, ranges), ranges));
     Expression range =
         V2ExpressionUtils.resolveScalarFunction(
             new KeyRange(cuts), seq(List.<Expression>copyOf(place)));
     return new RepartitionByExpression(
-        seq(List.of(new DirectShufflePartitionID(range))), query, Option.empty(), Option.empty());
+        seq(List.of(new DirectShufflePartitionID(range))),
+        combined,
+        Option.empty(),
+        Option.empty());
   }
 
   private static Attribute column(LogicalPlan query, String name) {

@@ -53,9 +53,7 @@ public final class KeyedWriteRule extends NodeRule {
       return (LogicalPlan) write;
     }
     DataSourceV2Relation relation = (DataSourceV2Relation) write.table();
-    Map<String, String> given = new HashMap<>(relation.options().asCaseSensitiveMap());
-    given.putAll(CollectionConverters.asJava(writeOptions(write)));
-    WriteOptions said = WriteOptions.of(given, unlessSaid(write));
+    WriteOptions said = said(write, relation);
     KeyedSchema schema = table.writtenBy(said.verb());
     WriteOptions options = said.versionedBy(schema.spec().ordering());
     PreparedRows rows = new PreparedRows(schema, options);
@@ -63,6 +61,13 @@ public final class KeyedWriteRule extends NodeRule {
         write.isByName() ? rows.byName(write.query()) : rows.byPosition(write.query());
     DataSourceV2Relation target = table.taking(Rows.PREPARED).inPlaceOf(relation);
     return (LogicalPlan) write.withNewTable(target).withNewQuery(prepared);
+  }
+
+  /** What a write and the relation that it goes to are told. */
+  static WriteOptions said(V2WriteCommand write, DataSourceV2Relation relation) {
+    Map<String, String> given = new HashMap<>(relation.options().asCaseSensitiveMap());
+    given.putAll(CollectionConverters.asJava(writeOptions(write)));
+    return WriteOptions.of(given, unlessSaid(write));
   }
 
   private static scala.collection.immutable.Map<String, String> writeOptions(V2WriteCommand write) {

@@ -35,12 +35,7 @@ public final class StreamWriteRule extends NodeRule {
 
   private static LogicalPlan prepared(WriteToMicroBatchDataSource write) {
     KeyedTable table = (KeyedTable) write.table();
-    Map<String, String> given = new HashMap<>(CollectionConverters.asJava(write.writeOptions()));
-    WriteOptions.Verb unlessSaid =
-        write.outputMode().equals(OutputMode.Complete())
-            ? WriteOptions.Verb.OVERWRITE
-            : WriteOptions.Verb.UPDATE;
-    WriteOptions said = WriteOptions.of(given, unlessSaid);
+    WriteOptions said = said(write);
     KeyedSchema schema = table.writtenBy(said.verb());
     WriteOptions options = said.versionedBy(schema.spec().ordering());
     boolean hasKey = options.labels().idempotencyKey() != null;
@@ -58,5 +53,15 @@ public final class StreamWriteRule extends NodeRule {
         write.writeOptions(),
         write.outputMode(),
         write.batchId());
+  }
+
+  /** What a streaming query is told. */
+  static WriteOptions said(WriteToMicroBatchDataSource write) {
+    Map<String, String> given = new HashMap<>(CollectionConverters.asJava(write.writeOptions()));
+    WriteOptions.Verb unlessSaid =
+        write.outputMode().equals(OutputMode.Complete())
+            ? WriteOptions.Verb.OVERWRITE
+            : WriteOptions.Verb.UPDATE;
+    return WriteOptions.of(given, unlessSaid);
   }
 }

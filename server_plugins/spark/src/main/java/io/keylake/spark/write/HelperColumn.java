@@ -11,5 +11,8 @@ public final class HelperColumn {
   public static final String OP = "_merge_info:op";
   public static final String ROW_ORDER = "_merge_info:row_order";
 
+  /** The states of accumulators, of a row that several were combined to; null in all others. */
+  public static final String COMBINED = "_merge_info:combined";
+
   private HelperColumn() {}
 }

@@ -9,6 +9,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.Reducer;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +30,7 @@ final class RowFold {
   private final Column[] values;
   private final int rowOrder;
   private final @Nullable Accumulator[] accumulators;
+  private final int[] combined; // which of a combined row's states is the column's
   private final boolean[] isFirst;
   private final InternalRow[] winners;
   private final long[] at;
@@ -48,11 +50,14 @@ final class RowFold {
     this.values = layout.values().toArray(Column[]::new);
     this.accumulators = new Accumulator[values.length];
     this.isFirst = new boolean[values.length];
+    this.combined = new int[values.length];
+    int states = 0;
     for (int i = 0; i < values.length; i++) {
       Reducer reducer = values[i].reducer();
       isFirst[i] = reducer.kind() == Reducer.Kind.FIRST;
       accumulators[i] =
           reducer.accumulates() && !isFirst[i] ? Accumulators.of(reducer, values[i].type()) : null;
+      combined[i] = accumulators[i] == null ? -1 : states++;
     }
     this.rowOrder = layout.rowOrder();
     this.winners = new InternalRow[values.length];
@@ -95,7 +100,7 @@ final class RowFold {
         WriteLayout.Helper source = values[i].versionedBy();
         long columnVersion = source == null ? version : versions.read(row, source);
         newest = Math.max(newest, columnVersion);
-        if (!(values[i].reducer().skipsNulls() && row.isNullAt(values[i].position()))) {
+        if (!(values[i].reducer().skipsNulls() && saysNothing(row, i))) {
           take(i, row, columnVersion, own, retracts);
         }
       }
@@ -106,6 +111,23 @@ final class RowFold {
       writtenOrder = own;
       isWritten = true;
     }
+  }
+
+  /** Whether a row has neither a value nor, where it was combined of several, a state. */
+  private boolean saysNothing(InternalRow row, int value) {
+    return row.isNullAt(values[value].position()) && stateIn(row, value) == null;
+  }
+
+  private boolean isCombined(InternalRow row) {
+    return layout.combined() >= 0 && !row.isNullAt(layout.combined());
+  }
+
+  private byte @Nullable [] stateIn(InternalRow row, int value) {
+    if (!isCombined(row) || combined[value] < 0) {
+      return null;
+    }
+    ArrayData states = row.getArray(layout.combined());
+    return states.isNullAt(combined[value]) ? null : states.getBinary(combined[value]);
   }
 
   private boolean isLeft(Column column) {
@@ -126,7 +148,11 @@ final class RowFold {
     Accumulator accumulator = accumulators[value];
     if (accumulator != null) {
       at[value] = accumulator.isEmpty() ? version : Math.max(at[value], version);
-      contribute(accumulator, row, values[value], version, retracts);
+      if (isCombined(row)) {
+        accumulator.combine(row, values[value].position(), stateIn(row, value));
+      } else {
+        contribute(accumulator, row, values[value], version, retracts);
+      }
     } else if (isFirst[value]) {
       if (winners[value] == null || !isNewer(version, own, at[value], order[value])) {
         winners[value] = row;

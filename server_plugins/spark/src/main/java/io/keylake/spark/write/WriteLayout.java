@@ -33,6 +33,7 @@ import org.jspecify.annotations.Nullable;
  * @param isByCommit whether commits are the versions, which are not known before they are made
  * @param op position of the operation, or -1
  * @param rowOrder position of the tie break, or -1
+ * @param combined position of the states of rows that were combined, or -1
  * @param stored the columns of the files: what the rows carry, the bucket and the group if they are
  *     stored, and the versions, as far as the rows can have them
  */
@@ -49,6 +50,7 @@ record WriteLayout(
     boolean isByCommit,
     int op,
     int rowOrder,
+    int combined,
     Schema stored)
     implements Serializable {
 
@@ -121,6 +123,7 @@ record WriteLayout(
         schema.spec().versions() == Versions.COMMIT,
         names.indexOf(HelperColumn.OP),
         names.indexOf(HelperColumn.ROW_ORDER),
+        names.indexOf(HelperColumn.COMBINED),
         stored(schema, names, leaves, states, options));
   }
 

@@ -70,6 +70,7 @@ final class FoldInMemory {
             false,
             -1,
             saysOrder ? ROW_ORDER : -1,
+            -1,
             null);
     fold = new RowFold(layout, new RowVersions(layout, null));
   }

@@ -177,6 +177,21 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return kind != Kind.LATEST;
   }
 
+  /**
+   * Whether contributions may be combined in any order and any groups before they are stored. What
+   * is in doubt is combined in the order in which it is stored: lists, estimates that depend on
+   * groups, and reducers that users write.
+   */
+  public boolean commutes() {
+    return switch (kind) {
+      case SUM, MIN, MAX, COUNT, BOOL_AND, BOOL_OR, ARRAY_SUM, AVERAGE, MOMENTS -> true;
+      case BITMAP_OR, HLL, THETA -> true;
+      case DAILY -> Objects.requireNonNull(of()).commutes();
+      case STRUCT -> members().values().stream().allMatch(Reducer::commutes);
+      default -> false;
+    };
+  }
+
   /** Whether a contribution can be taken back. */
   public boolean hasInverse() {
     return switch (kind) {
