@@ -21,6 +21,7 @@ INTERNALS = [
     "org.apache.iceberg.spark.source.SparkRewriteTable",  # the table that reads staged files
     "org.apache.parquet.internal",  # indexes of pages, and rows by them
     "org.apache.spark.SparkEnv",  # the services of a running process
+    "org.apache.spark.api.python",  # workers in Python, and how they are asked
     "org.apache.spark.memory",  # memory that Spark counts
     "org.apache.spark.network",  # helpers of Spark's own transport
     "org.apache.spark.rdd.ZippedPartitions",  # made for Spark's own zips

@@ -76,11 +76,13 @@ from keylake.reducers import (
     Min,
     Moments,
     Own,
+    Python,
     Reducer,
     Struct,
     Sum,
     Theta,
     TopN,
+    reducer,
 )
 from keylake.results import Commit, CommitInfo, History, Undone
 from keylake.schema import Table, column, group, key, ordering
@@ -113,7 +115,7 @@ __all__ = [
     # how values of one column combine
     "Reducer", "Latest", "LatestNotNull", "Sum", "Min", "Max", "Count", "First", "BoolAnd", "BoolOr", "Collect",
     "Daily", "ArraySum", "MapMerge", "TopN", "LatestN", "Average", "Moments", "Struct",
-    "BitmapOr", "Hll", "Theta", "Kll", "Own",
+    "BitmapOr", "Hll", "Theta", "Kll", "Own", "Python", "reducer",
     # payloads of JSON
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back

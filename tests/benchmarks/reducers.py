@@ -7,9 +7,12 @@ number of events, a sketch of the items, and a value for each of the last 90 day
 2. Reads    sum, count, distinct items, and the last 7 and 30 days of every user: from the keyed table with all its
             runs, compacted, and by aggregation of the events. The answers are compared before they are timed.
 3. Hot key  a write in which half of the events are of one user, beside one without.
+4. Python   the largest amount less the smallest by a reducer in Python, beside Max and Min: a write, and a read of runs.
 """
 
+import os
 from functools import partial
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 from rich.console import Console
@@ -18,6 +21,7 @@ import keylake as kl
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.machine import PLAIN, machine
 from benchmarks.stopwatch import Pace, Times, race, seconds
+from integration.reducers import acme
 
 EVENTS, USERS, COMMITS = 20_000_000, 1_000_000, 40
 BUCKETS = 16
@@ -41,10 +45,12 @@ AGGREGATED = f"""
 def run(scale: float, console: Console) -> Findings:
     """Users follow the scale as events do, so that each has as many events as ever."""
     events, users = max(round(EVENTS * scale), 100_000), max(round(USERS * scale), 5_000)
+    os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])  # where Spark's Python finds the reducer
     with machine() as place:
+        own = {"spark.keylake.reducers": acme.Range.name}
+        lake = place.session({"spark.sql.shuffle.partitions": str(BUCKETS)}, server=own)
         words = f"{events:,} events of {users:,} users in {COMMITS} commits, {BUCKETS} buckets; {place.describe()}"
         console.print(words, highlight=False)
-        lake = place.session({"spark.sql.shuffle.partitions": str(BUCKETS)})
         return Findings(words, _figures(lake, events, users, console))
 
 
@@ -74,7 +80,7 @@ def _figures(lake: kl.Lake, events: int, users: int, console: Console) -> list[F
             console.print(f"  {state}, {system:12} {taken} s", highlight=False)
         ratio = times["aggregation"].over(times["keylake"])
         found.append(figure(f"read, {state}: aggregation of the events / keylake", ratio, Target(10, at_least=True)))
-    return [*found, _hot_key(lake, events // COMMITS, users, console)]
+    return [*found, _hot_key(lake, events // COMMITS, users, console), *_in_python(lake, events // COMMITS, users)]
 
 
 def _keyed(lake: kl.Lake, name: str) -> str:
@@ -138,3 +144,36 @@ def _hot_key(lake: kl.Lake, rows: int, users: int, console: Console) -> Figure:
     ratio = times["hot"].over(times["even"])
     console.print(f"  hot key / none {ratio}", highlight=False)
     return figure("a write with half of the events of one key / a write without", ratio, Target(1.2))
+
+
+def _in_python(lake: kl.Lake, rows: int, users: int) -> list[Figure]:
+    tables = {"python": f"{lake.catalog}.bench.in_python", "java": f"{lake.catalog}.bench.in_java"}
+    for system, name in tables.items():
+        columns = "spread BIGINT" if system == "python" else "most BIGINT, least BIGINT"
+        reducers = (
+            f"'reduce.spread' = 'Python(name={acme.Range.name}, state=`{acme.Range.state}`)'"
+            if system == "python"
+            else "'reduce.most' = 'Max', 'reduce.least' = 'Min'"
+        )
+        lake.spark.sql(
+            f"CREATE TABLE {name} (user BIGINT PRIMARY KEY, {columns}) USING keylake CLUSTERED BY (user) "
+            f"INTO {BUCKETS} BUCKETS TBLPROPERTIES ('versions' = 'commit', {reducers})"
+        )
+
+    def write(system: str, commit: int) -> None:
+        amounts = ["amount AS spread"] if system == "python" else ["amount AS most", "amount AS least"]
+        _events(lake, commit, rows, users).where("amount <> 13").selectExpr("user", *amounts).writeTo(
+            tables[system]
+        ).append()
+
+    writes = race({name: partial(write, name) for name in tables}, warm_up=Pace(1, 1, 0), rounds=Pace(7, 7, 0))
+    read = {
+        "python": f"SELECT user, spread FROM {tables['python']}",
+        "java": f"SELECT user, most - least AS spread FROM {tables['java']}",
+    }
+    _check_same(lake, read["python"], read["java"])
+    reads = race({name: partial(_consume, lake, query) for name, query in read.items()}, warm_up=WARM_UP, rounds=ROUNDS)
+    return [
+        figure("a write: a reducer in Python / Max and Min", writes["python"].over(writes["java"])),
+        figure("a read of 8 runs: a reducer in Python / Max and Min", reads["python"].over(reads["java"])),
+    ]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from model.sums import SumOverflow, sum_of, whole
 
@@ -298,6 +299,22 @@ def _trail(lists: list[object]) -> object:
     return [step or "" for each in lists if isinstance(each, list) for step in each][-4:]
 
 
+def _streak(contributions: Sequence[object]) -> object:
+    """The longest stretch of neighbours that are not 0."""
+    longest = here = 0
+    for each in contributions:
+        here = here + 1 if each else 0
+        longest = max(longest, here)
+    return longest
+
+
+IN_PYTHON: Mapping[str, Callable[[Sequence[Any]], object]] = {
+    "Range": lambda all_: max(all_) - min(all_),
+    "Streak": _streak,
+    "Joined": ",".join,
+}
+
+
 def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
     """A reducer by the form that specs keep.
 
@@ -327,6 +344,7 @@ def rule_of(form: Mapping[str, object], of: str = "long") -> Rule:
         "Moments": lambda: accumulator(_sums(of, ["count", "sum", "sum2", "sum3", "sum4"])),
         "Struct": lambda: accumulator(_members(form, of)),
         "Own": lambda: accumulator({"Median": _median, "Trail": _trail}[str(form["name"]).partition("$")[2]]),
+        "Python": lambda: accumulator(IN_PYTHON[str(form["name"]).rpartition(".")[2]]),
         "Daily": lambda: accumulator(_daily(whole(form["days"]), _of_day(form, of))),
         "BitmapOr": lambda: accumulator(_union),
         "Hll": lambda: accumulator(_union),

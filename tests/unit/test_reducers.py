@@ -12,6 +12,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "TopN": {"by": "score"},
     "Struct": {"members": {"clicks": kl.Sum()}},
     "Own": {"name": "com.acme.Mean"},
+    "Python": {"name": "acme.Mean", "state": "struct<sum:double,count:bigint>"},
 }
 
 

@@ -11,7 +11,8 @@ from keylake.reducers.collections import ArraySum, Collect, Daily, LatestN, MapM
 from keylake.reducers.forms import REDUCERS, from_json
 from keylake.reducers.numbers import BoolAnd, BoolOr, Count, First, Max, Min, Sum
 from keylake.reducers.own import Own
-from keylake.reducers.reducer import LATEST, Latest, LatestNotNull, Reducer
+from keylake.reducers.python import Python, reducer
+from keylake.reducers.registers import LATEST, Latest, LatestNotNull, Reducer
 from keylake.reducers.structs import Average, Moments, Struct
 from keylake.reducers.unions import BitmapOr, Hll, Kll, Theta
 
@@ -37,10 +38,12 @@ __all__ = [
     "Min",
     "Moments",
     "Own",
+    "Python",
     "Reducer",
     "Struct",
     "Sum",
     "Theta",
     "TopN",
     "from_json",
+    "reducer",
 ]

@@ -8,7 +8,7 @@ from typing import ClassVar
 from keylake.errors import DefinitionError, check_type
 from keylake.reducers.numbers import Max, Min, Sum
 from keylake.reducers.own import Own
-from keylake.reducers.reducer import Reducer, check_size
+from keylake.reducers.registers import Reducer, check_size
 
 MOST_COLLECTED = 2**31 - 1
 MOST_KEPT = 10_000

@@ -9,14 +9,15 @@ from keylake.errors import DefinitionError
 from keylake.reducers.collections import ArraySum, Collect, Daily, LatestN, MapMerge, TopN
 from keylake.reducers.numbers import BoolAnd, BoolOr, Count, First, Max, Min, Sum
 from keylake.reducers.own import Own
-from keylake.reducers.reducer import Latest, LatestNotNull, Reducer
+from keylake.reducers.python import Python
+from keylake.reducers.registers import Latest, LatestNotNull, Reducer
 from keylake.reducers.structs import Average, Moments, Struct
 from keylake.reducers.unions import BitmapOr, Hll, Kll, Theta
 
 _KINDS: tuple[type[Reducer], ...] = (
     *(Latest, LatestNotNull, Sum, Min, Max, Count, First, BoolAnd, BoolOr),
     *(Collect, ArraySum, MapMerge, Daily, TopN, LatestN, Average, Moments, Struct),
-    *(BitmapOr, Hll, Theta, Kll, Own),
+    *(BitmapOr, Hll, Theta, Kll, Own, Python),
 )
 REDUCERS: dict[str, type[Reducer]] = {kind.__name__: kind for kind in _KINDS}
 

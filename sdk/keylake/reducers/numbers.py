@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from keylake.reducers.reducer import Reducer
+from keylake.reducers.registers import Reducer
 
 
 @dataclass(frozen=True)

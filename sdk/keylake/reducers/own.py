@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from keylake.errors import DefinitionError, check_type
-from keylake.reducers.reducer import Reducer
+from keylake.reducers.registers import Reducer
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from keylake.errors import DefinitionError, check_type
 from keylake.reducers.collections import check_part
-from keylake.reducers.reducer import Reducer
+from keylake.reducers.registers import Reducer
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from keylake.errors import DefinitionError
-from keylake.reducers.reducer import Reducer, check_size
+from keylake.reducers.registers import Reducer, check_size
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def table_of(lake: kl.Lake, columns: Mapping[str, tuple[pa.DataType, kl.Reducer]
     return Twin.create(lake, spec, schema)
 
 
-@of_every("name", {name: name for name in COMMUTE}, today=3)
+@of_every("name", {name: name for name in COMMUTE}, today=2)
 @pytest.mark.parametrize("versions", ["explicit", "commit"])
 def test_rows_of_hot_keys_give_what_all_of_them_give(lake: kl.Lake, name: str, versions: str) -> None:
     random = Random(name)

@@ -1,6 +1,5 @@
 package io.keylake.spark;
 
-import io.keylake.spark.engine.ConnectPort;
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.own.OwnReducers;
 import java.nio.file.Path;

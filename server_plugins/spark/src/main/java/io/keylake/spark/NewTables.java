@@ -3,6 +3,7 @@ package io.keylake.spark;
 import io.keylake.spark.catalog.TableNames;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.own.OwnReducers;
+import io.keylake.spark.python.PythonReducer;
 import io.keylake.spark.table.StagedKeyedTable;
 import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.spec.TableDefinition;
@@ -15,6 +16,7 @@ import org.apache.iceberg.catalog.Catalog.TableBuilder;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.spark.Spark3Util;
+import org.apache.iceberg.types.Type;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 
@@ -78,8 +80,11 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
         .spec()
         .reducers()
         .forEach(
-            (column, reducer) ->
-                OwnReducers.check(column, reducer, definition.columns().findField(column).type()));
+            (column, reducer) -> {
+              Type type = definition.columns().findField(column).type();
+              OwnReducers.check(column, reducer, type);
+              PythonReducer.check(column, reducer, type);
+            });
   }
 
   /** Without what is no property of a table in Iceberg. */

@@ -53,6 +53,8 @@ public final class Accumulators {
       case OWN -> new OwnAccumulator(reducer.word("name"), type);
       case LATEST, LATEST_NOT_NULL, FIRST ->
           throw new IllegalArgumentException(reducer.type() + " keeps one of the stored values");
+      case PYTHON ->
+          throw new IllegalArgumentException("contributions are combined in batches in Python");
     };
   }
 

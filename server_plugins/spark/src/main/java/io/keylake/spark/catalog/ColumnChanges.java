@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.own.OwnReducers;
+import io.keylake.spark.python.PythonReducer;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.schema.ColumnChange;
 import io.keylake.tables.schema.ColumnChange.Position;
@@ -45,6 +46,7 @@ public final class ColumnChanges {
             NestedField field = table.schema().asStruct().field(column);
             if (field != null) {
               OwnReducers.check(column, reducer, field.type());
+              PythonReducer.check(column, reducer, field.type());
             }
           });
       ReducerChange.make(table, reducers);

@@ -6,12 +6,14 @@ import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
 import io.keylake.spark.accumulators.Accumulator;
 import io.keylake.spark.accumulators.Accumulators;
+import io.keylake.spark.python.GatheredColumn;
 import io.keylake.spark.vectors.BuiltVector;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Objects;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -25,7 +27,8 @@ final class CombinedColumn {
   private final NestedField field;
   private final @Nullable NestedField state;
   private final Reducer reducer;
-  private final Accumulator accumulator;
+  private final @Nullable Accumulator accumulator; // null where one in Python is asked
+  private final @Nullable GatheredColumn gathered;
   private final @Nullable NumberFold numbers;
   private final BuiltVector values;
   private final BuiltVector states = new BuiltVector(DataTypes.BinaryType);
@@ -37,7 +40,9 @@ final class CombinedColumn {
     this.field = schema.table().findField(column.fieldId());
     this.state = schema.stateOf(field);
     this.reducer = schema.spec().reducer(field.name());
-    this.accumulator = Accumulators.of(reducer, column.type());
+    boolean isPython = reducer.kind() == Reducer.Kind.PYTHON;
+    this.accumulator = isPython ? null : Accumulators.of(reducer, column.type());
+    this.gathered = isPython ? new GatheredColumn(reducer, column.type()) : null;
     this.numbers = NumberFold.of(reducer, column.type());
     this.values = new BuiltVector(column.type());
     this.withoutContributions = withoutContributions;
@@ -94,6 +99,11 @@ final class CombinedColumn {
     withoutValue.clear();
     int[] starts = all.starts();
     int[] places = all.places();
+    if (gathered != null) {
+      gather(gathered, rows, stored, all, count, hidden);
+      return;
+    }
+    Accumulator accumulator = Objects.requireNonNull(this.accumulator);
     for (int i = 0; i < count; i++) {
       if (hidden.length > 0 && hidden[i]) {
         values.add(null);
@@ -111,9 +121,10 @@ final class CombinedColumn {
         accumulator.clear();
         for (int at = starts[i]; at < starts[i + 1]; at++) {
           int run = Decisions.run(places[at]);
-          take(rows[run], stored.length == 0 ? null : stored[run], Decisions.row(places[at]));
+          ColumnVector states = stored.length == 0 ? null : stored[run];
+          take(accumulator, rows[run], states, Decisions.row(places[at]));
         }
-        finish(i);
+        finish(accumulator, i);
       }
     }
   }
@@ -133,7 +144,46 @@ final class CombinedColumn {
     return true;
   }
 
-  private void take(@Nullable ColumnarBatchRow row, @Nullable ColumnVector stored, int at) {
+  /** Combines a batch at once. */
+  private void gather(
+      GatheredColumn batch,
+      @Nullable ColumnarBatchRow[] rows,
+      ColumnVector[] stored,
+      Contributions all,
+      int count,
+      boolean[] hidden) {
+    batch.clear();
+    int[] places = all.places();
+    for (int i = 0; i < count; i++) {
+      batch.nextRow();
+      int end = hidden.length > 0 && hidden[i] ? all.starts()[i] : all.starts()[i + 1];
+      for (int at = all.starts()[i]; at < end; at++) {
+        int run = Decisions.run(places[at]);
+        int row = Decisions.row(places[at]);
+        ColumnarBatchRow holder = rows[run];
+        ColumnVector states = stored.length == 0 ? null : stored[run];
+        if (states != null && !states.isNullAt(row)) {
+          batch.combine(states.getBinary(row));
+        } else if (holder != null) {
+          holder.rowId = row;
+          if (!holder.isNullAt(0)) {
+            batch.contribute(holder, 0);
+          }
+        }
+      }
+    }
+    batch.reduce();
+    for (int i = 0; i < count; i++) {
+      values.add(batch.has(i) ? batch.value(i) : withoutContributions);
+      states.add(batch.has(i) ? batch.state(i) : null);
+    }
+  }
+
+  private static void take(
+      Accumulator accumulator,
+      @Nullable ColumnarBatchRow row,
+      @Nullable ColumnVector stored,
+      int at) {
     byte[] own = stored == null || stored.isNullAt(at) ? null : stored.getBinary(at);
     if (row != null) {
       row.rowId = at;
@@ -143,7 +193,7 @@ final class CombinedColumn {
     }
   }
 
-  private void finish(int row) {
+  private void finish(Accumulator accumulator, int row) {
     if (accumulator.isEmpty()) {
       values.add(withoutContributions);
       states.add(null);

@@ -32,13 +32,18 @@ public final class OwnReducers {
     allowed = Arrays.stream(names.split(",")).map(String::strip).filter(n -> !n.isEmpty()).toList();
   }
 
-  /** A new object of a class that is allowed. */
-  public static Reducer load(String name) {
+  /** Refuses a class that the setting does not name. */
+  public static void checkAllowed(String name) {
     if (!allowed.contains(name)) {
       throw refused(
-          "the reducer class %s is not allowed here; the setting %s of the server names %s; add it there, and its jar to spark.jars",
+          "the reducer class %s is not allowed here; the setting %s of the server names %s; add it there",
           name, SETTING, allowed.isEmpty() ? "none" : String.join(", ", allowed));
     }
+  }
+
+  /** A new object of a class that is allowed. */
+  public static Reducer load(String name) {
+    checkAllowed(name);
     try {
       Class<?> found = Class.forName(name, true, Thread.currentThread().getContextClassLoader());
       if (!Reducer.class.isAssignableFrom(found)) {

@@ -17,10 +17,10 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** A few values of a type, plain ones first, then those that are easily forgotten. */
-final class Samples {
+public final class Samples {
   private Samples() {}
 
-  static List<Object> of(DataType type) {
+  public static List<Object> of(DataType type) {
     if (type instanceof ArrayType list) {
       return lists(list.elementType());
     }

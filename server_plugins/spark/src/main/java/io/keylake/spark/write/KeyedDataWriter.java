@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.python.PendingRows;
 import io.keylake.spark.write.RowCheck.Operation;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.spec.KeyedSchema;
@@ -7,6 +8,8 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
+import java.util.stream.IntStream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
@@ -44,12 +47,15 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   private final RowFold fold;
   private final StoredRows stored;
   private final BucketFiles files;
+  private final int[] inPython;
+  private final @Nullable PendingRows pending; // null where no reducer is in Python
   private final List<InternalRow> ties = new ArrayList<>();
   private final List<UnsafeRow> copies = new ArrayList<>();
   private int kept;
   private int keptBeforeDropping = KEPT_BEFORE_DROPPING;
   private @Nullable InternalRow held;
   private long heldVersion;
+  private long heldBytes;
   private long rows;
   private long minVersion = Long.MAX_VALUE;
   private long maxVersion = Long.MIN_VALUE;
@@ -71,6 +77,11 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
     this.fold = new RowFold(layout, versions);
     this.stored = new StoredRows(schema, layout);
     this.files = files;
+    this.inPython =
+        IntStream.range(0, layout.values().size())
+            .filter(value -> fold.gathered(value) != null)
+            .toArray();
+    this.pending = inPython.length == 0 ? null : stored.pending(fold, inPython, files::write);
   }
 
   @Override
@@ -89,6 +100,7 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       kept = 0;
     }
     held = keep((UnsafeRow) incoming);
+    heldBytes += ((UnsafeRow) incoming).getSizeInBytes();
     heldVersion = version;
     ties.add(held);
   }
@@ -152,7 +164,13 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
     if (fold.saysNothing()) {
       return;
     }
-    files.write(fold.keyRow(), stored.of(fold));
+    if (pending == null) {
+      files.write(fold.keyRow(), stored.of(fold));
+    } else {
+      int[] gathered = IntStream.of(inPython).map(fold::gatheredAs).toArray();
+      pending.add(fold.keyRow(), stored.of(fold), gathered, heldBytes);
+      heldBytes = 0;
+    }
     rows++;
     minVersion = Math.min(minVersion, fold.version());
     maxVersion = Math.max(maxVersion, fold.version());
@@ -164,6 +182,9 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       foldTies();
       store();
       held = null;
+    }
+    if (pending != null) {
+      pending.flush();
     }
     return new Written(files.finish(), rows, minVersion, maxVersion);
   }
@@ -193,6 +214,8 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
     private final int version;
     private final int written;
     private final int deleted;
+    private final int infoPlace;
+    private final int statesMember;
     private final Object[] info;
     private final Object[] lags;
     private final Object[] states;
@@ -224,10 +247,12 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
       lags = new Object[versions.field(KeyedSchema.COLUMNS).type().asStructType().fields().size()];
       info[members.indexOf(KeyedSchema.COLUMNS)] = new GenericInternalRow(lags);
       states = new Object[(int) layout.values().stream().filter(v -> v.state() >= 0).count()];
+      statesMember = members.indexOf(KeyedSchema.STATES);
       if (states.length > 0) {
-        info[members.indexOf(KeyedSchema.STATES)] = new GenericInternalRow(states);
+        info[statesMember] = new GenericInternalRow(states);
       }
-      row[names.indexOf(KeyedSchema.MERGE_INFO)] = new GenericInternalRow(info);
+      infoPlace = names.indexOf(KeyedSchema.MERGE_INFO);
+      row[infoPlace] = new GenericInternalRow(info);
       asRow = new GenericInternalRow(row);
     }
 
@@ -258,6 +283,23 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
         info[deleted] = fold.isDeleted() ? (Object) (newest - fold.deletedAt()) : null;
       }
       return asRow;
+    }
+
+    /** Where what is gathered for columns goes, when it is reduced. */
+    PendingRows pending(RowFold fold, int[] columns, PendingRows.Target target) {
+      List<PendingRows.Column> gathered =
+          IntStream.of(columns)
+              .mapToObj(
+                  i ->
+                      new PendingRows.Column(
+                          Objects.requireNonNull(fold.gathered(i)),
+                          valuePlaces[i],
+                          values[i].state()))
+              .toList();
+      return new PendingRows(
+          gathered,
+          new PendingRows.Info(infoPlace, info.length, statesMember, states.length),
+          target);
     }
 
     private static List<String> names(StructType struct) {

@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
 import io.keylake.spark.accumulators.Accumulator;
 import io.keylake.spark.accumulators.Accumulators;
+import io.keylake.spark.python.GatheredColumn;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.Reducer;
@@ -30,6 +31,8 @@ final class RowFold {
   private final Column[] values;
   private final int rowOrder;
   private final @Nullable Accumulator[] accumulators;
+  private final @Nullable GatheredColumn[] gathered; // of reducers in Python
+  private final int[] gatheredAs; // the key's row there; -1 where it has none
   private final int[] combined; // which of a combined row's states is the column's
   private final boolean[] isFirst;
   private final InternalRow[] winners;
@@ -51,12 +54,18 @@ final class RowFold {
     this.accumulators = new Accumulator[values.length];
     this.isFirst = new boolean[values.length];
     this.combined = new int[values.length];
+    this.gathered = new GatheredColumn[values.length];
+    this.gatheredAs = new int[values.length];
     int states = 0;
     for (int i = 0; i < values.length; i++) {
       Reducer reducer = values[i].reducer();
       isFirst[i] = reducer.kind() == Reducer.Kind.FIRST;
+      boolean isPython = reducer.kind() == Reducer.Kind.PYTHON;
+      gathered[i] = isPython ? new GatheredColumn(reducer, values[i].type()) : null;
       accumulators[i] =
-          reducer.accumulates() && !isFirst[i] ? Accumulators.of(reducer, values[i].type()) : null;
+          reducer.accumulates() && !isFirst[i] && !isPython
+              ? Accumulators.of(reducer, values[i].type())
+              : null;
       combined[i] = accumulators[i] == null ? -1 : states++;
     }
     this.rowOrder = layout.rowOrder();
@@ -146,7 +155,12 @@ final class RowFold {
               .formatted(layout.keyOf(row), values[value].name(), values[value].reducer().type()));
     }
     Accumulator accumulator = accumulators[value];
-    if (accumulator != null) {
+    GatheredColumn gathers = gathered[value];
+    if (gathers != null) {
+      at[value] = gatheredAs[value] < 0 ? version : Math.max(at[value], version);
+      gatheredAs[value] = gatheredAs[value] < 0 ? gathers.nextRow() : gatheredAs[value];
+      gathers.contribute(row, values[value].position());
+    } else if (accumulator != null) {
       at[value] = accumulator.isEmpty() ? version : Math.max(at[value], version);
       if (isCombined(row)) {
         accumulator.combine(row, values[value].position(), stateIn(row, value));
@@ -208,6 +222,7 @@ final class RowFold {
   }
 
   private void clearAccumulators() {
+    Arrays.fill(gatheredAs, -1);
     for (Accumulator accumulator : accumulators) {
       if (accumulator != null) {
         accumulator.clear();
@@ -274,7 +289,19 @@ final class RowFold {
   /** Whether something is stored of a column. */
   boolean carries(int value) {
     Accumulator accumulator = accumulators[value];
-    return accumulator == null ? winners[value] != null : !accumulator.isEmpty();
+    return gathered[value] != null
+        ? gatheredAs[value] >= 0
+        : accumulator == null ? winners[value] != null : !accumulator.isEmpty();
+  }
+
+  /** What columns with reducers in Python have gathered; null for all others. */
+  @Nullable GatheredColumn gathered(int value) {
+    return gathered[value];
+  }
+
+  /** The key's row in what a column has gathered; -1 where it has no contributions. */
+  int gatheredAs(int value) {
+    return gatheredAs[value];
   }
 
   /** The value of a column as Catalyst has it; null also where it is absent. */

@@ -15,7 +15,6 @@ import io.keylake.tables.schema.ColumnChange.Rename;
 import io.keylake.tables.schema.ColumnChange.Widen;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
-import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.TableDefinition;
 import io.keylake.tables.spec.TableSpec;
 import java.util.HashMap;
@@ -106,7 +105,7 @@ final class ColumnUpdate {
   /** A class of a user was tried with the type that the column has. */
   private void checkOwnReducer(NestedField field, NestedField still) {
     boolean isOther = !field.type().equals(still.type());
-    if (isOther && before.spec().reducer(field.name()).kind() == Reducer.Kind.OWN) {
+    if (isOther && before.spec().reducer(field.name()).isOfUser()) {
       throw new KeylakeException(
           UNSUPPORTED,
           "column '%s' is combined by a class that was tried with %s, and its type stays; add a column of the other type"

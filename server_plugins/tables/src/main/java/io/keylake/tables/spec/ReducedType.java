@@ -20,7 +20,7 @@ final class ReducedType {
   /** What a column must be of to have a reducer; null where the type fits. */
   static @Nullable String missing(Reducer reducer, Type type) {
     return switch (reducer.kind()) {
-      case LATEST, LATEST_NOT_NULL, FIRST, OWN -> null; // a class says itself what it takes
+      case LATEST, LATEST_NOT_NULL, FIRST, OWN, PYTHON -> null; // a class says itself what it takes
       case SUM -> isNumber(type) ? null : NUMBER;
       case MIN, MAX ->
           isOrdered(type) ? null : "a number, boolean, date, timestamp, string or binary";

@@ -80,7 +80,9 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     /** A struct whose members have reducers of their own. */
     STRUCT("Struct", new Members(MEMBERS)),
     /** What a class of a user makes of all values. */
-    OWN("Own", new Name("name"));
+    OWN("Own", new Name("name")),
+    /** What a class of a user in Python makes of all values; its state is a struct. */
+    PYTHON("Python", new Name("name"), new Name("state"));
 
     private final String type;
     private final List<ReducerOption> options;
@@ -101,7 +103,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
 
     /** Whether it can be a part of another: of a struct, or of a value of a map. */
     boolean canBePart() {
-      return !Set.of(LATEST, LATEST_NOT_NULL, FIRST, LATEST_N, OWN).contains(this);
+      return !Set.of(LATEST, LATEST_NOT_NULL, FIRST, LATEST_N, OWN, PYTHON).contains(this);
     }
   }
 
@@ -167,6 +169,11 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return (Map<String, Reducer>) options.getOrDefault(MEMBERS, Map.of());
   }
 
+  /** Whether it is a class of a user. */
+  public boolean isOfUser() {
+    return kind == Kind.OWN || kind == Kind.PYTHON;
+  }
+
   /** Whether every contribution counts, not only the newest. */
   public boolean accumulates() {
     return kind != Kind.LATEST && kind != Kind.LATEST_NOT_NULL;
@@ -210,7 +217,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
   public boolean hasState(Type type) {
     return ReducedType.missing(this, type) == null
         && switch (kind) {
-          case SUM, ARRAY_SUM, AVERAGE, MOMENTS, LATEST_N, OWN -> true;
+          case SUM, ARRAY_SUM, AVERAGE, MOMENTS, LATEST_N, OWN, PYTHON -> true;
           case DAILY -> Objects.requireNonNull(of()).kind() == Kind.SUM;
           case MAP_MERGE -> of() != null && of().hasState(type.asMapType().valueType());
           case STRUCT -> statefulMembers(type).findAny().isPresent();

@@ -1,4 +1,4 @@
-package io.keylake.spark.engine;
+package io.keylake.spark;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -14,7 +14,7 @@ import scala.Product;
  * port when it is bound, so that no other process can have it; Spark posts an event with it, whose
  * class is not on the class path of the plug-in.
  */
-public final class ConnectPort extends SparkListener {
+final class ConnectPort extends SparkListener {
   private static final String STARTED = "SparkListenerConnectServiceStarted";
   private static final int PORT = 1; // behind the address
 
@@ -23,7 +23,7 @@ public final class ConnectPort extends SparkListener {
   /**
    * @param file gets the port as text, as a whole or not at all
    */
-  public ConnectPort(Path file) {
+  ConnectPort(Path file) {
     this.file = file;
   }
 
