@@ -9,6 +9,7 @@
     sql         UPDATE, DELETE and MERGE beside Iceberg's and Delta's, and reads right afterwards
     equality-deletes  plain tables with equality deletes: heaps, times and bytes, beside stock Iceberg
     reducers    tables that aggregate as they merge, beside Spark's aggregation of the events
+    aggregates  the same tables beside those that MERGE keeps in Delta
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
@@ -27,6 +28,7 @@ from rich.console import Console
 sys.path[0] = str(Path(__file__).parents[1])  # the rooms of the tests are imported by their names, as pytest does it
 
 from benchmarks import (  # noqa: E402
+    aggregates,
     backfill,
     compaction,
     equality_deletes,
@@ -42,7 +44,19 @@ from benchmarks import (  # noqa: E402
 from benchmarks.arena import Choice  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "sdk" / "docs" / "figures.md"
-BENCHES = ("first", "reads", "compaction", "settling", "joins", "repair", "sql", "equality-deletes", "reducers", "soak")
+BENCHES = (
+    "first",
+    "reads",
+    "compaction",
+    "settling",
+    "joins",
+    "repair",
+    "sql",
+    "equality-deletes",
+    "reducers",
+    "aggregates",
+    "soak",
+)
 
 
 def main() -> None:
@@ -91,6 +105,7 @@ def main() -> None:
         "sql": partial(sql.run, trial=asked.trial),
         "equality-deletes": partial(equality_deletes.run, chosen=asked.part),
         "reducers": reducers.run,
+        "aggregates": aggregates.run,
         "soak": soak.run,
     }
     for name in asked.names or BENCHES:

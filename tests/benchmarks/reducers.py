@@ -7,14 +7,14 @@ number of events, a sketch of the items, and a value for each of the last 90 day
 2. Reads    sum, count, distinct items, and the last 7 and 30 days of every user: from the keyed table with all its
             runs, compacted, and by aggregation of the events. The answers are compared before they are timed.
 3. Hot key  a write in which half of the events are of one user, beside one without.
-4. Python   the largest amount less the smallest by a reducer in Python, beside Max and Min: a write, and a read of runs.
+4. Python   the largest amount less the smallest by a reducer in Python, beside Max and Min: a write, a read of runs.
 """
 
 import os
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 import keylake as kl
@@ -55,12 +55,12 @@ def run(scale: float, console: Console) -> Findings:
 
 
 def _figures(lake: kl.Lake, events: int, users: int, console: Console) -> list[Figure]:
-    keyed, raw = _keyed(lake, "bench.spending"), f"{PLAIN}.bench.events"
+    table, raw = keyed(lake, "bench.spending"), f"{PLAIN}.bench.events"
     lake.spark.sql(f"CREATE TABLE {raw} (user BIGINT, day DATE, amount BIGINT, item BIGINT) USING iceberg")
     mine, theirs = [], []
     for commit in range(COMMITS):
-        frame = _events(lake, commit, events // COMMITS, users)
-        turns = [(mine, partial(_contribute, frame, keyed)), (theirs, partial(_append, frame, raw))]
+        frame = events_of(lake.spark, commit, events // COMMITS, users)
+        turns = [(mine, partial(contribute, frame, table)), (theirs, partial(_append, frame, raw))]
         for taken, write in turns if commit % 2 else reversed(turns):
             taken.append(seconds(write))
     ingest = Times(tuple(mine)).over(Times(tuple(theirs)))
@@ -69,7 +69,7 @@ def _figures(lake: kl.Lake, events: int, users: int, console: Console) -> list[F
     for state in ("40 runs", "compacted"):
         if state == "compacted":
             lake.table("bench.spending").compact("full")
-        features, aggregated = FEATURES.format(table=keyed), AGGREGATED.format(table=raw)
+        features, aggregated = FEATURES.format(table=table), AGGREGATED.format(table=raw)
         _check_same(lake, features, aggregated)
         times = race(
             {"keylake": partial(_consume, lake, features), "aggregation": partial(_consume, lake, aggregated)},
@@ -83,7 +83,8 @@ def _figures(lake: kl.Lake, events: int, users: int, console: Console) -> list[F
     return [*found, _hot_key(lake, events // COMMITS, users, console), *_in_python(lake, events // COMMITS, users)]
 
 
-def _keyed(lake: kl.Lake, name: str) -> str:
+def keyed(lake: kl.Lake, name: str) -> str:
+    """Make the table that aggregates; its name in SQL."""
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {lake.catalog}.bench")
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {PLAIN}.bench")
     lake.spark.sql(
@@ -96,11 +97,11 @@ def _keyed(lake: kl.Lake, name: str) -> str:
     return f"{lake.catalog}.{name}"
 
 
-def _events(lake: kl.Lake, commit: int, rows: int, users: int, hot: bool = False) -> DataFrame:
+def events_of(spark: SparkSession, commit: int, rows: int, users: int, hot: bool = False) -> DataFrame:
     """Those of one day; some are of the days before. They are made anew for each who reads them, at the same cost."""
     user = f"bigint(pmod(xxhash64(id, {commit}), {users}))"
     late = f"if(pmod(xxhash64(id, 'late'), 1000) < {round(1000 * LATE_SHARE)}, pmod(id, {MOST_DAYS_LATE}), 0)"
-    return lake.spark.range(0, rows, 1, BUCKETS).selectExpr(
+    return spark.range(0, rows, 1, BUCKETS).selectExpr(
         f"if(id % 2 = 0, 0, {user}) AS user" if hot else f"{user} AS user",
         f"date_add(DATE'{FIRST_DAY}', int({commit} - {late})) AS day",
         "pmod(xxhash64(id, 'amount'), 1000) AS amount",
@@ -108,7 +109,8 @@ def _events(lake: kl.Lake, commit: int, rows: int, users: int, hot: bool = False
     )
 
 
-def _contribute(frame: DataFrame, name: str) -> None:
+def contribute(frame: DataFrame, name: str) -> None:
+    """Write events as contributions."""
     frame.selectExpr(
         "user",
         "amount AS spend",
@@ -133,10 +135,10 @@ def _check_same(lake: kl.Lake, one: str, other: str) -> None:
 
 
 def _hot_key(lake: kl.Lake, rows: int, users: int, console: Console) -> Figure:
-    tables = {hot: _keyed(lake, f"bench.hot_{hot}".lower()) for hot in (True, False)}
+    tables = {hot: keyed(lake, f"bench.hot_{hot}".lower()) for hot in (True, False)}
 
     def write(hot: bool, commit: int) -> None:
-        _contribute(_events(lake, commit, rows, users, hot=hot), tables[hot])
+        contribute(events_of(lake.spark, commit, rows, users, hot=hot), tables[hot])
 
     times = race(
         {"hot": partial(write, True), "even": partial(write, False)}, warm_up=Pace(2, 2, 0), rounds=Pace(7, 7, 0)
@@ -162,7 +164,7 @@ def _in_python(lake: kl.Lake, rows: int, users: int) -> list[Figure]:
 
     def write(system: str, commit: int) -> None:
         amounts = ["amount AS spread"] if system == "python" else ["amount AS most", "amount AS least"]
-        _events(lake, commit, rows, users).where("amount <> 13").selectExpr("user", *amounts).writeTo(
+        events_of(lake.spark, commit, rows, users).where("amount <> 13").selectExpr("user", *amounts).writeTo(
             tables[system]
         ).append()
 
