@@ -36,6 +36,8 @@ ROOMS = (
     "_joins",
     "_triggers",
     "lake",
+    "cli",
+    "__main__",
 )
 MOST_FILES_OF_A_ROOM = 20
 MODULES = tuple(sorted(path.relative_to(SDK) for path in SDK.rglob("*.py") if path.name != "__init__.py"))

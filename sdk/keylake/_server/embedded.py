@@ -59,13 +59,13 @@ class EmbeddedServer:
 
     server_class: ClassVar[str] = SERVER_CLASS
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, token: str | None = None) -> None:
         jars = find_jars()
         java_home = check_java()
         self.setup = setup
         self._owner = os.getpid()
         self._users = 0
-        self._token = secrets.token_urlsafe(32)
+        self._token = token or secrets.token_urlsafe(32)
         self.log = _new_log(setup.warehouse)
         self.scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
         settings = embedded_settings(setup, jars, self.scratch)

@@ -1,0 +1,69 @@
+"""All commands, and what a process tells of errors."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from typing import Annotated
+
+import typer
+
+from keylake.cli import changing, reading, serving
+from keylake.cli.demo import demo
+from keylake.cli.doctor import doctor
+from keylake.cli.shown import tell
+from keylake.errors import KeylakeError, ServerMissingPlugin, ServerUnreachable
+
+REFUSED, UNREACHABLE, INTERRUPTED = 1, 3, 130
+
+app = typer.Typer(
+    name="keylake",
+    help="Keyed tables on Apache Iceberg: tables, rows, history and upkeep from the command line.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"keylake {importlib.metadata.version('keylake')}")
+        raise typer.Exit
+
+
+@app.callback()
+def keylake(
+    _version_: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Keyed tables on Apache Iceberg: tables, rows, history and upkeep from the command line."""
+
+
+app.command()(demo)
+for reads in (reading.tables, reading.show, reading.get, reading.sql, reading.history, reading.changes):
+    app.command()(reads)
+app.command("explain-row")(reading.explain_row)
+app.add_typer(changing.branch, name="branch")
+for changes in (changing.compact, changing.publish, changing.undo):
+    app.command()(changes)
+app.command()(serving.serve)
+app.command("server-conf")(serving.server_conf)
+app.command()(doctor)
+
+
+def main() -> None:
+    """Run the command that was typed, and end the process with its status."""
+    try:
+        app()
+    except (ServerUnreachable, ServerMissingPlugin) as error:
+        tell(str(error))
+        sys.exit(UNREACHABLE)
+    except KeylakeError as error:
+        tell(str(error))
+        sys.exit(REFUSED)
+    except BrokenPipeError:  # `keylake sql ... | head`
+        sys.stderr.close()
+        sys.exit(REFUSED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

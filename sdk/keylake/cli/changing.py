@@ -1,0 +1,113 @@
+"""Commands that change tables: upkeep, branches, undo."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from keylake.cli.opened import (
+    USUAL_CATALOG,
+    USUAL_LAKE,
+    BranchOption,
+    CatalogOption,
+    LakeOption,
+    TableArgument,
+    branch_of,
+    opened,
+)
+from keylake.cli.shown import JsonOption, show, show_all
+
+PlanOption = Annotated[bool, typer.Option("--plan", help="Say what would be done, and do nothing.")]
+BranchArgument = Annotated[str, typer.Argument(help="A branch, as in tmp_nightly.")]
+
+branch = typer.Typer(help="Make, list and drop branches of a table.", no_args_is_help=True)
+
+
+def compact(
+    table: TableArgument,
+    policy: Annotated[
+        Literal["full", "settle"] | None,
+        typer.Option(help="full merges all runs, settle only records what is superseded; the table's own unless said."),
+    ] = None,
+    plan: PlanOption = False,
+    of_branch: BranchOption = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Merge and settle runs until the policy of the table is content."""
+    with opened(lake, catalog) as found:
+        on = branch_of(found.table(table), of_branch)
+        done = on.compaction_plan(policy) if plan else on.compact(policy)
+    if as_json:
+        show_all("", tuple(done), as_json)
+    else:
+        typer.echo(str(done))
+
+
+@branch.command("list")
+def list_(
+    table: TableArgument,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """List the branches and tags of a table."""
+    with opened(lake, catalog) as found:
+        rows = [row.asDict(recursive=True) for row in found.table(table).branches().collect()]
+    show_all(table, rows, as_json)
+
+
+@branch.command()
+def create(
+    table: TableArgument,
+    name: BranchArgument,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+) -> None:
+    """Make a branch of main, whose name begins with tmp_, if it is not there."""
+    with opened(lake, catalog) as found:
+        found.table(table).branch(name)
+
+
+@branch.command()
+def drop(
+    table: TableArgument,
+    name: BranchArgument,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+) -> None:
+    """Drop a branch; commits that main has not are gone."""
+    with opened(lake, catalog) as found:
+        found.table(table).drop_branch(name)
+
+
+def publish(
+    table: TableArgument,
+    name: BranchArgument,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring the commits of a branch to main, all of them or none."""
+    with opened(lake, catalog) as found:
+        show(branch_of(found.table(table), name).publish(), as_json)
+
+
+def undo(
+    table: TableArgument,
+    after: Annotated[int | None, typer.Option(help="The snapshot behind which the range begins.")] = None,
+    until: Annotated[int | None, typer.Option(help="The snapshot with which it ends; the newest unless said.")] = None,
+    plan: PlanOption = False,
+    of_branch: BranchOption = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Take back the writes of a range of commits, as if they had never been made."""
+    if after is None and until is None:
+        raise typer.BadParameter("name the range of commits: --after, --until or both; keylake history lists them")
+    with opened(lake, catalog) as found:
+        on = branch_of(found.table(table), of_branch)
+        show(on.undo_plan(after=after, until=until) if plan else on.undo(after=after, until=until), as_json)

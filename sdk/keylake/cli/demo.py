@@ -1,0 +1,41 @@
+"""The command `demo`: two streams that know different columns of the same rows, and what a reader sees."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import keylake as kl
+from keylake.cli.opened import USUAL_LAKE
+
+TABLE = "demo.user_profile"
+DemoLake = Annotated[str, typer.Option("--lake", envvar="KEYLAKE_LAKE", help="The directory of the lake; it is made.")]
+
+
+class UserProfile(kl.Table, name=TABLE, buckets=2, versions="explicit"):
+    """What two streams know of a user."""
+
+    user_id: int = kl.key()
+    city: str | None = kl.column()
+    clicks: int | None = kl.column(reduce=kl.Sum())
+    score: float | None = kl.column()
+
+
+def demo(lake: DemoLake = USUAL_LAKE) -> None:
+    """Make a table in a lake, write to it from two streams, and show what was merged and why."""
+    with kl.connect(warehouse=lake) as found:
+        if TABLE in found.tables():
+            found.drop(TABLE)
+        profiles = found.create(UserProfile)
+        profiles.update(
+            [{"user_id": 7, "city": "Oslo"}, {"user_id": 8, "city": "Bergen"}], version=10, stream="accounts"
+        )
+        profiles.update([{"user_id": 7, "clicks": 3, "score": 0.5}], version=12, stream="web")
+        profiles.update([{"user_id": 7, "clicks": 2, "score": 0.9}], version=14, stream="web")
+        profiles.update([{"user_id": 7, "city": "Tromsø", "score": 0.1}], version=9, stream="replay")
+        typer.echo(f"{TABLE} in {lake}: four commits, of which the last one came late.\n")
+        typer.echo(str(profiles.history()))
+        typer.echo("\nThe merged row of user 7, and where each value comes from:\n")
+        typer.echo(str(profiles.explain_row(user_id=7)))
+        typer.echo(f"\nGo on: keylake get {TABLE} 7 --lake {lake}")

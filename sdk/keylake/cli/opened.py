@@ -1,0 +1,66 @@
+"""The lake that a command works on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import keylake as kl
+from keylake.errors import ServerUnreachable
+
+TOKEN = "KEYLAKE_TOKEN"
+
+LakeOption = Annotated[
+    str,
+    typer.Option(
+        "--lake",
+        envvar="KEYLAKE_LAKE",
+        help=f"A directory, or the address of a server, sc://host:15002; its token is in {TOKEN}.",
+    ),
+]
+CatalogOption = Annotated[str, typer.Option("--catalog", envvar="KEYLAKE_CATALOG", help="The catalog in Spark.")]
+TableArgument = Annotated[str, typer.Argument(help="A keyed table with its namespace, as in features.clicks.")]
+BranchOption = Annotated[str | None, typer.Option("--branch", help="A branch of the table; main unless said.")]
+USUAL_LAKE, USUAL_CATALOG = "./lake", "lake"
+
+
+@contextmanager
+def opened(lake: str, catalog: str) -> Generator[kl.Lake]:
+    """The lake, open until the command is done."""
+    if lake.startswith("sc://"):
+        with kl.connect(_with_token(lake), catalog=catalog) as found:
+            yield found
+    else:
+        if not Path(lake).is_dir():
+            raise ServerUnreachable(
+                f"There is no lake in {lake!r}. Name one with --lake or KEYLAKE_LAKE, or make one: keylake demo."
+            )
+        with kl.connect(warehouse=lake, catalog=catalog) as found:
+            yield found
+
+
+def _with_token(url: str) -> str:
+    """The address with the token that the environment has; one on the command line is seen by all users."""
+    if any("token=" in word for word in sys.argv[1:]):
+        raise typer.BadParameter(f"the token is on the command line, where others see it; put it into {TOKEN}")
+    token = os.environ.get(TOKEN)
+    if token is None or ";token=" in url:
+        return url
+    return f"{url if '/' in url.removeprefix('sc://') else url + '/'};token={token}"
+
+
+def branch_of(table: kl.KeyedTable, branch: str | None) -> kl.KeyedTable:
+    """The table, or one of its branches; none is made by being named."""
+    if branch is None or branch == "main":
+        return table
+    known = {row["name"] for row in table.branches().collect()}
+    if branch not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise kl.TableNotFound(f"The table {table.name!r} has no branch {branch!r}; it has {names}.")
+    return table.branch(branch)

@@ -1,0 +1,181 @@
+"""Commands that read: tables, rows, plain SQL, history and changes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Annotated, Any, cast
+
+import pyarrow as pa
+import typer
+from pyiceberg.types import BinaryType, UUIDType
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+import keylake as kl
+from keylake._values.arrow_types import natural
+from keylake._values.read import python_value
+from keylake.cli.opened import (
+    USUAL_CATALOG,
+    USUAL_LAKE,
+    BranchOption,
+    CatalogOption,
+    LakeOption,
+    TableArgument,
+    branch_of,
+    opened,
+)
+from keylake.cli.shown import USUAL_LIMIT, JsonOption, LimitOption, show_all, show_lines, show_table, tell
+from keylake.cli.shown import show as show_one
+from keylake.errors import KeylakeError, SchemaMismatch
+
+KeyArgument = Annotated[
+    list[str], typer.Argument(help="The values of the key columns in their order, or as column=value.")
+]
+
+
+def tables(lake: LakeOption = USUAL_LAKE, catalog: CatalogOption = USUAL_CATALOG, as_json: JsonOption = False) -> None:
+    """List the keyed tables of the lake."""
+    with opened(lake, catalog) as found:
+        listed = [{"name": each.name, "versions": each.versions} for each in found.tables()]
+    show_all("keyed tables", listed, as_json)
+
+
+def show(
+    table: TableArgument,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a table is: its key, versions, buckets and columns."""
+    with opened(lake, catalog) as found:
+        spec = found.table(table).spec
+    typer.echo(spec.to_json() if as_json else str(spec))
+
+
+def get(
+    table: TableArgument,
+    key: KeyArgument,
+    branch: BranchOption = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the merged row of a key; the status is 1 where there is none."""
+    with opened(lake, catalog) as found:
+        of = branch_of(found.table(table), branch)
+        values = key_of(of.spec, key)
+        row = of.get(**cast("Any", values))
+    if row is None:
+        tell(f"{table} has no row with the key {', '.join(f'{name}={value}' for name, value in values.items())}.")
+        raise typer.Exit(1)
+    cells = row.model_dump(by_alias=True)
+    if as_json:
+        show_one(cells, as_json)
+    else:
+        show_table(table, [{"column": name, "value": value} for name, value in cells.items()])
+
+
+def sql(
+    statement: Annotated[str, typer.Argument(help="A statement of Spark; - reads it from the standard input.")],
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    limit: LimitOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a statement of SQL and print its rows; with --json a line for each."""
+    text = sys.stdin.read() if statement == "-" else statement
+    with opened(lake, catalog) as found:
+        try:
+            found.spark.catalog.setCurrentCatalog(catalog)
+            _show_rows("", found.spark.sql(text), limit, as_json)
+        except PySparkException as error:
+            raise KeylakeError(str(error).strip().splitlines()[0]) from None
+
+
+def history(
+    table: TableArgument,
+    branch: BranchOption = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    limit: LimitOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the commits of a table or branch, the newest first."""
+    with opened(lake, catalog) as found:
+        commits = branch_of(found.table(table), branch).history(at_most=limit or (None if as_json else USUAL_LIMIT))
+    if as_json:
+        show_all("", commits, as_json)
+    else:
+        typer.echo(str(commits))
+
+
+def changes(
+    table: TableArgument,
+    after: Annotated[int | None, typer.Option(help="The snapshot behind which the range begins.")] = None,
+    until: Annotated[int | None, typer.Option(help="The snapshot with which it ends; the newest unless said.")] = None,
+    every_commit: Annotated[bool, typer.Option("--every-commit", help="The changes of each commit.")] = False,
+    branch: BranchOption = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    limit: LimitOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print how merged rows differ between two commits; with --json a line for each key."""
+    with opened(lake, catalog) as found:
+        of = branch_of(found.table(table), branch)
+        _show_rows(table, of.changes(after=after, until=until, every_commit=every_commit), limit, as_json)
+
+
+def explain_row(
+    table: TableArgument,
+    key: KeyArgument,
+    branch: BranchOption = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a row reads as it does: of each column the value that counts, who wrote it, and what lost."""
+    with opened(lake, catalog) as found:
+        of = branch_of(found.table(table), branch)
+        explained = of.explain_row(key_of(of.spec, key))
+    show_one(explained, as_json)
+
+
+def key_of(spec: kl.TableSpec, words: Sequence[str]) -> dict[str, object]:
+    """The values of a key as the command line gives them."""
+    parts = [word.partition("=") for word in words]
+    named = {name: text for name, sign, text in parts if sign and name in spec.key}
+    given = named if len(named) == len(words) else dict(zip(spec.key, words, strict=False))
+    if len(words) != len(spec.key) or given.keys() != set(spec.key):
+        shape = " ".join(f"{name}=..." for name in spec.key)
+        raise SchemaMismatch(
+            f"{spec.name} has the key {', '.join(spec.key)}, and {len(words)} values are given: {shape}."
+        )
+    return {name: _value(spec, name, given[name]) for name in spec.key}
+
+
+def _value(spec: kl.TableSpec, name: str, text: str) -> object:
+    type_ = spec.column(name).type
+    if isinstance(type_, UUIDType | BinaryType):
+        return python_value(type_, text) if isinstance(type_, UUIDType) else bytes.fromhex(text)
+    try:
+        return pa.scalar(text).cast(natural(type_)).as_py()
+    except pa.ArrowException:
+        raise SchemaMismatch(f"The key column {name!r} of {spec.name} is {type_}, and {text!r} is none.") from None
+
+
+def _show_rows(title: str, frame: DataFrame, limit: int | None, as_json: bool) -> None:
+    if as_json:
+        rows = (frame if limit is None else frame.limit(limit)).toLocalIterator()
+        show_lines(row.asDict(recursive=True) for row in rows)
+        return
+    most = limit or USUAL_LIMIT
+    found: list[Mapping[str, Any]] = [
+        row.asDict(recursive=True) for row in islice(frame.limit(most + 1).toLocalIterator(), most + 1)
+    ]
+    if found or frame.columns:
+        show_table(title, found[:most], frame.columns)
+    if len(found) > most:
+        tell(f"These are the first {most} rows; --limit shows more.")

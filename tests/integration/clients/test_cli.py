@@ -1,0 +1,133 @@
+"""Each command on a real server: what it prints for people and for scripts, and with which status it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+import keylake as kl
+from integration.twin import fresh_name
+from keylake.cli.app import app
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(lake: kl.Lake) -> Run:
+    """A command on the server of the tests; its token is in the environment."""
+    assert lake._server is not None
+    address, _, token = lake._server.url.partition(";token=")
+    environment = {"KEYLAKE_LAKE": address, "KEYLAKE_TOKEN": token, "KEYLAKE_CATALOG": lake.catalog}
+    return lambda *words: CliRunner().invoke(app, list(words), env=environment, catch_exceptions=False)
+
+
+@pytest.fixture
+def clicks(lake: kl.Lake) -> kl.KeyedTable:
+    name = fresh_name("cli")
+    lake.spark.sql(
+        f"CREATE TABLE {lake.catalog}.{name} (id BIGINT, city STRING, clicks BIGINT, PRIMARY KEY (id)) USING keylake "
+        "TBLPROPERTIES ('versions' = 'commit', 'reduce.clicks' = 'Sum')"
+    ).collect()
+    table = lake.table(name)
+    table.update([{"id": 1, "city": "Oslo"}, {"id": 2, "city": None}], stream="accounts")
+    table.update([{"id": 1, "clicks": 3}], stream="web")
+    return table
+
+
+def json_of(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def lines_of(result: Result) -> list[Mapping[str, Any]]:
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_commands_that_read(run: Run, clicks: kl.KeyedTable) -> None:
+    name = clicks.name
+    assert {"name": name, "versions": "commit"} in json_of(run("tables", "--json"))
+    assert json_of(run("show", name, "--json"))["key"] == ["id"]
+    assert "clicks" in run("show", name).stdout
+    assert json_of(run("get", name, "1", "--json")) == {"id": 1, "city": "Oslo", "clicks": 3}
+    assert "Oslo" in run("get", name, "id=1").stdout
+    missing = run("get", name, "9", "--json")
+    assert (missing.exit_code, missing.stdout) == (1, "")
+    rows = lines_of(run("sql", f"SELECT id, clicks FROM {name} ORDER BY id", "--json"))
+    assert rows == [{"id": 1, "clicks": 3}, {"id": 2, "clicks": None}]
+    assert "the first 1 rows" in run("sql", f"SELECT * FROM {name}", "--limit", "1").stderr
+    newest, oldest = json_of(run("history", name, "--json"))
+    assert (newest["stream"], oldest["stream"]) == ("web", "accounts")
+    (change,) = lines_of(run("changes", name, "--after", str(oldest["snapshot_id"]), "--json"))
+    assert (change["_change"], change["_after"]["clicks"]) == ("update", 3)
+    explained = json_of(run("explain-row", name, "1", "--json"))
+    assert explained["exists"] is True
+    assert "Sum of" in run("explain-row", name, "1").stdout
+
+
+def test_commands_that_change(run: Run, clicks: kl.KeyedTable) -> None:
+    name = clicks.name
+    good = clicks.history()[0].snapshot_id
+    assert run("branch", "create", name, "tmp_try").exit_code == 0
+    clicks.branch("tmp_try").update([{"id": 2, "clicks": 5}])
+    assert json_of(run("get", name, "2", "--branch", "tmp_try", "--json"))["clicks"] == 5
+    assert {each["name"] for each in json_of(run("branch", "list", name, "--json"))} >= {"main", "tmp_try"}
+    assert json_of(run("publish", name, "tmp_try", "--json"))["commits"] == 1
+    planned = json_of(run("undo", name, "--after", str(good), "--plan", "--json"))
+    assert (planned["commits"], planned["snapshot_id"]) == (1, None)
+    assert json_of(run("undo", name, "--after", str(good), "--json"))["commits"] == 1
+    assert json_of(run("get", name, "2", "--json"))["clicks"] is None
+    assert run("branch", "drop", name, "tmp_try").exit_code == 0
+    assert run("compact", name, "--policy", "full", "--plan").exit_code == 0
+    assert isinstance(json_of(run("compact", name, "--policy", "full", "--json")), list)
+    assert json_of(run("get", name, "1", "--json")) == {"id": 1, "city": "Oslo", "clicks": 3}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["show", "no.table"], "no.table"),
+        (["sql", "SELEC 1"], "PARSE_SYNTAX_ERROR"),
+        (["get", "TABLE", "x"], "is long, and 'x' is none"),
+        (["history", "TABLE", "--branch", "tmp_none"], "has no branch 'tmp_none'"),
+    ],
+)
+def test_what_is_refused_is_one_sentence(run: Run, clicks: kl.KeyedTable, words: list[str], says: str) -> None:
+    with pytest.raises(kl.KeylakeError) as refused:
+        run(*(clicks.name if word == "TABLE" else word for word in words))
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.slow
+def test_a_demo_and_a_server_for_other_processes(tmp_path: Path) -> None:
+    environment = {**os.environ, "KEYLAKE_LAKE": str(tmp_path / "lake"), "COLUMNS": "200"}
+    keylake = [sys.executable, "-m", "keylake"]
+    shown = subprocess.run([*keylake, "demo"], env=environment, capture_output=True, text=True, check=True).stdout
+    assert "lost: older version" in shown
+    with subprocess.Popen(
+        [*keylake, "serve", "--port", "0"], env=environment, stdout=subprocess.PIPE, text=True
+    ) as serving:
+        try:
+            assert serving.stdout is not None
+            line = serving.stdout.readline()
+            address = line.split()[1].partition("=")[2]
+            token = (tmp_path / "lake" / ".keylake" / "token").read_text()
+            assert token not in line
+            client = {**environment, "KEYLAKE_LAKE": address, "KEYLAKE_TOKEN": token}
+            row = subprocess.run([*keylake, "get", "demo.user_profile", "7", "--json"], env=client, capture_output=True)
+            assert json.loads(row.stdout)["clicks"] == 5
+            stranger = {**client, "KEYLAKE_TOKEN": "wrong"}
+            other = subprocess.run([*keylake, "tables"], env=stranger, capture_output=True, text=True)
+            assert other.returncode in (1, 3)
+            assert "Traceback" not in other.stderr
+        finally:
+            serving.send_signal(signal.SIGTERM)

@@ -1,0 +1,112 @@
+"""The command line without a server: what is wrong with a command, how values are read, and what is printed."""
+
+import json
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import keylake as kl
+from keylake.cli.app import app, main
+from keylake.cli.reading import key_of
+
+DOCUMENT = Path(__file__).parents[2] / "sdk" / "docs" / "command_line.md"
+RUN = CliRunner()
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """The status with which a process ends."""
+    monkeypatch.setattr(sys, "argv", ["keylake", *words])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert isinstance(ending.value.code, int)
+    return ending.value.code
+
+
+def commands() -> list[str]:
+    names = [each.name or (each.callback.__name__ if each.callback else "") for each in app.registered_commands]
+    return sorted([*names, *(group.name for group in app.registered_groups if isinstance(group.name, str))])
+
+
+def test_help_has_every_command_and_the_document_too() -> None:
+    said = RUN.invoke(app, ["--help"])
+    assert said.exit_code == 0
+    text = DOCUMENT.read_text()
+    for command in commands():
+        assert command in said.output
+        assert f"`keylake {command}" in text, f"{DOCUMENT.name} says nothing of {command}"
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["get"], ["undo", "a.b"], ["serve", "--port", "70000"]])
+def test_a_command_that_is_typed_wrongly_ends_with_2(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    assert ended(monkeypatch, *words) == 2
+
+
+def test_a_lake_that_is_not_there_ends_with_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert ended(monkeypatch, "tables", "--lake", str(tmp_path / "none")) == 3
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("keylake: There is no lake in")
+    assert "keylake demo" in told.err
+
+
+def test_a_token_on_the_command_line_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(monkeypatch, "tables", "--lake", "sc://host/;token=abc123") == 2
+    told = capsys.readouterr().err
+    assert "KEYLAKE_TOKEN" in told
+    assert "abc123" not in told
+
+
+def test_the_settings_of_a_server() -> None:
+    said = RUN.invoke(
+        app, ["server-conf", "--for", "kubernetes", "--uri", "https://c:8181", "--jars", "/opt/jars", "--json"]
+    )
+    settings = json.loads(said.stdout)
+    assert settings["spark.sql.catalog.lake.uri"] == "https://c:8181"
+    jars = settings["spark.jars"].split(",")
+    assert len(jars) == 2
+    assert all(jar.startswith("local:///opt/jars/") for jar in jars)
+    lines = RUN.invoke(app, ["server-conf", "--uri", "https://c:8181", "--catalog", "prod"]).stdout.splitlines()
+    assert "spark.sql.catalog.prod    io.keylake.spark.KeylakeCatalog" in lines
+
+
+def test_a_doctor_says_what_to_do(tmp_path: Path) -> None:
+    said = RUN.invoke(app, ["doctor", "--lake", str(tmp_path / "none"), "--json"])
+    assert said.exit_code == 1
+    found = {each["check"]: each for each in json.loads(said.stdout)}
+    assert found["Python"]["ok"]
+    assert not found["directory"]["ok"]
+    assert "keylake demo" in found["directory"]["to_do"]
+
+
+SPEC = kl.TableSpec.from_arrow(
+    pa.schema([pa.field("day", pa.date32(), nullable=False), pa.field("user", pa.int64(), nullable=False)]),
+    name="a.b",
+    key=["day", "user"],
+)
+
+
+def test_keys_are_read_by_their_columns() -> None:
+    key = {"day": "2026-11-23", "user": 7}
+    assert {name: str(value) for name, value in key_of(SPEC, ["2026-11-23", "7"]).items()} == {
+        name: str(value) for name, value in key.items()
+    }
+    assert key_of(SPEC, ["user=7", "day=2026-11-23"]) == key_of(SPEC, ["2026-11-23", "7"])
+    by_id = kl.TableSpec.from_arrow(pa.schema([pa.field("id", pa.uuid(), nullable=False)]), name="a.c", key=["id"])
+    assert key_of(by_id, [str(UUID(int=7))]) == {"id": UUID(int=7)}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(["7"], "has the key day, user, and 1 values are given"), (["x", "7"], "'day' of a.b is date, and 'x' is none")],
+)
+def test_keys_that_do_not_fit(words: list[str], says: str) -> None:
+    with pytest.raises(kl.SchemaMismatch, match=says):
+        key_of(SPEC, words)
