@@ -21,10 +21,10 @@ from keylake._maintenance.registration import Registered
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
 from keylake._server.statements import Watermark, watermark
 from keylake._table.branches import Picked, Published
-from keylake._table.buckets import BucketAdvice, BucketChange
 from keylake._table.experiments import Experiment
 from keylake._table.files import FilesChanged
 from keylake._table.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
+from keylake._table.layout import BucketAdvice, BucketChange
 from keylake._table.positions import Consumer
 from keylake._table.selection import TableColumns
 from keylake._table.serving import PublishedIceberg, PublishedKv, kv_key
@@ -55,6 +55,7 @@ from keylake.errors import (
     VersionMissing,
 )
 from keylake.explanations import CellOrigin, Origin, RowExplanation, StoredValue
+from keylake.health import Health, ReadHealth, StreamHealth
 from keylake.lake import Lake, ListedTable, connect
 from keylake.reducers import (
     ArraySum,
@@ -120,7 +121,7 @@ __all__ = [
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back
     "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
-    "PublishedIceberg", "RowExplanation", "CellOrigin", "StoredValue", "Origin",
+    "PublishedIceberg", "Health", "ReadHealth", "StreamHealth", "RowExplanation", "CellOrigin", "StoredValue", "Origin",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",
     # a table in an online store

@@ -9,9 +9,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from keylake._display.html_table import ShownFields, ShownTable
+from keylake._display.pictures import Event, history_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 VersionRange = tuple[int, int]
 
@@ -138,6 +142,14 @@ class History(ShownTable, Sequence[CommitInfo]):
 
     def __hash__(self) -> int:
         return hash(self._commits)
+
+    def plot(self) -> Figure:
+        """Draw the commits over time, a line for each stream, as large as their rows are many; needs matplotlib.
+
+        profiles.history().plot().savefig("history.png")
+        """
+        commits = [Event(each.committed_at, each.stream, each.verb, each.rows or 0) for each in self]
+        return history_figure(self._table, commits)
 
     def _title(self) -> str:
         return f"{self._table}: {len(self)} commit{'' if len(self) == 1 else 's'}"

@@ -9,14 +9,14 @@ from typing import Generic, cast
 from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._json.verb import JsonVerbs
 from keylake._table.branches import TEMPORARY, BranchVerbs
-from keylake._table.buckets import BucketVerbs
 from keylake._table.changes import ChangeVerbs
 from keylake._table.columns import ColumnType, ColumnVerbs
+from keylake._table.condition import ConditionVerbs
 from keylake._table.experiments import ExperimentVerbs, opened
 from keylake._table.files import FileVerbs
 from keylake._table.handle import Handle
 from keylake._table.history import HistoryVerbs
-from keylake._table.layout import LayoutVerbs
+from keylake._table.layout import BucketVerbs, LayoutVerbs
 from keylake._table.reads import ReadVerbs, Row
 from keylake._table.selection import TableColumns
 from keylake._table.serving import ServingVerbs
@@ -37,6 +37,7 @@ class KeyedTable(
     BranchVerbs,
     StateVerbs,
     FileVerbs,
+    ConditionVerbs,
     LayoutVerbs,
     BucketVerbs,
     ColumnVerbs,

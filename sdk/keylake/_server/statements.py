@@ -53,7 +53,9 @@ Verb = Literal["upsert", "update", "delete", "apply_changes", "overwrite"]
 Moment = int | str | datetime.datetime
 Argument = str | int | list[str]
 KeyParts = tuple[tuple[str, IcebergType, object], ...]  # the columns of a key, with their types and values
-Part = Literal["keyed_files", "runs", "sections", "branches", "consumers"]  # what lies beside a keyed table
+Part = Literal[
+    "keyed_files", "runs", "sections", "branches", "consumers", "all_data_files"
+]  # what lies beside a keyed table
 
 WHOLE_ROWS: tuple[Verb, ...] = ("upsert", "overwrite")  # the verbs whose rows carry every column
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

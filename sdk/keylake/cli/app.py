@@ -43,6 +43,8 @@ def keylake(
 app.command()(demo)
 for reads in (reading.tables, reading.show, reading.get, reading.sql, reading.history, reading.changes):
     app.command()(reads)
+for looks in (reading.health, reading.report):
+    app.command()(looks)
 app.command("explain-row")(reading.explain_row)
 app.add_typer(changing.branch, name="branch")
 for changes in (changing.compact, changing.publish, changing.undo):

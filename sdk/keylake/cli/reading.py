@@ -179,3 +179,33 @@ def _show_rows(title: str, frame: DataFrame, limit: int | None, as_json: bool) -
         show_table(title, found[:most], frame.columns)
     if len(found) > most:
         tell(f"These are the first {most} rows; --limit shows more.")
+
+
+def health(
+    table: TableArgument,
+    branch: BranchOption = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how a table is doing, and what to do; the status is 0 whatever is found."""
+    with opened(lake, catalog) as found:
+        looked = branch_of(found.table(table), branch).health()
+    if as_json:
+        figures = {"table": looked.table, "at": looked.at, "to_do": looked.to_do, "reads": looked.reads}
+        ratios = {"storage_amplification": looked.storage_amplification, "skew": looked.skew}
+        show_one(figures | ratios | {"streams": looked.streams, "buckets": list(looked.buckets)}, as_json)
+    else:
+        typer.echo(str(looked))
+
+
+def report(
+    table: TableArgument,
+    path: Annotated[str, typer.Argument(help="The file of the page, as in health.html.")] = "health.html",
+    branch: BranchOption = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+) -> None:
+    """Write how a table is doing as a page that stands in one file."""
+    with opened(lake, catalog) as found:
+        typer.echo(str(branch_of(found.table(table), branch).report(path)))

@@ -1,0 +1,81 @@
+"""How a table is doing: figures of tables whose state is known, what is to be done, the picture and the page."""
+
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import keylake as kl
+from integration.twin import fresh_name
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64()), ("text", pa.string())])
+
+
+def at(hour: int) -> datetime:
+    return datetime(2026, 11, 1, hour, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def table(lake: kl.Lake) -> kl.KeyedTable:
+    """A base and five updates of a tenth of it, by two streams, with nobody who compacts."""
+    made = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("health"), key=["id"], buckets=4))
+    rows = lake.spark.range(0, 20_000, 1, 2).selectExpr("id", "id AS v", "sha2(string(id), 256) AS text")
+    made.upsert(rows, stream="base")
+    for number in range(5):
+        made.upsert(rows.where(f"id % 10 = {number % 2}"), stream="web", watermark=at(number))
+    return made
+
+
+def test_figures_before_and_after_a_compaction(table: kl.KeyedTable) -> None:
+    before = table.health()
+    table.compact("full")
+    after = table.health()
+    assert (before.reads.rows, after.reads.rows) == (30_000, 20_000)
+    assert before.reads.merged == before.reads.bytes
+    assert 5 < before.reads.read_amplification <= 6
+    assert (after.reads.share_merged, after.reads.read_amplification) == (0, 1)
+    assert before.storage_amplification == pytest.approx(1)
+    assert 2 < after.storage_amplification < 4
+    assert [bucket.depth for bucket in before.buckets] == [6] * 4
+    assert 1 <= before.skew < 1.2
+    assert any("compact()" in sentence for sentence in before.to_do)
+    assert not any("compact" in sentence for sentence in after.to_do)
+    streams = {each.stream: each for each in after.streams}
+    assert {name: (each.commits, each.rows) for name, each in streams.items()} == {
+        "base": (1, 20_000),
+        "web": (5, 10_000),
+    }
+    assert streams["web"].watermark == datetime(2026, 11, 1, 4, tzinfo=timezone.utc)
+    assert streams["web"].late_by == after.at - datetime(2026, 11, 1, 4, tzinfo=timezone.utc)
+    assert "30,000 stored rows" in str(before)
+    assert "all is well" in str(after) or after.to_do
+
+
+def test_an_empty_table_and_a_branch(lake: kl.Lake) -> None:
+    made = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("health"), key=["id"]))
+    empty = made.health()
+    assert (empty.reads.bytes, empty.reads.share_merged, empty.skew, empty.streams, empty.to_do) == (
+        0,
+        0.0,
+        1.0,
+        (),
+        (),
+    )
+    made.upsert([{"id": 1, "v": 1, "text": None}])
+    draft = made.branch("tmp_try")
+    draft.upsert([{"id": 1, "v": 2, "text": None}])
+    assert (made.health().reads.rows, draft.health().reads.rows) == (1, 2)
+
+
+def test_the_picture_and_the_page(table: kl.KeyedTable, tmp_path: Path) -> None:
+    health = table.health()
+    assert len(health.plot().axes) == 4
+    assert len(table.history().plot().axes) == 1
+    page = health.report(tmp_path / "health.html").read_text()
+    assert page.count("<svg") == 2
+    assert f"Health of {table.name}" in page
+    outside = set(re.findall(r"""(?:src|href)=["']([^"'#]+)""", page)) - {""}
+    assert not {each for each in outside if not each.startswith("http://www.w3.org")}, "it needs no other file"
+    assert "<script" not in page
