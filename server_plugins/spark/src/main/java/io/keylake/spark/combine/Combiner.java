@@ -22,12 +22,12 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <ol>
  *   <li>Where few rows find their key, most that follow pass on without a look.
- *   <li>When the rows that were combined have taken {@link #MOST_BYTES}, all that is held passes
- *       on: no accumulator is much larger than its contributions.
+ *   <li>When the rows that were taken have {@link #MOST_BYTES}, all that is held passes on: no
+ *       accumulator is much larger than its contributions.
  * </ol>
  */
 final class Combiner implements Iterator<InternalRow> {
-  static final int PLACES = 1024;
+  private static final int PLACES = 1024;
   private static final int LOOKED_AT = 8 * PLACES;
   private static final int WORTH_IT = LOOKED_AT / 8;
   private static final int NOT_LOOKED_AT = 32 * LOOKED_AT;
@@ -39,7 +39,6 @@ final class Combiner implements Iterator<InternalRow> {
   private final UnsafeProjection keyOf;
   private final UnsafeProjection whole;
   private final @Nullable HeldKey[] held = new HeldKey[PLACES];
-  private final boolean[] isHeld = new boolean[PLACES];
   private int leftToPass;
   private int leftToLookAt = LOOKED_AT;
   private int found;
@@ -111,8 +110,8 @@ final class Combiner implements Iterator<InternalRow> {
     while (emptied < PLACES) {
       int place = emptied++;
       HeldKey there = held[place];
-      if (there != null && isHeld[place]) {
-        isHeld[place] = false;
+      if (there != null) {
+        held[place] = null;
         return whole.apply(there.row());
       }
     }
@@ -122,8 +121,8 @@ final class Combiner implements Iterator<InternalRow> {
   private boolean startEmptying() {
     bytes = 0;
     emptied = 0;
-    for (boolean one : isHeld) {
-      if (one) {
+    for (HeldKey one : held) {
+      if (one != null) {
         return true;
       }
     }
@@ -146,8 +145,9 @@ final class Combiner implements Iterator<InternalRow> {
     }
     int place = key.hashCode() & PLACES - 1;
     HeldKey there = held[place];
-    if (there == null || !isHeld[place]) {
-      hold(place, key, row);
+    if (there == null) {
+      held[place] = new HeldKey(combining, key, row);
+      took(row);
       return null;
     }
     if (there.isOf(key)) {
@@ -158,7 +158,15 @@ final class Combiner implements Iterator<InternalRow> {
     }
     InternalRow out = whole.apply(there.row());
     there.replace(key, row);
+    took(row);
     return out;
+  }
+
+  private void took(UnsafeRow row) {
+    bytes += row.getSizeInBytes();
+    if (bytes > MOST_BYTES) {
+      startEmptying();
+    }
   }
 
   private void look() {
@@ -181,16 +189,6 @@ final class Combiner implements Iterator<InternalRow> {
         || combining.accumulated().stream().anyMatch(column -> row.isNullAt(column.position()));
   }
 
-  private void hold(int place, UnsafeRow key, UnsafeRow row) {
-    isHeld[place] = true;
-    HeldKey there = held[place];
-    if (there == null) {
-      held[place] = new HeldKey(combining, key, row);
-    } else {
-      there.replace(key, row);
-    }
-  }
-
   /** Whether a row was combined. One that a reducer refuses goes to the writer, which says why. */
   private boolean added(HeldKey there, UnsafeRow row) {
     try {
@@ -199,10 +197,7 @@ final class Combiner implements Iterator<InternalRow> {
       return false;
     }
     found++;
-    bytes += row.getSizeInBytes();
-    if (bytes > MOST_BYTES) {
-      startEmptying();
-    }
+    took(row);
     return true;
   }
 }

@@ -12,6 +12,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -169,6 +170,27 @@ class CombinerTest {
             combining(false));
     assertTrue(rows.size() > 10 && rows.size() < 40, "256 MiB pass on at each 32: " + rows.size());
     assertEquals(Map.of(0L, 2048L, 1L, 2048L), sums(rows));
+  }
+
+  @Test
+  void largeRowsOfManyKeysAreNotHeldAllAtATime() {
+    String text = "x".repeat(1 << 20);
+    UnsafeProjection projection = UnsafeProjection.create(TYPES.toArray(DataType[]::new));
+    AtomicInteger taken = new AtomicInteger();
+    Iterator<InternalRow> incoming =
+        IntStream.range(0, 300)
+            .mapToObj(i -> new Given((long) i, 0L, 1L, text))
+            .map(given -> (InternalRow) projection.apply(given.row()))
+            .peek(row -> taken.incrementAndGet())
+            .iterator();
+    Combiner rows = new Combiner(incoming, combining(false), new SQLMetric("sum", 0));
+    int most = 0;
+    for (int passed = 1; rows.hasNext(); passed++) {
+      rows.next();
+      most = Math.max(most, taken.get() - passed);
+    }
+    assertEquals(300, taken.get());
+    assertTrue(most <= 40, "rows of 1 MiB that were held: " + most);
   }
 
   @Test
