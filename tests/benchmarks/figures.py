@@ -102,13 +102,15 @@ def write(name: str, found: Findings) -> Path:
 
 
 def page() -> str:
-    """The page of figures: those of every committed result that have a target."""
+    """The page of figures: of every committed result those that have a target; all, where they are few."""
     parts = [HEAD]
     for path in sorted(RESULTS.glob("*.json")):
         result = json.loads(path.read_text())
         parts += [f"## {result['benchmark']}", f"{result['date']}. {result['run']}.", _table(result["figures"])]
     return "\n\n".join(parts) + "\n"
 
+
+FEW = 12
 
 HEAD = """# Figures
 
@@ -118,13 +120,14 @@ timed. Times of different runs cannot be compared. What is known of missed targe
 [missed targets](missed_targets.md)."""
 
 
-def _table(figures: Iterable[Mapping[str, object]]) -> str:
+def _table(figures: Sequence[Mapping[str, object]]) -> str:
     lines = ["| figure | value | target | met |", "|---|---|---|---|"]
     for each in figures:
-        if each["target"] is not None:
-            limit, *notes = str(each["how"]).split(BETWEEN_NOTES)
+        if each["target"] is not None or len(figures) <= FEW:
+            limit, *notes = ("", each["how"]) if each["target"] is None else str(each["how"]).split(BETWEEN_NOTES)
+            met = "" if each["target"] is None else "yes" if each["met"] else "no"
             value = f"{each['value']:.3g}{''.join(f' ({note})' for note in notes)}"
-            lines.append(f"| {each['figure']} | {value} | {limit} | {'yes' if each['met'] else 'no'} |")
+            lines.append(f"| {each['figure']} | {value} | {limit} | {met} |")
     return "\n".join(lines)
 
 
