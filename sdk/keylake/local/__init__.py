@@ -1,0 +1,8 @@
+"""Keyed tables without Spark: reads in this process, by the same merge law, for applications that have no JVM."""
+
+from keylake.local.lake import LocalLake
+from keylake.local.lake import open_lake as open  # noqa: A004  # keylake.local.open() is what people write
+from keylake.local.result import MergedRows
+from keylake.local.table import LocalTable
+
+__all__ = ["LocalLake", "LocalTable", "MergedRows", "open"]

@@ -1,0 +1,155 @@
+"""The data files of a snapshot, with what manifests say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import LongType, NestedField, PrimitiveType
+
+from keylake.errors import ForeignCommit, Unsupported
+from keylake.local import names
+from keylake.local.layout import Layout
+from keylake.local.moments import is_own_file
+
+
+@dataclass(frozen=True, eq=False)
+class StoredFile:
+    """A data file.
+
+    `lower` and `upper` are the bounds of each key column, as Iceberg stores them: dates and times are numbers, uuids
+    are bytes. `version` is the one of all rows, whatever is stored. `never` and `always` are fields of `_merge_info`
+    that are null in all rows, and zero in all rows.
+    """
+
+    path: str
+    rows: int
+    age: int
+    partition: tuple[object, ...]
+    buckets: int
+    lower: tuple[Any, ...]
+    upper: tuple[Any, ...]
+    version: int | None
+    never: frozenset[int]
+    always: frozenset[int]
+    is_visible: bool
+
+    @property
+    def bucket(self) -> int:
+        """The bucket, if there are so many."""
+        bucket = self.partition[-1]
+        assert isinstance(bucket, int)
+        return bucket
+
+    def may_have(self, key: tuple[Any, ...]) -> bool:
+        """Whether a key lies between the bounds."""
+        bounds = zip(key, self.lower, self.upper, strict=True)
+        return all((low is None or low <= part) and (high is None or part <= high) for part, low, high in bounds)
+
+
+class Listing:
+    """Lists the files of snapshots of one table, and remembers what manifests say: they never change."""
+
+    def __init__(self, name: str, layout: Layout, io: FileIO) -> None:
+        self._name = name
+        self._layout = layout
+        self._io = io
+        self._known: dict[str, tuple[StoredFile, ...]] = {}
+
+    def files(self, snapshot: Snapshot, is_proven: bool) -> tuple[StoredFile, ...]:
+        """The files in commit order, those of one commit by key; deletes that record superseded rows are left out."""
+        found: list[StoredFile] = []
+        known: dict[str, tuple[StoredFile, ...]] = {}
+        for manifest in snapshot.manifests(self._io):
+            path = manifest.manifest_path
+            if path not in self._known:
+                entries = manifest.fetch_manifest_entry(self._io)
+                is_data = manifest.content == ManifestContent.DATA
+                files = tuple(self._stored(each) for each in entries) if is_data else self._superseded(entries)
+                self._known[path] = files
+            known[path] = self._known[path]
+            found.extend(known[path])
+        self._known = known
+        if not is_proven:
+            for each in found:
+                if not is_own_file(each.path):
+                    raise ForeignCommit(
+                        f"File {each.path} of {self._name} was not written by keylake, and the commit that added it "
+                        "has expired. Adopt it, or roll back to a commit before it, through Spark."
+                    )
+        return tuple(sorted(found, key=lambda file: (file.age, *_sortable(file.lower))))
+
+    def _superseded(self, entries: Iterable[ManifestEntry]) -> tuple[StoredFile, ...]:
+        for entry in entries:
+            file = entry.data_file
+            settles = names.SETTLED_MARK in file.file_path.rpartition("/")[2]
+            if file.content != DataFileContent.POSITION_DELETES or not settles:
+                raise Unsupported(
+                    f"Rows of {self._name} were deleted by {file.file_path}, which was not written by keylake and says "
+                    "no version. Roll back to the snapshot before, through Spark."
+                )
+        return ()
+
+    def _stored(self, entry: ManifestEntry) -> StoredFile:
+        file, layout = entry.data_file, self._layout
+        if file.sort_order_id != layout.key_order:
+            raise Unsupported(
+                f"File {file.file_path} of {self._name} is not sorted by key: something wrote it that does not know "
+                "keyed tables. Roll back to the snapshot before, through Spark."
+            )
+        buckets = layout.bucket_counts.get(file.spec_id)
+        if buckets is None:
+            raise Unsupported(
+                f"File {file.file_path} of {self._name} has the partition spec {file.spec_id}, which keylake did not "
+                "make. Roll back to the snapshot before, through Spark."
+            )
+        lags = {layout.written, layout.deleted, *layout.leaves.values()}
+        nulls, counts = file.null_value_counts or {}, file.value_counts or {}
+        never = {each for each in (*lags, *layout.states.values()) if each in nulls and nulls[each] == counts.get(each)}
+        return StoredFile(
+            path=file.file_path,
+            rows=file.record_count,
+            age=entry.sequence_number or 0,
+            partition=tuple(file.partition[at] for at in range(len(file.partition))),
+            buckets=buckets,
+            lower=_bounds(file.lower_bounds, layout.key),
+            upper=_bounds(file.upper_bounds, layout.key),
+            version=_only_version(file, layout.version),
+            never=frozenset(never),
+            always=frozenset(each for each in lags if nulls.get(each) == 0 and _is_zero(file, each)),
+            is_visible=nulls.get(layout.written) == 0,
+        )
+
+
+def _bounds(bounds: Mapping[int, bytes] | None, key: tuple[NestedField, ...]) -> tuple[Any, ...]:
+    return tuple(_bound(bounds or {}, field) for field in key)
+
+
+def _bound(bounds: Mapping[int, bytes], field: NestedField) -> Any:
+    told = bounds.get(field.field_id)
+    return (
+        from_bytes(field.field_type, told) if told is not None and isinstance(field.field_type, PrimitiveType) else None
+    )
+
+
+def _number(bounds: Mapping[int, bytes] | None, field_id: int) -> int | None:
+    told = (bounds or {}).get(field_id)
+    return None if told is None else int(from_bytes(LongType(), told))
+
+
+def _only_version(file: DataFile, version: int) -> int | None:
+    low, high = _number(file.lower_bounds, version), _number(file.upper_bounds, version)
+    return low if low == high and (file.null_value_counts or {}).get(version) == 0 else None
+
+
+def _is_zero(file: DataFile, field_id: int) -> bool:
+    return _number(file.lower_bounds, field_id) == 0 == _number(file.upper_bounds, field_id)
+
+
+def _sortable(bound: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple((part is not None, part) for part in bound) if None not in bound else ((False,),)

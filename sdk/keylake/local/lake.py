@@ -1,0 +1,129 @@
+"""The way in without a server: `open()` gives a lake whose tables are read in this process, without Spark and a JVM."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast, overload
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from typing_extensions import Self
+
+from keylake._definition.names import SPEC_PROPERTY
+from keylake._definition.table_names import name_parts
+from keylake._table.reads import Row
+from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, check_count, check_type
+from keylake.local.layout import layout_of
+from keylake.local.parquet import ParquetFiles
+from keylake.local.table import LocalTable
+from keylake.schema import Table, model_of
+
+DEFAULT_MEMORY_BYTES = 256 << 20
+
+
+def open_lake(
+    warehouse: str | os.PathLike[str] | None = None,
+    *,
+    catalog: str = "lake",
+    properties: Mapping[str, str] | None = None,
+    memory_bytes: int = DEFAULT_MEMORY_BYTES,
+) -> LocalLake:
+    """Open a lake without a server: the directory of an embedded lake, or any catalog of pyiceberg.
+
+    `warehouse` is the directory that `kl.connect(warehouse=...)` keeps a lake in, `./lake` unless said. `properties`
+    are those of pyiceberg for another catalog (REST, Hive, SQL), which is called `catalog`. Look-ups keep decoded
+    columns in memory, up to `memory_bytes`.
+
+        lake = keylake.local.open("./lake")
+        lake = keylake.local.open(properties={"type": "rest", "uri": "https://catalog.example"})
+    """
+    check_type("warehouse", warehouse, str | os.PathLike | None, "a directory, such as './lake'")
+    check_type("catalog", catalog, str, "the name of a catalog")
+    check_type("properties", properties, Mapping | None, "a mapping such as {'type': 'rest', 'uri': 'https://...'}")
+    check_count("memory_bytes", memory_bytes)
+    if properties is not None:
+        if warehouse is not None:
+            raise DefinitionError(
+                "warehouse= is for the directory of an embedded lake, and properties= name another catalog. "
+                "Leave either out."
+            )
+        return LocalLake(load_catalog(catalog, **properties), memory_bytes)
+    folder = Path(warehouse or "./lake").expanduser().resolve()
+    file = folder / "catalog.db"
+    if not file.is_file():
+        raise TableNotFound(f"{folder} is no lake: it has no file catalog.db. Make one with keylake.connect().")
+    uri = f"sqlite:///{file}"
+    return LocalLake(SqlCatalog(catalog, uri=uri, warehouse=str(folder), init_catalog_tables="false"), memory_bytes)
+
+
+class LocalLake:
+    """An open lake without a server. Close it, or use it in a `with` block."""
+
+    def __init__(self, catalog: Catalog, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
+        self._catalog = catalog
+        self._files = ParquetFiles(memory_bytes)
+
+    @overload
+    def table(self, table: type[Row]) -> LocalTable[Row]: ...
+
+    @overload
+    def table(self, table: str) -> LocalTable: ...
+
+    def table(self, table: type[Table] | str) -> LocalTable[Any]:
+        """Open a table: by its class, which it must match, or by name.
+
+        profiles = lake.table("features.user_profile")
+        """
+        if isinstance(table, str):
+            return self._opened(table, None)
+        return self._opened(_class_of(table).table_spec().name, table)
+
+    def tables(self) -> tuple[str, ...]:
+        """The names of all keyed tables of the catalog; reads the metadata of each table."""
+        spaces = self._catalog.list_namespaces()
+        found = [name for space in spaces for name in self._catalog.list_tables(space)]
+        keyed = [name for name in found if SPEC_PROPERTY in self._catalog.load_table(name).properties]
+        return tuple(sorted(".".join(name) for name in keyed))
+
+    def _opened(self, name: str, model: type[Table] | None) -> LocalTable[Any]:
+        parts = name_parts(name)
+        try:
+            table = self._catalog.load_table(tuple(parts))
+        except (NoSuchTableError, NoSuchNamespaceError):
+            raise TableNotFound(f"There is no table {name}. lake.tables() lists the tables that are there.") from None
+        found = layout_of(name, table.metadata, table.metadata.schema()).spec
+        if model is None:
+            return LocalTable(table, found.name, model_of(found), self._files)
+        differences = model.table_spec().differences(found)
+        if differences:
+            raise SchemaMismatch(
+                f"{name} is another table than the one that was meant (here) in the lake (there): "
+                f"{'; '.join(differences)}. Change the definition, or open the table by its name."
+            )
+        return LocalTable(table, found.name, cast("type[Any]", model), self._files)
+
+    def close(self) -> None:
+        """Close the files and the catalog."""
+        self._files.close()
+        self._catalog.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"LocalLake({self._catalog.name!r})"
+
+
+def _class_of(table: object) -> type[Table]:
+    if isinstance(table, type) and issubclass(table, Table):
+        return table
+    raise DefinitionError(f"{table!r} is no definition of a table. Use a class of keylake.Table, or a name.")

@@ -1,0 +1,156 @@
+"""How a keyed table lies in an Iceberg schema: the columns of its users, and the fields that hold versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import NestedField, StructType
+
+from keylake._definition.names import SPEC_PROPERTY
+from keylake._definition.spec import TableSpec
+from keylake.errors import DefinitionError, NotKeyed, Unsupported
+from keylake.local import names
+
+_MERGE_INFO = "_merge_info"
+_HIDDEN = (_MERGE_INFO, "_bucket", "_group")
+_PARTS = ("version", "written", "deleted", "columns", "states")
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The definition of a table at one moment, with the field ids that its files are read by.
+
+    `leaves` and `states` have the field ids in `_merge_info.columns` and `_merge_info.states` by value column.
+    """
+
+    spec: TableSpec
+    fields: Mapping[str, NestedField]
+    version: int
+    written: int
+    deleted: int
+    leaves: Mapping[str, int]
+    states: Mapping[str, int]
+    key_order: int  # the id of the sort order that every file has
+    bucket_counts: Mapping[int, int]  # by the id of a partition spec
+    in_commit_order: bool  # whether the later commit has the larger versions
+
+    @property
+    def key(self) -> tuple[NestedField, ...]:
+        """The key columns."""
+        return tuple(self.fields[name] for name in self.spec.key)
+
+    @property
+    def ordering(self) -> NestedField | None:
+        """The ordering column."""
+        return None if self.spec.ordering is None else self.fields[self.spec.ordering]
+
+
+def layout_of(name: str, metadata: TableMetadata, schema: Schema) -> Layout:
+    """The layout of a table with the columns of one of its schemas."""
+    _check_known(name, metadata)
+    present = metadata.properties[SPEC_PROPERTY]
+    past = metadata.properties.get(f"{names.SPEC_OF_SCHEMA}{schema.schema_id}")
+    told = present if past is None or schema.schema_id == metadata.current_schema_id else past
+    hidden = _of_experiments(metadata.properties)
+    shown = [field for field in schema.fields if field.field_id not in hidden and field.name not in _HIDDEN]
+    identifiers = [each for each in schema.identifier_field_ids if each not in hidden]
+    spec = TableSpec.from_iceberg(Schema(*shown, identifier_field_ids=identifiers), name=name, spec=told)
+    parts = _parts(name, schema)
+    leaves, states = _members(parts.get("columns")), _members(parts.get("states"))
+    groups = {column: group.name for group in spec.column_groups for column in group.columns}
+    leaf_of: dict[str, int] = {}
+    for column in spec.value_columns:
+        accumulates = spec.column(column).reducer.accumulates
+        leaf = leaves.get(column if accumulates else groups.get(column, column))
+        if leaf is None:
+            raise DefinitionError(f"Column {column!r} of {name} has no version field in {_MERGE_INFO}.")
+        leaf_of[column] = leaf
+    of_states = {c: states[c] for c in spec.value_columns if c in states and spec.column(c).reducer.accumulates}
+    return Layout(
+        spec=spec,
+        fields={field.name: field for field in shown},
+        version=parts["version"].field_id,
+        written=parts["written"].field_id,
+        deleted=parts["deleted"].field_id,
+        leaves=leaf_of,
+        states=of_states,
+        key_order=_key_order(name, metadata, schema, spec),
+        bucket_counts=_bucket_counts(metadata, spec),
+        in_commit_order=spec.versions == "commit" and names.VERSIONS_DECIDE not in metadata.properties,
+    )
+
+
+def same_definition(metadata: TableMetadata, schema: Schema) -> bool:
+    """Whether a schema is of the table as it is, and not of one that was replaced: the hidden column keeps its id."""
+    ids = [next((f.field_id for f in s.fields if f.name == _MERGE_INFO), None) for s in (metadata.schema(), schema)]
+    return ids[0] is not None and ids[0] == ids[1]
+
+
+def _check_known(name: str, metadata: TableMetadata) -> None:
+    if SPEC_PROPERTY not in metadata.properties:
+        raise NotKeyed(f"{name} is a plain Iceberg table without a key. Read it with pyiceberg, or register it.")
+    unknown = sorted(each for each in metadata.properties if not names.is_known(each))
+    if unknown:
+        raise Unsupported(
+            f"{name} has the property {unknown[0]!r}, which this version does not know, so it may read rows wrongly. "
+            "Upgrade keylake."
+        )
+    if metadata.format_version not in (2, 3):
+        raise Unsupported(f"{name} has Iceberg's format version {metadata.format_version}. Use a table of 2 or 3.")
+
+
+def _of_experiments(properties: Mapping[str, str]) -> set[int]:
+    told = [text for name, text in properties.items() if name.startswith((names.EXPERIMENT, names.DROPPED_EXPERIMENT))]
+    return {int(each) for text in told for each in json.loads(text).get("added", [])}
+
+
+def _parts(name: str, schema: Schema) -> dict[str, NestedField]:
+    info = next((field for field in schema.fields if field.name == _MERGE_INFO), None)
+    if info is None or not isinstance(info.field_type, StructType):
+        raise DefinitionError(f"{name} has a spec but no struct column {_MERGE_INFO!r}. Create it with keylake.")
+    parts = {field.name: field for field in info.field_type.fields}
+    unknown = [part for part in parts if part not in _PARTS]
+    if unknown:
+        raise Unsupported(
+            f"{name} has the field {_MERGE_INFO}.{unknown[0]}, which this version does not know. Upgrade keylake."
+        )
+    return parts
+
+
+def _members(part: NestedField | None) -> dict[str, int]:
+    if part is None or not isinstance(part.field_type, StructType):
+        return {}
+    return {field.name: field.field_id for field in part.field_type.fields}
+
+
+def _key_order(name: str, metadata: TableMetadata, schema: Schema, spec: TableSpec) -> int:
+    wanted = [schema.find_field(each).field_id for each in (*(("_group",) if spec.groups else ()), *spec.key)]
+    for order in metadata.sort_orders:
+        ascending = [f.source_id for f in order.fields if isinstance(f.transform, IdentityTransform) and _is_up(f)]
+        if len(ascending) == len(order.fields) and ascending == wanted:
+            return order.order_id
+    raise DefinitionError(f"{name} has no sort order by its key. Create it with keylake.")
+
+
+def _is_up(field: object) -> bool:
+    return str(getattr(field, "direction", "")).upper().endswith("ASC")
+
+
+def _bucket_counts(metadata: TableMetadata, spec: TableSpec) -> dict[int, int]:
+    counts: dict[str, int] = json.loads(metadata.properties.get(names.BUCKET_COUNTS, "{}"))
+    if not counts:
+        counts["_bucket" if spec.has_bucket_column else f"{spec.bucket_by[0]}_bucket"] = spec.buckets
+    found: dict[int, int] = {}
+    for each in metadata.partition_specs:
+        last = each.fields[-1] if each.fields else None
+        if last is not None and last.name in counts:
+            count = counts[last.name]
+            transform = "identity" if spec.has_bucket_column else f"bucket[{count}]"
+            if str(last.transform) == transform:
+                found[each.spec_id] = count
+    return found

@@ -1,0 +1,58 @@
+"""Names in table properties and snapshot summaries that a read without a server looks at."""
+
+from __future__ import annotations
+
+from keylake._definition.names import SPEC_PROPERTY
+
+PREFIX = "keylake."
+BUCKET_COUNTS = "keylake.bucket_counts"
+EXPERIMENT = "keylake.experiment."
+DROPPED_EXPERIMENT = "keylake.dropped_experiment."
+SPEC_OF_SCHEMA = "keylake.spec_of_schema."
+VERSIONS_DECIDE = "keylake.versions_decide"
+
+VERB = "keylake.verb"
+FOREIGN_COMMITS = "keylake.foreign_commits"
+ADOPTED = "keylake.adopted"
+REPLACES = "keylake.replaces"
+COPIED_WHERE = "keylake.copied_where"
+
+# Properties that change no answer of a read, beside those that a read follows. Any other one is of a newer format.
+HARMLESS = (
+    "keylake.compaction",
+    "keylake.retention",
+    "keylake.watermarks",
+    "keylake.equality-deletes",
+    "keylake.offsets",
+    "keylake.adopts",
+    "keylake.idempotency_keys.",
+    "keylake.copied_files.",
+    "keylake.consumer.",
+    "keylake.trigger.",
+    "keylake.replaced.",
+    "keylake.copy.",
+)
+KNOWN = (
+    SPEC_PROPERTY,
+    BUCKET_COUNTS,
+    EXPERIMENT,
+    DROPPED_EXPERIMENT,
+    SPEC_OF_SCHEMA,
+    VERSIONS_DECIDE,
+    *HARMLESS,
+)
+
+HISTORY_BRANCH = "history_%Y%m%dT%H%M%SZ"  # the branch of an archived state, by its business time in UTC
+SETTLED_MARK = "-settle-"  # in the names of the deletes by which the server records superseded rows
+EXPERIMENT_BRANCH = "experiment_"
+
+
+def is_known(name: str) -> bool:
+    """Whether a property is one that a read may meet.
+
+    >>> is_known("keylake.consumer.scores"), is_known("write.format.default"), is_known("keylake.spec2")
+    (True, True, False)
+    """
+    if not name.startswith(PREFIX):
+        return True
+    return any(name.startswith(each) if each.endswith(".") else name == each for each in KNOWN)

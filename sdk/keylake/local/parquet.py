@@ -1,0 +1,171 @@
+"""Columns of Parquet files by field id, one row group at a time; footers and what was decoded are kept, within bounds.
+
+footers   of the last files, open: `FILES_AT_MOST`
+columns   of row groups that look-ups have decoded: `memory_bytes`; the least recently used go first
+"""
+
+# pyright: reportUnknownParameterType=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyiceberg.io import FileIO
+from pyiceberg.types import IcebergType
+
+from keylake.errors import SnapshotExpired
+from keylake.local.conform import conformed, field_id
+
+FILES_AT_MOST = 512
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a field lies in a file: its names from the top, its first leaf and how many leaves it has."""
+
+    path: tuple[str, ...]
+    field: Any
+    first: int
+    leaves: int
+
+
+class OpenFile:
+    """A Parquet file with its footer."""
+
+    def __init__(self, path: str, io: FileIO) -> None:
+        try:
+            source = io.new_input(path).open()
+        except FileNotFoundError:
+            raise SnapshotExpired(
+                f"File {path} is gone: its snapshot has expired meanwhile. Open the table again."
+            ) from None
+        self._file: Any = pq.ParquetFile(source)
+        self._places: dict[int, _Place] = {}
+        self._learn(self._file.schema_arrow, (), 0)
+        self.metadata: Any = self._file.metadata
+        self.group_rows = tuple(self.metadata.row_group(at).num_rows for at in range(self.metadata.num_row_groups))
+        self.starts = np.concatenate(([0], np.cumsum(self.group_rows, dtype=np.int64)))
+
+    def _learn(self, fields: Iterable[Any], above: tuple[str, ...], first: int) -> int:
+        for field in fields:
+            path, begin = (*above, field.name), first
+            if pa.types.is_struct(field.type):
+                first = self._learn(field.type, path, first)
+            else:
+                first += _leaves(field.type)
+            id_ = field_id(field)
+            if id_ is not None:
+                self._places[id_] = _Place(path, field, begin, first - begin)
+        return first
+
+    def has(self, id_: int) -> bool:
+        """Whether the file has a field."""
+        return id_ in self._places
+
+    def read(self, wanted: Mapping[int, IcebergType], groups: Iterable[int]) -> dict[int, Any]:
+        """Fields of some row groups, each as a chunked array; those that the file has not are left out."""
+        found = {id_: self._places[id_] for id_ in wanted if id_ in self._places}
+        if not found:
+            return {}
+        leaves = sorted({at for place in found.values() for at in range(place.first, place.first + place.leaves)})
+        table = self._file.reader.read_row_groups(list(groups), column_indices=leaves, use_threads=False)
+        return {id_: _taken(table, place, wanted[id_]) for id_, place in found.items()}
+
+    def bounds(self, id_: int, group: int) -> tuple[Any, Any] | None:
+        """The smallest and the largest value of a column in a row group, as Parquet stores them; None if not told."""
+        told = self.metadata.row_group(group).column(self._places[id_].first).statistics
+        if told is None or not told.has_min_max:
+            return None
+        return told.min_raw, told.max_raw
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close(force=True)
+
+
+def _leaves(type_: Any) -> int:
+    if pa.types.is_struct(type_):
+        return sum(_leaves(each.type) for each in type_)
+    if pa.types.is_map(type_):
+        return _leaves(type_.key_type) + _leaves(type_.item_type)
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return _leaves(type_.value_type)
+    return 1
+
+
+def _taken(table: Any, place: _Place, type_: IcebergType) -> Any:
+    column = table.column(place.path[0])
+    for name in place.path[1:]:
+        column = pc.struct_field(column, name)
+    return pa.chunked_array([conformed(chunk, place.field, type_) for chunk in column.chunks] or [pa.nulls(0)])
+
+
+class ParquetFiles:
+    """The files of tables, opened once; any number of threads may ask."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
+        self._lock = RLock()
+        self._files: OrderedDict[str, OpenFile] = OrderedDict()
+        self._columns: OrderedDict[tuple[str, int, int, str], Any] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def decoded_bytes(self) -> int:
+        """How many bytes of decoded columns are kept."""
+        return self._bytes
+
+    def opened(self, path: str, io: FileIO) -> OpenFile:
+        """A file with its footer."""
+        with self._lock:
+            found = self._files.get(path)
+            if found is None:
+                found = self._files[path] = OpenFile(path, io)
+                while len(self._files) > FILES_AT_MOST:
+                    self._files.popitem(last=False)[1].close()
+            self._files.move_to_end(path)
+            return found
+
+    def read(self, path: str, io: FileIO, wanted: Mapping[int, IcebergType]) -> dict[int, Any]:
+        """Whole columns of a file, as chunked arrays. Nothing of it is kept."""
+        with self._lock:
+            file = self.opened(path, io)
+            return file.read(wanted, range(len(file.group_rows)))
+
+    def kept(self, path: str, io: FileIO, wanted: Mapping[int, IcebergType], group: int) -> dict[int, Any]:
+        """Columns of one row group, as arrays, which are kept for later calls; missing ones are left out."""
+        with self._lock:
+            file = self.opened(path, io)
+            there = {id_: type_ for id_, type_ in wanted.items() if file.has(id_)}
+            keys = {id_: (path, group, id_, str(type_)) for id_, type_ in there.items()}
+            missing = {id_: type_ for id_, type_ in there.items() if keys[id_] not in self._columns}
+            if missing:
+                read = file.read(missing, [group])
+                for id_, column in read.items():
+                    array = column.combine_chunks()
+                    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+                    self._columns[keys[id_]] = array
+                    self._bytes += array.nbytes
+            found = {id_: self._columns[key] for id_, key in keys.items()}
+            for key in keys.values():
+                self._columns.move_to_end(key)
+            while self._bytes > self._memory_bytes and self._columns:
+                self._bytes -= self._columns.popitem(last=False)[1].nbytes
+            return found
+
+    def close(self) -> None:
+        """Close all files and forget all columns."""
+        with self._lock:
+            for file in self._files.values():
+                file.close()
+            self._files.clear()
+            self._columns.clear()
+            self._bytes = 0
