@@ -47,7 +47,9 @@ class MergedRows(Generic[Row]):
         try:
             import polars as pl  # pyright: ignore[reportMissingImports]
         except ImportError:
-            raise Unsupported("to_polars() needs polars, which is not installed: pip install keylake[polars].") from None
+            raise Unsupported(
+                "to_polars() needs polars, which is not installed: pip install keylake[polars]."
+            ) from None
         return pl.from_arrow(self._rows)
 
     def rows(self) -> list[Row]:
