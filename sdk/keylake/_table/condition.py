@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 from typing import get_args
 
-from pyspark.sql.connect.functions import expr
-
 from keylake._display.pictures import Event
 from keylake._maintenance.compaction import BucketPicture, CompactionPlan
 from keylake._maintenance.maintenance import Maintenance
@@ -61,11 +59,10 @@ class ConditionVerbs(Verbs):
         return self.health().report(path)
 
     def _reads(self) -> ReadHealth:
-        runs = expr("sum(bytes * if(reading = 'merged', runs, 1)) AS runs")
-        sums = [expr(f"sum({name}) AS {name}") for name in _AMOUNTS]
-        found = {
-            row["reading"]: row for row in self._handle.part("sections").groupBy("reading").agg(*sums, runs).collect()
-        }
+        sections = self._handle.part("sections")
+        amounts = sections.selectExpr("reading", *_AMOUNTS, "bytes * if(reading = 'merged', runs, 1) AS runs")
+        rows = amounts.groupBy("reading").sum(*_AMOUNTS, "runs").toDF("reading", *_AMOUNTS, "runs").collect()
+        found = {row["reading"]: row for row in rows}
         total = {name: sum(row[name] for row in found.values()) for name in (*_AMOUNTS, "runs")}
         of = {name: found[name]["bytes"] if name in found else 0 for name in ("passed_through", "settled", "merged")}
         return ReadHealth(
@@ -77,7 +74,8 @@ class ConditionVerbs(Verbs):
 
     def _kept_bytes(self) -> int:
         files = self._handle.on_main.part("all_data_files").select("file_path", "file_size_in_bytes").distinct()
-        return int(files.agg(expr("coalesce(sum(file_size_in_bytes), 0) AS bytes")).collect()[0]["bytes"])
+        (total,) = files.groupBy().sum("file_size_in_bytes").collect()[0]
+        return total or 0
 
     def _streams(self, commits: tuple[CommitInfo, ...], now: datetime.datetime) -> tuple[StreamHealth, ...]:
         watermarks = {row["stream"] or "": row["watermark"] for row in self._handle.call("watermarks")}
