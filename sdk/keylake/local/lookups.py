@@ -9,7 +9,7 @@ import uuid
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from pyiceberg.io import FileIO
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
-from keylake._definition.grouping import HASHES
-from keylake._definition.spec import TableSpec
+from keylake._definition.bucketing import bucket_of
+from keylake._definition.grouping import HASHES, group_of
 from keylake._values.arrow_types import natural
 from keylake.local.decisions import Numbers
 from keylake.local.files import StoredFile
@@ -48,23 +48,31 @@ class BucketFiles:
     """The files of a snapshot by the buckets that they are written for."""
 
     def __init__(self, layout: Layout, files: Sequence[StoredFile]) -> None:
-        self._specs: dict[int, TableSpec] = {}
         self._all = files
         self._by_bucket: dict[tuple[int, int], list[StoredFile]] = defaultdict(list)
+        self._counts = tuple({file.buckets for file in files})
+        spec = layout.spec
+        self._groups, self._hash = spec.groups, spec.hash
+        self._hashed = tuple(spec.key.index(name) for name in spec.bucket_by)
+        self._types = tuple(spec.column(name).type for name in spec.bucket_by)
         # The hash of a Java class cannot be computed here; bounds alone tell then.
-        self._can_hash = layout.spec.hash is None or layout.spec.hash in HASHES
+        self._can_hash = spec.hash is None or spec.hash in HASHES
         if self._can_hash:
             for file in files:
                 self._by_bucket[file.buckets, file.bucket].append(file)
-            self._specs = {count: replace(layout.spec, buckets=count) for count in {file.buckets for file in files}}
 
-    def that_may_have(self, key: Sequence[object]) -> list[StoredFile]:
-        """The files in which a key can be, in no order."""
-        plain = tuple(map(stored_form, key))
+    def that_may_have(self, key: Sequence[object], stored: Key) -> list[StoredFile]:
+        """The files in which a key can be, in no order; `stored` is its stored form."""
         if not self._can_hash:
-            return [file for file in self._all if file.may_have(plain)]
-        places = [(count, spec.bucket_of(*key)) for count, spec in self._specs.items()]
-        return [file for place in places for file in self._by_bucket.get(place, ()) if file.may_have(plain)]
+            return [file for file in self._all if file.may_have(stored)]
+        places = [(count, self._bucket(key, count)) for count in self._counts]
+        return [file for place in places for file in self._by_bucket.get(place, ()) if file.may_have(stored)]
+
+    def _bucket(self, key: Sequence[object], count: int) -> int:
+        hashed = [key[at] for at in self._hashed]
+        if self._groups is None or self._hash is None:
+            return bucket_of(self._types, hashed, count)
+        return group_of(self._types, hashed, self._groups, self._hash) * count // self._groups
 
 
 @dataclass(frozen=True)
@@ -78,10 +86,10 @@ class Lookup:
     def found(self, buckets: BucketFiles, keys: Sequence[Sequence[object]]) -> tuple[list[FoundRows], list[Numbers]]:
         """The stored rows of some keys by file, in commit order, and which of the keys each row has."""
         wanted: dict[StoredFile, list[int]] = {}
-        for number, key in enumerate(keys):
-            for file in buckets.that_may_have(key):
-                wanted.setdefault(file, []).append(number)
         plain = [tuple(map(stored_form, key)) for key in keys]
+        for number, key in enumerate(keys):
+            for file in buckets.that_may_have(key, plain[number]):
+                wanted.setdefault(file, []).append(number)
         stretches: list[FoundRows] = []
         owners: list[Numbers] = []
         for file in sorted(wanted, key=lambda each: (each.age, each.lower)):
