@@ -10,6 +10,7 @@
     equality-deletes  plain tables with equality deletes: heaps, times and bytes, beside stock Iceberg
     reducers    tables that aggregate as they merge, beside Spark's aggregation of the events
     aggregates  the same tables beside those that MERGE keeps in Delta
+    local       look-ups of single keys from Python without Spark, beside pyiceberg, DuckDB and delta-rs
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
@@ -34,6 +35,7 @@ from benchmarks import (  # noqa: E402
     equality_deletes,
     figures,
     first,
+    local,
     reads,
     reducers,
     repair,
@@ -55,6 +57,7 @@ BENCHES = (
     "equality-deletes",
     "reducers",
     "aggregates",
+    "local",
     "soak",
 )
 
@@ -106,6 +109,7 @@ def main() -> None:
         "equality-deletes": partial(equality_deletes.run, chosen=asked.part),
         "reducers": reducers.run,
         "aggregates": aggregates.run,
+        "local": local.run,
         "soak": soak.run,
     }
     for name in asked.names or BENCHES:
