@@ -47,6 +47,16 @@ def test_a_mistake_is_taken_back(tmp_path: Path) -> None:
     assert "now: 20 at 8, 20 at 10, 10 at 11, 69 at 12, 1 at 15" in said
 
 
+@pytest.mark.slow
+def test_a_service_needs_no_spark(tmp_path: Path) -> None:
+    said = run("05_without_spark.py", cwd=tmp_path)
+    assert said.splitlines()[-3:] == [
+        "user_id=7 city='Oslo' clicks=6",
+        "[6, 3, None]",
+        "[{'city': 'Oslo', 'clicks_sum': 106}]",
+    ]
+
+
 def test_the_map_names_every_story() -> None:
     stories = {path.name for path in EXAMPLES.glob("*.py")}
     assert {name for name in stories if f"]({name})" in (EXAMPLES / "README.md").read_text()} == stories
