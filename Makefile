@@ -45,7 +45,7 @@ test: environment build
 
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
-test-slow: environment build clients flink
+test-slow: environment build clients flink .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
 	$(PYTEST) -m slow -o faulthandler_timeout=900
 
@@ -105,6 +105,13 @@ bench: environment build
 figures: environment
 	$(BIN)/python tests/benchmarks --page
 
+## make site       the documents as a site, into .build/site: warnings, such as links to nowhere, are errors
+.PHONY: site
+site: environment .build/documents/.packages
+	rm -rf .build/site
+	.build/documents/bin/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going \
+	    --doctree-dir .build/documents/doctrees sdk/docs .build/site
+
 ## make environment   Python packages as locked, into .venv
 .PHONY: environment
 environment: .venv/.keylake
@@ -117,7 +124,7 @@ clients: .build/clients/.packages
 .PHONY: flink
 flink: .build/flink/.built
 
-## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients
+## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients and the site
 .PHONY: lock
 lock: .build/uv
 	.build/uv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 --upgrade --quiet \
@@ -126,6 +133,9 @@ lock: .build/uv
 	.build/uv/bin/uv pip compile --group clients --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	    --output-file tests/integration/clients/requirements.lock
+	.build/uv/bin/uv pip compile --group site --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	    --output-file sdk/docs/requirements.lock
 
 ## make clean      remove what the builds made, not the environment
 .PHONY: clean
@@ -159,6 +169,15 @@ prerequisites:
 	@echo "clients: installing the locked packages of dbt and pandas-on-Spark into .build/clients (a fresh machine downloads about 150 MB)"
 	@$(FIND_PYTHON); rm -rf .build/clients; $$python -m venv .build/clients
 	@.build/clients/bin/python -m pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
+# The site's environment sees the packages of the project's behind its own: the reference is made from docstrings.
+.build/documents/.packages: sdk/docs/requirements.lock .venv/.keylake | prerequisites
+	@echo "documents: installing the locked packages of the site into .build/documents (a fresh machine downloads about 15 MB)"
+	@rm -rf .build/documents; $(BIN)/python -m venv .build/documents
+	@.build/documents/bin/python -m pip install --quiet --require-hashes --requirement $<
+	@$(BIN)/python -c 'import sysconfig; print("$(CURDIR)/sdk", sysconfig.get_path("purelib"), sep="\n")' \
+	    > "$$(.build/documents/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
 	@touch $@
 
 .build/flink/.built: tests/integration/flink/pom.xml tests/integration/flink/UpsertJob.java | prerequisites

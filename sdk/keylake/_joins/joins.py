@@ -58,6 +58,8 @@ def join(
     Only the columns asked for are read. Tables are neither moved nor sorted, where they are bucketed by what they are
     joined on; samples that lie otherwise are moved once, not once for each table. `kl.explain_join` tells.
 
+    Example::
+
         kl.join(samples, [profiles["clicks"], orders["spend"].prefixed("order_")], on=["user_id", "day"]).show()
     """
     check_type("tables", tables, Sequence, "a list of tables, or of columns of them: [profiles['clicks']]")

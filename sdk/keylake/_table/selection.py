@@ -37,7 +37,9 @@ class TableColumns:
     def prefixed(self, prefix: str) -> TableColumns:
         """The same columns under names that begin with a prefix, where several tables have one of a name.
 
-        profiles["clicks", "spend"].prefixed("profile_").names
+        Example::
+
+            profiles["clicks", "spend"].prefixed("profile_").names
         """
         return replace(self, prefix=prefix)
 

@@ -84,6 +84,8 @@ def reducer(*, state: pa.DataType, ordered: bool = False) -> Callable[[type[Step
     setting `spark.keylake.reducers` names it. Before a column has the reducer, the server tries it with samples of the
     type and refuses one that gives other values where contributions are grouped in another way.
 
+    Example::
+
         @kl.reducer(state=pa.struct([("least", pa.int64()), ("most", pa.int64())]))
         class Range:
             def contribute(self, values):

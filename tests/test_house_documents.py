@@ -1,0 +1,69 @@
+"""The documents, each rule a test: links lead somewhere, and the reference has every public name."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import keylake
+import keylake.local
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = ROOT / "sdk" / "docs"
+PAGES = tuple(
+    str(path.relative_to(ROOT))
+    for path in sorted(ROOT.rglob("*.md"))
+    if not any(part.startswith(".") or part in {"target", "dist"} for part in path.relative_to(ROOT).parts)
+)
+CODE = re.compile(r"^(`{3,}).*?^\1|``.+?``|`[^`\n]*`", flags=re.MULTILINE | re.DOTALL)
+
+
+@cache
+def prose(page: Path) -> str:
+    """A page without what is written as code."""
+    return CODE.sub("", page.read_text())
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Where a link into a page can lead: its headings, as forges and the site name them."""
+    blocks = re.compile(r"^(`{3,}).*?^\1", flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.+)$", blocks.sub("", page.read_text()), flags=re.MULTILINE)
+    return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    if link.startswith(("http://", "https://")):
+        return re.fullmatch(r"https://[\w.-]+(/[\w./#?=&%~+-]*)?", link) is not None
+    target, _, anchor = link.partition("#")
+    path = (page.parent / target) if target else page
+    return path.exists() and (not anchor or anchor in anchors(path.resolve()))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    path = (ROOT / page).resolve()
+    links = re.findall(r"\]\(([^)\s]+)\)", prose(path))
+    assert not [link for link in links if not leads_somewhere(path, link)]
+
+
+def test_an_index_names_every_page() -> None:
+    for index in DOCUMENTS.rglob("index.md"):
+        linked = {(index.parent / link).resolve() for link in re.findall(r"\]\(([\w./]+\.md)\)", prose(index))}
+        assert not [page.name for page in index.parent.glob("*.md") if page != index and page not in linked]
+
+
+def test_only_pages_drawings_and_the_configuration_lie_there() -> None:
+    here = {path for path in DOCUMENTS.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    others = {path.name for path in here if path.suffix not in {".md", ".svg"}}
+    assert others == {"conf.py", "requirements.lock"}
+
+
+def test_the_reference_has_every_public_name() -> None:
+    public = {f"keylake.{name}" for name in keylake.__all__}
+    public |= {f"keylake.local.{name}" for name in keylake.local.__all__}
+    pages = "".join(page.read_text() for page in (DOCUMENTS / "reference").glob("*.md"))
+    named = re.findall(r"^\.\. auto(?:class|data|exception|function):: (\S+)$", pages, flags=re.MULTILINE)
+    assert sorted(set(named)) == sorted(named), "a name is described once"
+    assert public - set(named) == set()
