@@ -88,10 +88,10 @@ format: environment
 .PHONY: build
 build: $(JARS)/.built
 
-## make wheel      a wheel that carries the jars, into dist
+## make wheel      two wheels, into dist: the client, and the server's jars
 .PHONY: wheel
 wheel: environment build
-	$(BIN)/python -m pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir dist
+	$(BIN)/python -m pip wheel . ./server_plugins --quiet --no-deps --no-build-isolation --wheel-dir dist
 
 ## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; of NAME=reads also ONLY=W1 and HUDI=1, of NAME=joins PART=writes, of NAME=equality-deletes PART=small-heap
 .PHONY: bench

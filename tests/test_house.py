@@ -42,8 +42,8 @@ ROOMS = {
         "SECURITY.md",
         "Makefile",
     },
-    "sdk": {"docs", "keylake", "README.md", "NOTICE", "requirements.lock", "wheel_needs_jars.py"},
-    "server_plugins": {"merge", "tables", "spark", "pom.xml", "mvnw"},
+    "sdk": {"docs", "keylake", "README.md", "requirements.lock"},
+    "server_plugins": {"merge", "tables", "spark", "pom.xml", "mvnw", "pyproject.toml", "wheel_of_jars.py", "NOTICE"},
     "tests": {"cases", "unit", "model", "integration", "benchmarks", "conftest.py"}
     | {"test_house.py", "test_house_documents.py", "test_house_java.py", "test_house_python.py"},
 }

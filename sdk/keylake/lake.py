@@ -18,6 +18,7 @@ from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance
 from keylake._maintenance.registration import Registered
 from keylake._server.attached import AttachedSession
+from keylake._server.channel import check_client
 from keylake._server.embedded import EmbeddedServer, checked_warehouse
 from keylake._server.server import Setup, check_catalog_name
 from keylake._server.session import Session
@@ -65,6 +66,7 @@ def connect(
     check_type("settings", settings, Mapping | None, "a mapping such as {'spark.sql.shuffle.partitions': '8'}")
     check_type("writer", writer, str | None, "text that says who writes")
     writer = writer or _user()
+    check_client()
     if spark is not None:
         if (url, warehouse, memory, settings) != (None, None, None, None):
             raise DefinitionError(

@@ -11,6 +11,7 @@
     reducers    tables that aggregate as they merge, beside Spark's aggregation of the events
     aggregates  the same tables beside those that MERGE keeps in Delta
     local       look-ups of single keys from Python without Spark, beside pyiceberg, DuckDB and delta-rs
+    install     what an install weighs, and how long it takes to the first merged read
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
@@ -35,6 +36,7 @@ from benchmarks import (  # noqa: E402
     equality_deletes,
     figures,
     first,
+    install,
     local,
     reads,
     reducers,
@@ -58,6 +60,7 @@ BENCHES = (
     "reducers",
     "aggregates",
     "local",
+    "install",
     "soak",
 )
 
@@ -110,6 +113,7 @@ def main() -> None:
         "reducers": reducers.run,
         "aggregates": aggregates.run,
         "local": local.run,
+        "install": install.run,
         "soak": soak.run,
     }
     for name in asked.names or BENCHES:

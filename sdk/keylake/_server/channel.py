@@ -7,7 +7,26 @@ as a header, the token needs no thread.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from typing import Any
+
+from keylake.errors import DefinitionError
+
+SPARK = "4.1"
+_INSTALL = (
+    "Install it with keylake: pip install 'keylake[client]' connects to servers, and 'keylake[server]' has one of its "
+    "own. Reads without Spark, by keylake.local, need neither."
+)
+
+
+def check_client() -> None:
+    """An error in one sentence unless Spark's Python client is there, in a release that keylake knows."""
+    if importlib.util.find_spec("pyspark") is None:
+        raise DefinitionError(f"Spark's Python client, pyspark, is not installed. {_INSTALL}")
+    release = getattr(importlib.import_module("pyspark"), "__version__", "of an unknown release")
+    if not release.startswith(f"{SPARK}."):
+        raise DefinitionError(f"keylake needs pyspark {SPARK}, and pyspark {release} is installed. {_INSTALL}")
 
 
 def channel_to(url: str, *, is_own: bool) -> Any:

@@ -257,8 +257,9 @@ def _spark_home() -> Path:
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None or not (home := Path(found.origin).parent).joinpath("bin").is_dir():
         raise ServerUnreachable(
-            "The embedded server needs the full pyspark package, which carries Spark. "
-            "Install it (pip install 'pyspark[connect]'), or connect to a server: kl.connect('sc://host:15002')."
+            "The embedded server needs Spark itself, which the package pyspark carries and pyspark-client does not. "
+            "Install it (pip uninstall pyspark-client; pip install 'keylake[server]'), "
+            "or connect to a server: kl.connect('sc://host:15002')."
         )
     return home
 

@@ -199,15 +199,20 @@ def default_memory_mib() -> int:
 
 
 def find_jars(directory: Path = JARS) -> tuple[Path, ...]:
-    """The jars of the plug-in, of Iceberg and of SQLite; all three travel in the wheel."""
+    """The jars of the plug-in, of Iceberg and of SQLite; all three travel in the wheel keylake-server."""
     found = [sorted(directory.glob(pattern)) for pattern in _JAR_PATTERNS]
     missing = [pattern for pattern, paths in zip(_JAR_PATTERNS, found, strict=True) if not paths]
     if missing:
         raise ServerMissingPlugin(
             f"The embedded server's jars are not there: {directory} has no {' and no '.join(missing)}. "
-            "In a clone run `make build`; otherwise install keylake again from a wheel, which carries them."
+            "In a clone run `make build`; otherwise install them: pip install 'keylake[server]'."
         )
     return tuple(paths[-1] for paths in found)
+
+
+def jars_lie_in() -> str:
+    """Where whoever starts a server finds its jars."""
+    return f"The jars lie in {JARS}." if JARS.is_dir() else "The jars are in the wheel keylake-server."
 
 
 def lines_to_add(catalog: str) -> str:

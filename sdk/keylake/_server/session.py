@@ -28,7 +28,7 @@ from keylake._server.address import Address
 from keylake._server.channel import channel_to
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, meant, syntax_error
-from keylake._server.server import CATALOG_CLASS, JARS, VERSION, lines_to_add
+from keylake._server.server import CATALOG_CLASS, VERSION, jars_lie_in, lines_to_add
 from keylake._server.statements import Call, Explain, Select, TablePath, Write, quoted
 from keylake.errors import (
     BadRows,
@@ -296,7 +296,7 @@ class Session:
         return ServerMissingPlugin(
             f"The server at {self.address} runs without the keylake plug-in: its catalog {self.catalog!r} {is_now}. "
             f"Add these lines to its configuration and start it anew:\n\n{lines_to_add(self.catalog)}\n\n"
-            f"The jars lie in {JARS}. (The server said: {reason})"
+            f"{jars_lie_in()} (The server said: {reason})"
         )
 
 

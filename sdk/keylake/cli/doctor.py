@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -13,13 +14,13 @@ from pathlib import Path
 import typer
 
 import keylake as kl
+from keylake._server.channel import SPARK
 from keylake._server.embedded import check_java
 from keylake._server.server import VERSION, find_jars
 from keylake.cli.opened import TOKEN, USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, opened
 from keylake.cli.shown import JsonOption, show_all, show_table
 
 OLDEST_PYTHON = (3, 10)
-SPARK = "4.1"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Finding:
 def doctor(lake: LakeOption = USUAL_LAKE, catalog: CatalogOption = USUAL_CATALOG, as_json: JsonOption = False) -> None:
     """Look at Python, Java, Spark, the plug-in and the lake, and say what to do; the status is 1 where one fails."""
     is_remote = lake.startswith("sc://")
-    checks: list[Callable[[], Finding]] = [_python, _pyspark]
+    checks: list[Callable[[], Finding]] = [_python, lambda: _pyspark("client" if is_remote else "server")]
     checks += [_token] if is_remote else [_java, _plugin, lambda: _directory(Path(lake))]
     findings = [check() for check in checks]
     if all(each.ok for each in findings):
@@ -58,15 +59,20 @@ def _python() -> Finding:
     return Finding("Python", ok, found, None if ok else "Use Python 3.10 or newer.")
 
 
-def _pyspark() -> Finding:
+def _pyspark(extra: str) -> Finding:
+    found: dict[str, str] = {}
     for name in ("pyspark", "pyspark-client"):
-        try:
-            version = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        ok = version.startswith(f"{SPARK}.")
-        return Finding("Spark", ok, f"{name} {version}", None if ok else f"pip install 'pyspark[connect]~={SPARK}.0'")
-    return Finding("Spark", False, "no pyspark", f"pip install 'pyspark[connect]~={SPARK}.0'")
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    install = f"pip install 'keylake[{extra}]'"
+    if len(set(found.values())) > 1:  # they lie in one folder: files of one are those of the other
+        install = f"pip uninstall --yes {' '.join(found)} && {install}"
+    elif extra == "server" and "pyspark" not in found:
+        install = f"{install}: it carries Spark"
+    elif found and all(version.startswith(f"{SPARK}.") for version in found.values()):
+        install = ""
+    said = ", ".join(f"{name} {version}" for name, version in found.items())
+    return Finding("Spark", not install, said or "no pyspark", install or None)
 
 
 def _java() -> Finding:

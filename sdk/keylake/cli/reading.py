@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import pyarrow as pa
 import typer
 from pyiceberg.types import BinaryType, UUIDType
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 
 import keylake as kl
 from keylake._values.arrow_types import natural
@@ -29,6 +27,9 @@ from keylake.cli.opened import (
 from keylake.cli.shown import USUAL_LIMIT, JsonOption, LimitOption, show_all, show_lines, show_table, tell
 from keylake.cli.shown import show as show_one
 from keylake.errors import KeylakeError, SchemaMismatch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 KeyArgument = Annotated[
     list[str], typer.Argument(help="The values of the key columns in their order, or as column=value.")
@@ -87,6 +88,8 @@ def sql(
     """Run a statement of SQL and print its rows; with --json a line for each."""
     text = sys.stdin.read() if statement == "-" else statement
     with opened(lake, catalog) as found:
+        from pyspark.errors import PySparkException
+
         try:
             found.spark.catalog.setCurrentCatalog(catalog)
             _show_rows("", found.spark.sql(text), limit, as_json)

@@ -34,8 +34,12 @@ class MergedRows(Generic[Row]):
 
         profiles.read().to_pandas()["clicks"].sum()
         """
-        import pandas as pd
-
+        try:
+            import pandas as pd
+        except ImportError:
+            raise Unsupported(
+                "to_pandas() needs pandas, which is not installed: pip install 'keylake[pandas]'."
+            ) from None
         frame: pd.DataFrame = self._rows.to_pandas(types_mapper=pd.ArrowDtype)
         return frame
 
@@ -48,7 +52,7 @@ class MergedRows(Generic[Row]):
             import polars as pl  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise Unsupported(
-                "to_polars() needs polars, which is not installed: pip install keylake[polars]."
+                "to_polars() needs polars, which is not installed: pip install 'keylake[polars]'."
             ) from None
         return pl.from_arrow(self._rows)
 

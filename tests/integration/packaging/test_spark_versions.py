@@ -53,9 +53,20 @@ def test_every_verb_and_join(pyspark: Path) -> None:
 
 
 @pytest.mark.parametrize("pyspark", [NEXT_MINOR], indirect=True)
-def test_another_minor_release_is_refused_when_the_server_starts(pyspark: Path, tmp_path: Path) -> None:
+def test_another_minor_release_is_refused_by_the_client_and_when_the_server_starts(
+    pyspark: Path, tmp_path: Path
+) -> None:
     connect = f"import keylake; keylake.connect(warehouse={str(tmp_path / 'lake')!r}, memory='1g')"
-    ran = run(pyspark, sys.executable, "-c", connect)
-    assert ran.returncode != 0
-    last = ran.stderr.strip().splitlines()[-1]
-    assert "runs on Spark 4.1, and this server has Spark 4.2" in last, ran.stderr
+    start = "; ".join(
+        (
+            "from pathlib import Path",
+            "from keylake._server.embedded import EmbeddedServer, Setup",
+            f"EmbeddedServer(Setup(Path({str(tmp_path)!r}), memory='1g'))",
+        )
+    )
+    client, server = (run(pyspark, sys.executable, "-c", program) for program in (connect, start))
+    assert client.returncode != 0
+    assert "keylake needs pyspark 4.1, and pyspark 4.2" in client.stderr.strip().splitlines()[-1], client.stderr
+    assert server.returncode != 0
+    last = server.stderr.strip().splitlines()[-1]
+    assert "runs on Spark 4.1, and this server has Spark 4.2" in last, server.stderr

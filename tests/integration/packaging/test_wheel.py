@@ -1,4 +1,4 @@
-"""The wheel alone is enough: an empty environment, the wheel, and the README's example on the server it carries."""
+"""The wheels are enough: empty environments with the client alone, with Spark's client, and with a server."""
 
 import os
 import re
@@ -8,7 +8,11 @@ import sys
 from pathlib import Path
 from zipfile import ZipFile
 
+import pyarrow as pa
 import pytest
+
+import keylake as kl
+from integration.twin import fresh_name
 
 ROOT = Path(__file__).parents[3]
 # All other tests run on this one.
@@ -26,31 +30,51 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    built = run(sys.executable, "-m", *BUILD, "--wheel-dir", folder, ROOT, cwd=folder)
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The client's wheel and the server's, by their names, in one folder."""
+    folder = tmp_path_factory.mktemp("wheels")
+    built = run(sys.executable, "-m", *BUILD, "--wheel-dir", folder, ROOT, ROOT / "server_plugins", cwd=folder)
     assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("keylake-*.whl")
-    return wheel
+    return {path.name.partition("-")[0]: path for path in folder.glob("*.whl")}
 
 
-def test_it_carries_the_jars_and_its_types(wheel: Path) -> None:
-    names = ZipFile(wheel).namelist()
-    jars = sorted(Path(name).name for name in names if name.startswith("keylake/jars/"))
-    assert [re.sub(r"-[\d.]+jar$", "", jar) for jar in jars] == [
-        "iceberg-spark-runtime-4.1_2.13",
-        "keylake-server",
-        "sqlite-jdbc",
-    ]
+def files_of(wheel: Path) -> list[str]:
+    return [name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name]
+
+
+def test_the_client_has_its_types_and_no_jars(wheels: dict[str, Path]) -> None:
+    names = files_of(wheels["keylake"])
     assert "keylake/py.typed" in names
-    assert not [name for name in names if not name.startswith("keylake")]
+    assert not [name for name in names if not name.startswith("keylake/") or name.endswith(".jar")]
+    assert wheels["keylake"].stat().st_size < 1_000_000
 
 
-def test_it_is_not_built_without_the_jars(tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tmp_path)
-    shutil.copytree(ROOT / "sdk", tmp_path / "sdk", ignore=shutil.ignore_patterns("jars", "__pycache__"))
-    built = run(sys.executable, "-m", *BUILD, "--wheel-dir", tmp_path / "dist", tmp_path, cwd=tmp_path)
+def test_the_server_has_the_jars_beside_the_client(wheels: dict[str, Path]) -> None:
+    names = files_of(wheels["keylake_server"])
+    assert sorted(re.sub(r"-[\d.]+jar$", "", name) for name in names) == [
+        "keylake/jars/LICENSE",
+        "keylake/jars/NOTICE",
+        "keylake/jars/iceberg-spark-runtime-4.1_2.13",
+        "keylake/jars/keylake-server",
+        "keylake/jars/sqlite-jdbc",
+    ]
+
+
+def test_both_have_one_version(wheels: dict[str, Path]) -> None:
+    (client,) = (name for name in ZipFile(wheels["keylake"]).namelist() if name.endswith("/METADATA"))
+    said = ZipFile(wheels["keylake"]).read(client).decode()
+    (version,) = re.findall(r"^Version: (.+)$", said, flags=re.MULTILINE)
+    assert f"Requires-Dist: keylake-server=={version}; extra == 'server'" in said
+    assert wheels["keylake_server"].name.startswith(f"keylake_server-{version}-")
+
+
+def test_the_server_is_not_built_without_the_jars(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "LICENSE", tmp_path)
+    project = tmp_path / "server_plugins"
+    project.mkdir()
+    for name in ("pyproject.toml", "wheel_of_jars.py", "NOTICE"):
+        shutil.copy(ROOT / "server_plugins" / name, project)
+    built = run(sys.executable, "-m", *BUILD, "--wheel-dir", tmp_path / "dist", project, cwd=tmp_path)
     assert built.returncode != 0
     assert "run `make build` first" in built.stderr
     assert not list(tmp_path.glob("dist/*"))
@@ -66,14 +90,15 @@ def installed(interpreter: str | Path, folder: Path, *packages: str | Path) -> P
     (folder / "locked.txt").write_text("\n".join(locked))
     python = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
-    done = run(*pip, "--constraint", folder / "locked.txt", *packages, cwd=folder)
+    beside = ["--find-links", next(package.parent for package in packages if isinstance(package, Path))]
+    done = run(*pip, "--constraint", folder / "locked.txt", *beside, *packages, cwd=folder)
     assert done.returncode == 0, done.stderr
     return python
 
 
 @pytest.mark.slow
-def test_it_runs_the_readme_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
-    python = installed(sys.executable, tmp_path / "environment", wheel)
+def test_the_readme_runs_in_an_empty_environment(wheels: dict[str, Path], tmp_path: Path) -> None:
+    python = installed(sys.executable, tmp_path / "environment", with_extra(wheels, "server"))
     (example,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "example.py").write_text(example)
     ran = run(python, "example.py", cwd=tmp_path)
@@ -82,14 +107,74 @@ def test_it_runs_the_readme_in_an_empty_environment(wheel: Path, tmp_path: Path)
     assert (tmp_path / "lake" / "catalog.db").exists()
 
 
+ON_A_SERVER = """
+import sys, pyarrow as pa, keylake as kl
+with kl.connect(sys.argv[1]) as lake:
+    schema = pa.schema([("id", pa.int64()), ("n", pa.int64())])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=sys.argv[2], key="id"))
+    first = table.upsert([{"id": 1, "n": 10}, {"id": 2, "n": 20}])
+    last = table.update(pa.table({"id": [2], "n": [21]}))
+    print(table.get(id=2), table.read(where="n > 10").toPandas()["n"].tolist())
+    print(table.changes(after=first, until=last).count(), len(table.history()), lake.spark.range(3).count())
+"""
+
+
+@pytest.mark.slow
+def test_the_client_needs_no_spark(wheels: dict[str, Path], tmp_path: Path, lake: kl.Lake) -> None:
+    assert lake._server is not None
+    python = installed(sys.executable, tmp_path / "environment", with_extra(wheels, "client"))
+    ran = run(python, "-c", ON_A_SERVER, lake._server.url, fresh_name("client"), cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["id=2 n=21 [21]", "1 2 3"]
+    (tmp_path / "lake").mkdir()
+    refused = run(python, "-c", "import keylake; keylake.connect()", cwd=tmp_path)
+    assert "pip install 'keylake[server]'" in refused.stderr.splitlines()[-1]
+    doctor = run(python, "-m", "keylake", "doctor", cwd=tmp_path)
+    assert doctor.returncode == 1
+    assert "keylake[server]" in doctor.stdout
+
+
+READ_LOCALLY = """
+import sys, keylake, keylake.local
+with keylake.local.open(sys.argv[1]) as lake:
+    print(lake.table(sys.argv[2]).get(id=1), lake.table(sys.argv[2]).read().to_arrow().num_rows)
+    try:
+        lake.table(sys.argv[2]).read().to_pandas()
+    except keylake.KeylakeError as error:
+        print(error)
+keylake.connect()
+"""
+
+
+@pytest.mark.slow
+def test_reads_without_spark_need_no_extra(
+    wheels: dict[str, Path], tmp_path: Path, lake: kl.Lake, warehouse: Path
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("n", pa.int64())])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("alone"), key="id"))
+    table.upsert([{"id": 1, "n": 10}])
+    table.update([{"id": 1, "n": 11}])
+    python = installed(sys.executable, tmp_path / "environment", wheels["keylake"])
+    ran = run(python, "-c", READ_LOCALLY, warehouse, table.name, cwd=tmp_path)
+    no_pandas = "to_pandas() needs pandas, which is not installed: pip install 'keylake[pandas]'."
+    assert ran.stdout.splitlines() == [f"{table.get(id=1)} 1", no_pandas]
+    assert "pip install 'keylake[client]'" in ran.stderr.splitlines()[-1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", OTHER_PYTHONS)
-def test_every_verb_on_another_python(wheel: Path, tmp_path: Path, version: str) -> None:
-    python = installed(interpreter(version), tmp_path / "environment", wheel, "pytest", "hypothesis")
+def test_every_verb_on_another_python(wheels: dict[str, Path], tmp_path: Path, version: str) -> None:
+    packages = (with_extra(wheels, "server"), "pytest", "hypothesis")
+    python = installed(interpreter(version), tmp_path / "environment", *packages)
     place = run(python, "-c", "import keylake; print(keylake.__file__)", cwd=tmp_path)
     assert place.stdout.startswith(str(tmp_path)), "the wheel is tested, not the clone"
     ran = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", EVERY_VERB, cwd=ROOT)
     assert ran.returncode == 0, ran.stdout
+
+
+def with_extra(wheels: dict[str, Path], extra: str) -> Path:
+    """The client's wheel as pip wants it named with an extra."""
+    return wheels["keylake"].with_name(f"{wheels['keylake'].name}[{extra}]")
 
 
 def interpreter(version: str) -> Path:
