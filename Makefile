@@ -35,7 +35,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 ## make demo       environment, plug-in build, and the main job on real data
 .PHONY: demo
 demo: environment build
-	$(BIN)/python examples/01_flights.py
+	$(BIN)/python examples/12_flights.py
 
 ## make test       environment, plug-in build, and the tests that prove a change
 .PHONY: test

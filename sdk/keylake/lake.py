@@ -168,7 +168,10 @@ class Lake:
             self._session.call(Call.of("create_table", path, spec=spec.to_json()))
         except TableExists:
             if if_exists == "error":
-                raise
+                raise TableExists(
+                    f"Table {spec.name} exists already. Open it with create(..., if_exists='match'), drop it with "
+                    f"drop({spec.name!r}), or take another name."
+                ) from None
             return self._matching(spec, table)
         return self.table(table if isinstance(table, type) else path.name)
 

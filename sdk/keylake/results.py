@@ -94,7 +94,13 @@ class CommitInfo(ShownFields):
 
 @dataclass(frozen=True)
 class Undone(ShownFields):
-    """Writes that were taken back, or would be."""
+    """Writes that were taken back, or would be.
+
+    >>> print(Undone(17, 2, 83, ("clicks", "spend"), buckets=8, files_removed=16, files_written=0, metadata_only=True))
+    snapshot 17: 2 commits with 83 rows of clicks, spend are taken back in 8 buckets, 16 files removed and 0 written
+    >>> print(Undone(None, 1, 7, ("clicks",), buckets=2, files_removed=3, files_written=0, metadata_only=False))
+    plan: 1 commit with 7 rows of clicks is taken back in 2 buckets, some of which are merged again without it
+    """
 
     snapshot_id: int | None  # of the commit that took them back; None where that was only planned
     commits: int  # that were taken back
@@ -104,6 +110,15 @@ class Undone(ShownFields):
     files_removed: int
     files_written: int
     metadata_only: bool  # no bucket has to be merged anew
+
+    def __str__(self) -> str:
+        one = self.commits == 1
+        said = f"{self.commits} commit{'' if one else 's'} with {self.rows:,} rows of {', '.join(self.columns)} "
+        said += f"{'is' if one else 'are'} taken back in {self.buckets} bucket{'' if self.buckets == 1 else 's'}"
+        if self.snapshot_id is None and not self.metadata_only:
+            return f"plan: {said}, some of which are merged again without {'it' if one else 'them'}"
+        begin = "plan" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
+        return f"{begin}: {said}, {self.files_removed:,} files removed and {self.files_written:,} written"
 
 
 class History(ShownTable, Sequence[CommitInfo]):

@@ -134,7 +134,8 @@ class ChangeVerbs(Verbs):
         """What an online store has to apply to go back over the commits in (after, until]: a row for each changed key.
 
         It has the key, `_op` and the value columns: a key that was inserted is to be deleted (`_op` is delete, the
-        other columns are null), one that was updated or deleted gets its previous row (`_op` is upsert).
+        other columns are null), one that was updated or deleted gets its previous row (`_op` is upsert). Later
+        commits do not count: a store that follows an `undo`, which keeps them, reads `changes` over the undo's commit.
 
             profiles.undo_feed(after=good, until=bad).write.format("noop").mode("append").save()
         """

@@ -1,7 +1,7 @@
 """A year of flights, told late: three streams fill two tables in any order, and both tables are right.
 
     make demo                                           the year, December of it live
-    python examples/01_flights.py --live-days 7         a shorter December
+    python examples/12_flights.py --live-days 7         a shorter December
 
     archive ────── upsert ──┐                             registry ────── update ──┐
     departures ─── update ──┼──> airline.flights          operations ──── update ──┼──> airline.planes

@@ -1,4 +1,8 @@
-"""Few files: many small commits, what a table looks like then, and how it looks after itself."""
+"""Few files: many small commits, what a table looks like then, and how it looks after itself.
+
+`compaction_plan` shows each bucket and says what the policy would merge, and why. The server does it in the background.
+A merge changes no answer, and old files stay for readers of older snapshots until `clean` removes them.
+"""
 
 from random import Random
 
@@ -25,6 +29,7 @@ def readings(minute: int) -> list[dict[str, object]]:
 
 
 with kl.connect() as lake:
+    lake.spark.sql("DROP TABLE IF EXISTS plant.sensors PURGE")  # an earlier run's
     sensors = lake.create(Sensor)
     sensors.set_compaction_policy(kl.CompactionPolicy(max_files=8, superseded_share=0.3))
 
@@ -32,14 +37,14 @@ with kl.connect() as lake:
     with lake.maintenance.paused():
         for minute in range(12):
             sensors.upsert(readings(minute), stream="plant")
-        print(sensors.compaction_plan())  # pictures and reasons; nothing has been done
+        print(sensors.compaction_plan())  # nothing is done
 
     # Resumed, the server does what the plan said, in the background, beside readers and writers.
     lake.maintenance.wait()
-    for entry in lake.maintenance.log():
+    done = [entry for entry in lake.maintenance.log() if entry.table.endswith(sensors.name)]
+    for entry in done:
         print(f"{entry.table}: {entry.files_merged} files became {entry.files_written}, because {entry.because}")
     print(sensors.compaction_plan())
 
-    # A merge changes no answer. The files before it are still there for readers of older snapshots, until they expire.
     print(f"{sensors.read().count()} sensors, {len(sensors.history())} commits")
     print(sensors.clean(kl.RetentionPolicy(days=0)))
