@@ -42,7 +42,9 @@ def test_a_table_comes_back_as_it_was_defined(lake: kl.Lake) -> None:
 def test_create_of_a_table_that_exists(lake: kl.Lake) -> None:
     spec = spec_of(fresh_name("tables"))
     lake.create(spec).update([KEY | {"clicks": 1}])
-    with pytest.raises(kl.TableExists, match=spec.name):
+    with pytest.raises(
+        kl.TableExists, match=rf"{spec.name} exists already. Open it with create\(..., if_exists=.match.\)"
+    ):
         lake.create(spec)
     assert lake.create(spec, if_exists="match").read().count() == 1
     with pytest.raises(kl.SchemaMismatch, match="buckets"):
