@@ -149,7 +149,9 @@ class Health(ShownTable):
     def plot(self) -> Figure:
         """Draw sizes and runs of buckets, how reads take them, commits and freshness by stream; needs matplotlib.
 
-        profiles.health().plot().savefig("health.png")
+        Example::
+
+            profiles.health().plot().savefig("health.png")
         """
         return self._figure()
 
@@ -162,7 +164,9 @@ class Health(ShownTable):
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write a page of all of it, which stands in one file and needs nothing else; needs matplotlib.
 
-        profiles.health().report("health.html")
+        Example::
+
+            profiles.health().report("health.html")
         """
         buckets = map(_bucket_cells, self.buckets[:MOST_SHOWN])
         tables = (

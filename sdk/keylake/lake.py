@@ -58,6 +58,8 @@ def connect(
 
     `spark` is a Connect session that is open already, such as `batch.sparkSession` in `foreachBatch`; it stays open.
 
+    Example::
+
         with kl.connect() as lake:
             profiles = lake.create(UserProfile)
     """
@@ -158,7 +160,9 @@ class Lake:
     ) -> KeyedTable[Any]:
         """Create a table, and its namespace. With `if_exists="match"` one that is there is opened, if it is the same.
 
-        profiles = lake.create(UserProfile, if_exists="match")
+        Example::
+
+            profiles = lake.create(UserProfile, if_exists="match")
         """
         if if_exists not in ("error", "match"):
             raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
@@ -184,7 +188,9 @@ class Lake:
     def table(self, table: type[Table] | str) -> KeyedTable[Any]:
         """Open a table: by its class, which it must match, or by name.
 
-        profiles = lake.table("features.user_profile")
+        Example::
+
+            profiles = lake.table("features.user_profile")
         """
         if isinstance(table, str):
             path, spec = self._found(table)
@@ -199,7 +205,9 @@ class Lake:
     def history_branches(self) -> tuple[HistoryBranch, ...]:
         """The archived states of all tables, by table, the oldest first.
 
-        lake.history_branches()[0].business_time
+        Example::
+
+            lake.history_branches()[0].business_time
         """
         return HistoryBranch.all_of(self._session, Call("history_branches"))
 
@@ -219,7 +227,9 @@ class Lake:
         `where` is SQL on columns of the table: data files that cannot have such rows stay as they are, with their
         deletes. With `dry_run` nothing is read or written but metadata.
 
-        lake.apply_equality_deletes("streams.orders", where="day >= '2026-11-01'").rows
+        Example::
+
+            lake.apply_equality_deletes("streams.orders", where="day >= '2026-11-01'").rows
 
         Raises `CommitConflict` where other commits rewrite the same data files again and again.
         """
@@ -262,7 +272,9 @@ class Lake:
         Hudi's columns `_hoodie_*` are left out. In files of Paimon `_SEQUENCE_NUMBER` is the version of a row, unless
         an `ordering` or `version` is said, and `_VALUE_KIND` says what is deleted.
 
-        lake.register("streams.orders", into="features.orders", key=["id"], ordering="at", buckets=8).keys_written
+        Example::
+
+            lake.register("streams.orders", into="features.orders", key=["id"], ordering="at", buckets=8).keys_written
 
         Raises `BadRows` for null or repeated keys, `TableExists` for `into`, `TableNotFound` where there is no such
         table or path, and `CommitConflict` where the table was changed meanwhile. Nothing is written then.
@@ -300,7 +312,9 @@ class Lake:
         The identifier fields of the plain table are the key. Versions are explicit: the sequence number of the commit
         that wrote a row or deleted a key. So other writers of the keyed table give versions, too.
 
-        lake.adopt("streams.orders", into="features.orders").commits
+        Example::
+
+            lake.adopt("streams.orders", into="features.orders").commits
 
         Raises `DefinitionError` for a table without identifier fields, `TableExists` where `into` was not made by such
         a call, `SchemaMismatch` where columns have changed since, and `SnapshotExpired` where the plain table has

@@ -161,7 +161,9 @@ class History(ShownTable, Sequence[CommitInfo]):
     def plot(self) -> Figure:
         """Draw the commits over time, a line for each stream, as large as their rows are many; needs matplotlib.
 
-        profiles.history().plot().savefig("history.png")
+        Example::
+
+            profiles.history().plot().savefig("history.png")
         """
         commits = [Event(each.committed_at, each.stream, each.verb, each.rows or 0) for each in self]
         return history_figure(self._table, commits)

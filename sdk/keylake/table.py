@@ -73,6 +73,8 @@ class KeyedTable(
 
         A branch whose name begins with `tmp_` is made from main, if it is not there; any other has to exist.
 
+        Example::
+
             draft = profiles.branch("tmp_nightly")
         """
         check_type("The name of a branch", name, str, f"text such as '{TEMPORARY}nightly'")
@@ -101,6 +103,8 @@ class KeyedTable(
         they are now with the values of the experiment. Writes (`update`, `upsert`) carry the key and its own columns,
         and their files have only these. Rows of main are deleted in main. At equal versions, a value of the experiment
         is the later write. `promote()` makes its columns ordinary, `drop_experiment(name)` ends it.
+
+        Example::
 
             ranker = profiles.experiment("ranker_b", add={"score_b": Float64}, drop=["score"])
             ranker.update(scores)

@@ -49,6 +49,8 @@ def explain_join(frame: DataFrame) -> JoinExplanation:
 
     Broadcasts of small sides are no shuffles. What Spark changes while the query runs is not seen.
 
+    Example::
+
         print(kl.explain_join(profiles.read().join(orders.read(), ["user_id", "day"])))
     """
     from pyspark.sql import DataFrame as AnyFrame
@@ -64,7 +66,9 @@ def explain_join(frame: DataFrame) -> JoinExplanation:
 def assert_no_shuffle(frame: DataFrame) -> None:
     """Raise an AssertionError that says why, where a query moves rows between tasks; for tests.
 
-    kl.assert_no_shuffle(profiles.read().join(orders.read(), ["user_id", "day"]))
+    Example::
+
+        kl.assert_no_shuffle(profiles.read().join(orders.read(), ["user_id", "day"]))
     """
     explained = explain_join(frame)
     if explained.shuffles:

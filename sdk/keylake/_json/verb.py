@@ -86,6 +86,8 @@ class JsonVerbs(Verbs):
         which is made then: a list of (field, value as JSON, reason), with field null for a payload that is no object.
         A row keeps those of its newest write that had any. The rows are computed once and kept while it runs.
 
+        Example::
+
             commit = profiles.update_json(events.select("user_id", "at", "payload"))
             print(commit.added, commit.rescued)
         """

@@ -58,7 +58,9 @@ class Maintenance:
     def log(self, *, at_most: int = 100) -> tuple[MaintenanceEntry, ...]:
         """What was done since the server started, newest first.
 
-        lake.maintenance.log()[0].because
+        Example::
+
+            lake.maintenance.log()[0].because
         """
         check_count("at_most", at_most)
         rows = self._session.call(Call.of("maintenance_log", at_most=at_most)).to_pylist()
@@ -76,8 +78,10 @@ class Maintenance:
     def paused(self) -> Generator[None]:
         """A pause for as long as the block runs.
 
-        with lake.maintenance.paused():
-            profiles.upsert(backfill)
+        Example::
+
+            with lake.maintenance.paused():
+                profiles.upsert(backfill)
         """
         self.pause()
         try:
@@ -88,7 +92,9 @@ class Maintenance:
     def wait(self, *, seconds: float = 600) -> None:
         """Return when nothing is due and nothing is running.
 
-        lake.maintenance.wait()
+        Example::
+
+            lake.maintenance.wait()
         """
         check_type("seconds", seconds, int | float, "a number of seconds")
         until = time.monotonic() + seconds

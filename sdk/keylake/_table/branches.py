@@ -59,6 +59,8 @@ class BranchVerbs(Verbs):
         findings are kept in the summary of the snapshot. If the branch or main moves between the checks and the commit,
         `CommitConflict` says so, and nothing is published.
 
+        Example::
+
             draft = profiles.branch("tmp_nightly")
             draft.upsert(backfill)
             draft.publish(require=[kl.null_rate("spend", below=0.01)])
@@ -89,6 +91,8 @@ class BranchVerbs(Verbs):
         Its commits can be read by their snapshot ids until they expire. Files that other branches need stay. `main` and
         archived states are refused with `DefinitionError`, an unknown branch with `TableNotFound`.
 
+        Example::
+
             profiles.drop_branch("tmp_nightly")
         """
         check_type("The name of a branch", name, str, f"text such as '{TEMPORARY}nightly'")
@@ -97,7 +101,9 @@ class BranchVerbs(Verbs):
     def touched_by_both(self) -> DataFrame:
         """The keys that this branch and main have both written since the branch was made, or last published.
 
-        draft.touched_by_both().show()
+        Example::
+
+            draft.touched_by_both().show()
         """
         found = self._handle.call("publication")[0]
         ours = ChangeVerbs(self._handle).appended(
@@ -122,6 +128,8 @@ class BranchVerbs(Verbs):
         says what would have to be written anew. Without `after` the range begins with the first commit of the branch,
         without `until` it ends with its newest.
 
+        Example::
+
             profiles.cherry_pick(draft, after=first, until=last, where="day = DATE '2026-11-01'")
         """
         return self._pick("cherry_pick", source, after, until, where)
@@ -136,7 +144,9 @@ class BranchVerbs(Verbs):
     ) -> Picked:
         """What `cherry_pick` would do now, and the files that `where` cuts through. Nothing is done.
 
-        profiles.cherry_pick_plan(draft, where="day = DATE '2026-11-01'").files_cut
+        Example::
+
+            profiles.cherry_pick_plan(draft, where="day = DATE '2026-11-01'").files_cut
         """
         return self._pick("cherry_pick_plan", source, after, until, where)
 

@@ -41,6 +41,8 @@ class ChangeVerbs(Verbs):
         range neither add nor hide rows. Without `after` the range begins with the first commit, without `until` it ends
         with the newest. With `as_of` it is read on the branch of that archived state.
 
+        Example::
+
             profiles.appended(after=commit).where("NOT _deleted").show()
         """
         names = self.spec.column_names if columns is None else self._handle.columns(columns)
@@ -67,6 +69,8 @@ class ChangeVerbs(Verbs):
         A `consumer` has a name and a position in the table: its range begins there, at `after` when it is new.
         `acknowledge()` moves the position behind what was read; what a consumer has not read yet does not expire.
 
+        Example::
+
             profiles.changes(after=commit).where("_change = 'update'").select("user_id", "_before.clicks").show()
         """
         check_type("every_commit", every_commit, bool, "True or False")
@@ -82,8 +86,10 @@ class ChangeVerbs(Verbs):
     def acknowledge(self, consumer: str, *, until: Commit | CommitInfo | int | None = None) -> None:
         """Move a consumer's position behind what it has last read with `changes`, or to a commit.
 
-        profiles.changes(consumer="store").write.parquet("changes")
-        profiles.acknowledge("store")
+        Example::
+
+            profiles.changes(consumer="store").write.parquet("changes")
+            profiles.acknowledge("store")
         """
         _check_consumer(consumer)
         before, end = self._read_to.get(consumer, (None, None))
@@ -99,7 +105,9 @@ class ChangeVerbs(Verbs):
     def consumers(self) -> tuple[Consumer, ...]:
         """Who reads the change feed by name, how far each has come, and how many commits it is behind.
 
-        profiles.consumers()[0].commits_behind
+        Example::
+
+            profiles.consumers()[0].commits_behind
         """
         found = self._handle.session.fetch(Select(self._handle.path, part="consumers")).to_pylist()
         return tuple(Consumer(**row) for row in found)
@@ -107,7 +115,9 @@ class ChangeVerbs(Verbs):
     def drop_consumer(self, consumer: str) -> None:
         """Forget a consumer, so that it holds back no expiry.
 
-        profiles.drop_consumer("store")
+        Example::
+
+            profiles.drop_consumer("store")
         """
         _check_consumer(consumer)
         self._positions.move(consumer, before=self._positions.all().get(consumer), to=None)
@@ -137,6 +147,8 @@ class ChangeVerbs(Verbs):
         other columns are null), one that was updated or deleted gets its previous row (`_op` is upsert). Later
         commits do not count: a store that follows an `undo`, which keeps them, reads `changes` over the undo's commit.
 
+        Example::
+
             profiles.undo_feed(after=good, until=bad).write.format("noop").mode("append").save()
         """
         changes = self.changes(after=after, until=until, where=where)
@@ -158,6 +170,8 @@ class ChangeVerbs(Verbs):
         `after` is. A batch has the net changes of all commits that are there, or of at most `max_commits_per_batch`;
         with `every_commit` the changes of each. A `consumer` has a position in the table, behind the batch before the
         last, and what lies after it does not expire.
+
+        Example::
 
             feed = profiles.stream_changes(after=commit).writeStream.format("parquet")
             feed.option("checkpointLocation", "checkpoint").option("path", "changes").trigger(availableNow=True).start()

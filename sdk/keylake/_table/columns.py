@@ -105,6 +105,8 @@ class ColumnVerbs(Verbs):
 
         Writers and readers go on meanwhile. Other handles learn of it when they need it. Returns the new definition.
 
+        Example::
+
             profiles.alter(add={"score": Float64}, rename={"clicks": "views"}, comment={"score": "From 0 to 1."})
         """
         self._handle.check_no_experiment("columns that change (alter)")

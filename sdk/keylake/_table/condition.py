@@ -29,6 +29,8 @@ class ConditionVerbs(Verbs):
         Reads metadata only, and of the history the newest 1,000 commits. Shows itself as text and in notebooks;
         `plot()` draws it, `report()` writes a page, and `to_do` has a sentence for each thing that is wrong.
 
+        Example::
+
             print(profiles.health())
             profiles.health().to_do
         """
@@ -54,7 +56,9 @@ class ConditionVerbs(Verbs):
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the table's health as a page that stands in one file; needs matplotlib.
 
-        profiles.report("health.html")
+        Example::
+
+            profiles.report("health.html")
         """
         return self.health().report(path)
 

@@ -38,7 +38,9 @@ class ExperimentVerbs(Verbs):
     def experiments(self) -> tuple[Experiment, ...]:
         """The experiments of the table, by name.
 
-        profiles.experiments()
+        Example::
+
+            profiles.experiments()
         """
         return tuple(map(Experiment.from_row, self._handle.on_main.call("experiments")))
 
@@ -46,6 +48,8 @@ class ExperimentVerbs(Verbs):
         """Make the columns of this experiment columns of the table, with all of their values, for everybody.
 
         No data file is opened. The experiment ends. Columns that it did not show stay columns of the table.
+
+        Example::
 
             profiles.experiment("ranker_b").promote()
         """
@@ -61,6 +65,8 @@ class ExperimentVerbs(Verbs):
 
         Its files are deleted once its snapshots expire, as the retention policy says. An unknown one is refused with
         `TableNotFound`.
+
+        Example::
 
             profiles.drop_experiment("ranker_b")
         """

@@ -38,6 +38,8 @@ class FileVerbs(Verbs):
         `columns`, the value columns that it carries, and `has_tombstones`. In SQL it is the table `keyed_files` beside
         the table.
 
+        Example::
+
             profiles.files().where("bucket = 7 AND array_contains(columns, 'clicks')").show()
         """
         return self._handle.part("keyed_files", snapshot_id_of("at", at))
@@ -45,7 +47,9 @@ class FileVerbs(Verbs):
     def runs(self) -> DataFrame:
         """The runs of each bucket, as compaction sees them: the files of one commit, or of one merge.
 
-        profiles.runs().groupBy("bucket").count().show()
+        Example::
+
+            profiles.runs().groupBy("bucket").count().show()
         """
         return self._handle.part("runs")
 
@@ -54,6 +58,8 @@ class FileVerbs(Verbs):
 
         `reading` says what a read does with it: `passed_through`, `settled` (no merge is needed either), or `merged`.
 
+        Example::
+
             profiles.sections().where("reading = 'merged'").agg({"bytes": "sum"}).show()
         """
         return self._handle.part("sections")
@@ -61,7 +67,9 @@ class FileVerbs(Verbs):
     def branches(self) -> DataFrame:
         """The branches and tags of the table: where they stand, how many commits main has not, how long they are kept.
 
-        profiles.branches().where("type = 'branch'").show()
+        Example::
+
+            profiles.branches().where("type = 'branch'").show()
         """
         return self._handle.part("branches")
 
@@ -71,6 +79,8 @@ class FileVerbs(Verbs):
         `where` is SQL over the columns of `files()`. No data file is opened or written, and earlier commits still have
         the files until they expire. `drop_files_plan` says what would go.
 
+        Example::
+
             profiles.drop_files("committed_at < TIMESTAMP '2025-01-01 00:00:00Z' AND NOT has_tombstones")
         """
         return self._change("drop_files", where)
@@ -78,7 +88,9 @@ class FileVerbs(Verbs):
     def drop_files_plan(self, where: str) -> FilesChanged:
         """What `drop_files` would do now. Nothing is done.
 
-        profiles.drop_files_plan("bucket = 7").rows
+        Example::
+
+            profiles.drop_files_plan("bucket = 7").rows
         """
         return self._change("drop_files_plan", where)
 
@@ -88,6 +100,8 @@ class FileVerbs(Verbs):
         There they count as the newest commit; those that it has already stay as they are. Moving them from main to a
         branch keeps them apart from what everybody reads.
 
+        Example::
+
             profiles.move_files("commit_order = 17", to="tmp_suspicious")
         """
         return self._change("move_files", where, to=to)
@@ -95,7 +109,9 @@ class FileVerbs(Verbs):
     def move_files_plan(self, where: str, *, to: str) -> FilesChanged:
         """What `move_files` would do now. Nothing is done.
 
-        profiles.move_files_plan("commit_order = 17", to="tmp_suspicious").files
+        Example::
+
+            profiles.move_files_plan("commit_order = 17", to="tmp_suspicious").files
         """
         return self._change("move_files_plan", where, to=to)
 
@@ -105,6 +121,8 @@ class FileVerbs(Verbs):
         `where` is SQL over the columns of `files(at=...)`. A file that was merged into another since is one that the
         table has not: its rows come back as newly written, with the versions that they have.
 
+        Example::
+
             profiles.restore_files("bucket = 7", at=commit)
         """
         return self._change("restore_files", where, at=required_snapshot_id_of("at", at))
@@ -112,7 +130,9 @@ class FileVerbs(Verbs):
     def restore_files_plan(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
         """What `restore_files` would do now. Nothing is done.
 
-        profiles.restore_files_plan("bucket = 7", at=commit).files
+        Example::
+
+            profiles.restore_files_plan("bucket = 7", at=commit).files
         """
         return self._change("restore_files_plan", where, at=required_snapshot_id_of("at", at))
 

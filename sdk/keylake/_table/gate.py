@@ -136,7 +136,9 @@ def unique(*columns: str) -> Check:
 def references(column: str, frame: DataFrame, to: str | None = None) -> Check:
     """How many values of a column of the changed rows are not in a column of another frame; null refers to nothing.
 
-    references("user_id", users.read(), to="id")
+    Example::
+
+        references("user_id", users.read(), to="id")
     """
     from pyspark.sql import DataFrame as AnyFrame
 

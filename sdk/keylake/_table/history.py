@@ -16,7 +16,9 @@ class HistoryVerbs(Verbs):
     def history(self, *, at_most: int | None = None) -> History:
         """The commits of the table or branch, newest first: what they wrote, how much, and who.
 
-        profiles.history()[0].stream
+        Example::
+
+            profiles.history()[0].stream
         """
         if at_most is not None:
             check_count("at_most", at_most)
@@ -25,7 +27,9 @@ class HistoryVerbs(Verbs):
     def watermarks(self) -> dict[str, datetime.datetime]:
         """How far each stream is complete in event time, as its writes have said; "" is the stream without a name.
 
-        profiles.watermarks()["clicks"]
+        Example::
+
+            profiles.watermarks()["clicks"]
         """
         rows = self._handle.call("watermarks")
         return {row["stream"]: row["watermark"] for row in rows}
@@ -33,7 +37,9 @@ class HistoryVerbs(Verbs):
     def offsets(self) -> dict[str, int]:
         """The offset at which each source goes on, as writes with `offsets=` have said: the first that is missing.
 
-        profiles.offsets()["clicks-0"]
+        Example::
+
+            profiles.offsets()["clicks-0"]
         """
         return self._handle.next_offsets()
 
@@ -42,6 +48,8 @@ class HistoryVerbs(Verbs):
 
         No file is touched. What was committed later can be read by its snapshot id until it expires, and
         `rollback(to=)` such a commit goes forward again, if nothing was committed meanwhile.
+
+        Example::
 
             profiles.rollback(to=commit)
         """
@@ -61,6 +69,8 @@ class HistoryVerbs(Verbs):
         appended row sets all columns of its key, at the version that its ordering column has, or `version=` (a column
         or an int), or the commit of the adoption, as `upsert` would. The rows are written again, and the foreign files
         are removed in the same commit. A commit that deleted or rewrote files is not adopted: roll it back.
+
+        Example::
 
             profiles.adopt_commit(profiles.history()[0], rule="upsert", version=17)
         """
@@ -90,6 +100,8 @@ class HistoryVerbs(Verbs):
         `undo_plan` says what would be done, and which columns are concerned; `undo_feed` over the same range lists the
         keys, with their rows from before it. `changes()` over the commit that took them back says what it has changed.
 
+        Example::
+
             profiles.undo(after=good, until=bad)
         """
         return self._undo("undo", after, until)
@@ -99,7 +111,9 @@ class HistoryVerbs(Verbs):
     ) -> Undone:
         """What `undo` would do now. Nothing is done.
 
-        profiles.undo_plan(after=good, until=bad).metadata_only
+        Example::
+
+            profiles.undo_plan(after=good, until=bad).metadata_only
         """
         return self._undo("undo_plan", after, until)
 

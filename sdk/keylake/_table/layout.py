@@ -55,7 +55,9 @@ class LayoutVerbs(Verbs):
     def compaction_plan(self, policy: CompactionPolicy | PolicyWord | None = None) -> CompactionPlan:
         """What `compact` would do now, bucket by bucket, with its reasons. Nothing is done.
 
-        print(profiles.compaction_plan())
+        Example::
+
+            print(profiles.compaction_plan())
         """
         rows = self._handle.call("compaction_plan", policy=_policy_text(policy))
         return CompactionPlan(str(self._handle.path), map(BucketPicture.from_row, rows))
@@ -69,6 +71,8 @@ class LayoutVerbs(Verbs):
         Readers and writers go on meanwhile, and no answer changes. Each merge is committed by itself, so what is done
         stays done if the rest is stopped.
 
+        Example::
+
             profiles.compact("full")
         """
         rows = self._handle.call("compact", policy=_policy_text(policy))
@@ -77,7 +81,9 @@ class LayoutVerbs(Verbs):
     def compaction_policy(self) -> CompactionPolicy:
         """The policy of the table: its own, or the default.
 
-        profiles.compaction_policy().tier_runs
+        Example::
+
+            profiles.compaction_policy().tier_runs
         """
         rows = self._handle.on_main.call("compaction_policy")
         return CompactionPolicy.from_json(rows[0]["policy"])
@@ -85,7 +91,9 @@ class LayoutVerbs(Verbs):
     def set_compaction_policy(self, policy: CompactionPolicy) -> None:
         """Give the table a policy of its own, for all of its branches.
 
-        profiles.set_compaction_policy(kl.CompactionPolicy(tier_runs=8))
+        Example::
+
+            profiles.set_compaction_policy(kl.CompactionPolicy(tier_runs=8))
         """
         check_type("policy", policy, CompactionPolicy, "a CompactionPolicy")
         self._handle.on_main.call("compaction_policy", policy=policy.to_json())
@@ -96,6 +104,8 @@ class LayoutVerbs(Verbs):
         Trino, DuckDB or pyiceberg read the right rows from that branch; its snapshot says of which one of main it was
         made (`keylake.merged_of`). It takes as long as merging everything that is not merged yet.
 
+        Example::
+
             profiles.refresh_merged().rows
         """
         begun_at = time.perf_counter()
@@ -105,7 +115,9 @@ class LayoutVerbs(Verbs):
     def retention_policy(self) -> RetentionPolicy:
         """What of the table's past is kept: its own policy, or the default, which keeps every snapshot.
 
-        profiles.retention_policy().days
+        Example::
+
+            profiles.retention_policy().days
         """
         rows = self._handle.on_main.call("retention_policy")
         return RetentionPolicy.from_json(rows[0]["policy"])
@@ -113,7 +125,9 @@ class LayoutVerbs(Verbs):
     def set_retention_policy(self, policy: RetentionPolicy) -> None:
         """Say what of the table's past is kept; maintenance cleans up by it, and so does `clean`.
 
-        profiles.set_retention_policy(kl.RetentionPolicy(days=7, snapshots=100))
+        Example::
+
+            profiles.set_retention_policy(kl.RetentionPolicy(days=7, snapshots=100))
         """
         check_type("policy", policy, RetentionPolicy, "a RetentionPolicy")
         self._handle.on_main.call("retention_policy", policy=policy.to_json())
@@ -121,7 +135,9 @@ class LayoutVerbs(Verbs):
     def clean(self, policy: RetentionPolicy | None = None) -> Cleaned:
         """Expire snapshots and delete files that nobody needs, by a policy: the table's own unless another is given.
 
-        profiles.clean(kl.RetentionPolicy(days=7))
+        Example::
+
+            profiles.clean(kl.RetentionPolicy(days=7))
         """
         check_type("policy", policy, RetentionPolicy | None, "a RetentionPolicy")
         text = None if policy is None else policy.to_json()
@@ -139,6 +155,8 @@ class BucketVerbs(Verbs):
         that declares it wants the new number, too, and so do other open handles, which keep their `spec`. A count that
         is no larger multiple is refused with `DefinitionError`.
 
+        Example::
+
             profiles.change_buckets(128)
         """
         check_type("buckets", buckets, int, "a whole number, a multiple of the present one")
@@ -153,6 +171,8 @@ class BucketVerbs(Verbs):
         stays done if the rest is stopped; begin again at any time. `compact` and the maintenance do the same, first of
         all.
 
+        Example::
+
             profiles.rebucket()
         """
         rows = self._handle.call("rebucket")
@@ -164,6 +184,8 @@ class BucketVerbs(Verbs):
         A bucket of the largest partition, merged, should fit into one file of the size that the compaction policy aims
         at (512 MiB unless it says otherwise), also when the partition grows by as much again as it did over the commits
         that are kept. The number is a multiple of the present one, never a smaller one.
+
+        Example::
 
             profiles.change_buckets(profiles.bucket_advice().recommended)
         """

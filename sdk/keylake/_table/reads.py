@@ -46,6 +46,8 @@ class ReadVerbs(Verbs, Generic[Row]):
         branch, or `kl.watermark(...)`. `as_of` is the business time of an archived state. `experiments` are names of
         experiments whose columns are read, too, as they are now.
 
+        Example::
+
             profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).show()
         """
         if as_of is not None and at is not None:
@@ -89,7 +91,9 @@ class ReadVerbs(Verbs, Generic[Row]):
     def get(self, *unnamed: object, as_of: BusinessTime | None = None, **key: object) -> Row | None:
         """The row of a key, or None; opens one bucket. `as_of` is the business time of an archived state.
 
-        profiles.get(user_id=7, day=today)
+        Example::
+
+            profiles.get(user_id=7, day=today)
         """
         if unnamed:
             named = ", ".join(f"{name}=..." for name in self.spec.key)
@@ -117,6 +121,8 @@ class ReadVerbs(Verbs, Generic[Row]):
 
         The key is given as in `get`, or as a mapping where a key column is called `at` or `as_of`. `at` and `as_of`
         name a moment or an archived state, as in `read`. Opens the files of one bucket that may have the key.
+
+        Example::
 
             print(profiles.explain_row(user_id=7, day=today)["clicks"].stream)
         """

@@ -47,6 +47,8 @@ class TableColumns:
     def names(self) -> tuple[str, ...]:
         """What the columns are called in the join.
 
-        profiles["clicks"].names
+        Example::
+
+            profiles["clicks"].names
         """
         return tuple(self.prefix + name for name in self.columns)

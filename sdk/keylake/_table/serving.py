@@ -85,6 +85,8 @@ class ServingVerbs(Verbs):
         A table that is no copy of this one raises `TableExists`. A copy that somebody else has written to raises
         `ForeignCommit`; `full=True` writes all rows again.
 
+        Example::
+
             profiles.publish_iceberg("shared.profiles")
         """
         check_type("into", into, str, "the name of a table, namespace.name")
@@ -114,6 +116,8 @@ class ServingVerbs(Verbs):
         `manifest.json` comes last, and names all files with their rows, bytes and CRC-32. Where the work was stopped,
         the same call, with `at` where the table has moved on, does what is left; where it was done, it does nothing.
         A target that holds anything else raises `DefinitionError`.
+
+        Example::
 
             profiles.publish_kv("s3://online/profiles/2026-11-01", format="rocksdb", columns=["clicks"])
         """

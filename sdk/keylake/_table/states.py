@@ -48,6 +48,8 @@ class StateVerbs(Verbs):
         A write with `business_time=` goes to the first state at or after that time, to every later one and to the
         table, in one commit: later states are corrected, earlier ones are not touched.
 
+        Example::
+
             profiles.archive("2026-11-01")
             profiles.update(late_rows, business_time="2026-11-01")
             profiles.read(as_of="2026-11-01").show()
@@ -64,6 +66,8 @@ class StateVerbs(Verbs):
     def history_branches(self) -> tuple[HistoryBranch, ...]:
         """The archived states, the oldest first.
 
-        profiles.history_branches()[-1].late_writes
+        Example::
+
+            profiles.history_branches()[-1].late_writes
         """
         return HistoryBranch.all_of(self._handle.session, Call.of("history_branches", self._handle.on_main.path))

@@ -42,7 +42,9 @@ class WriteVerbs(Verbs):
     ) -> Commit:
         """Write whole rows: every column, at the version of the row. `evolve` adds columns first, as `update` does.
 
-        profiles.upsert([UserProfile(user_id=7, day=today, event_time=now, clicks=3)])
+        Example::
+
+            profiles.upsert([UserProfile(user_id=7, day=today, event_time=now, clicks=3)])
         """
         return self._write(rows, Intention("upsert", version=version, **check_labels(labels)), evolve=evolve)
 
@@ -69,6 +71,8 @@ class WriteVerbs(Verbs):
         takes one back. It may come before the contributions themselves. An infinite or NaN contribution cannot be taken
         back.
 
+        Example::
+
             profiles.update(clicks, version="event_time")
         """
         check_type("retract", retract, bool, "True or False")
@@ -84,6 +88,8 @@ class WriteVerbs(Verbs):
         raw events gives it. What is written later, or was written since the column was added, is combined with it. So
         let the baseline end where the stream of contributions begins: what both have counts twice. A baseline of the
         same columns at the same version is written once; to write another one, say another `idempotency_key`.
+
+        Example::
 
             clicks.backfill_from(frame.groupBy("user_id").agg(F.sum("clicks").alias("clicks")), version=begin)
         """
@@ -117,7 +123,9 @@ class WriteVerbs(Verbs):
     def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
         """Delete the rows of these keys, up to the version: what was written at a larger one stays.
 
-        profiles.delete([{"user_id": 7, "day": today}], version=now_micros)
+        Example::
+
+            profiles.delete([{"user_id": 7, "day": today}], version=now_micros)
         """
         return self._write(rows, Intention("delete", version=version, **check_labels(labels)))
 
@@ -128,7 +136,9 @@ class WriteVerbs(Verbs):
         row's contributions back, as `update(retract=True)` does, and leave other columns as they are. Where they carry
         none, -U says nothing and -D deletes.
 
-        profiles.apply_changes(captured, op="op")
+        Example::
+
+            profiles.apply_changes(captured, op="op")
         """
         return self._write(rows, Intention("apply_changes", version=version, op=op, **check_labels(labels)))
 
@@ -142,7 +152,9 @@ class WriteVerbs(Verbs):
     ) -> Commit:
         """Replace the whole content by these rows, or with `where` the partitions for which that holds.
 
-        profiles.overwrite(frame, where="day = DATE '2026-01-01'")
+        Example::
+
+            profiles.overwrite(frame, where="day = DATE '2026-01-01'")
         """
         return self._write(rows, Intention("overwrite", version=version, **check_labels(labels)), where)
 

@@ -66,22 +66,28 @@ class Trigger:
     def position(self) -> datetime.datetime | int | None:
         """Up to where all is done: a moment of event time, or a snapshot id; None before the first watermark.
 
-        hourly.position()
+        Example::
+
+            hourly.position()
         """
         return self._shown(self._at())
 
     def lag(self) -> int:
         """How many intervals or commits are due.
 
-        hourly.lag()
+        Example::
+
+            hourly.lag()
         """
         return sum(1 for _ in self._due(self._at()))
 
     def fire(self) -> Iterator[Fired]:
         """Run what is due, the oldest first; each run is told once the position is behind it.
 
-        for fired in hourly.fire():
-            print(fired.what)
+        Example::
+
+            for fired in hourly.fire():
+                print(fired.what)
         """
         at = self._at()
         for behind, what_is_due in self._due(at):

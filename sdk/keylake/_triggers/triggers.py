@@ -27,6 +27,8 @@ class Triggers(ShownTable):
     Triggers are registered by each process that is to run them; how far each has come is kept in its table under its
     name, so that a process that starts again goes on where the last one stopped.
 
+    Example::
+
         lake.triggers.every(5, clicks, "INSERT INTO lake.features.hot SELECT ...", name="hot")
         lake.triggers.start()
     """
@@ -69,6 +71,8 @@ class Triggers(ShownTable):
         once nevertheless: a function passes it on as `idempotency_key=interval.key`, an INSERT into a keyed table
         always has it. What a function does elsewhere, it may do twice.
 
+        Example::
+
             def count(interval: kl.Interval) -> None:
                 rows = clicks.read(at=interval.snapshot_id, where=f"at >= '{interval.start}' AND at < '{interval.end}'")
                 hourly.upsert([{"hour": interval.start, "clicks": rows.count()}], idempotency_key=interval.key)
@@ -101,6 +105,8 @@ class Triggers(ShownTable):
         An event is sent again if sending it raised, or if the process died before the position in the table had moved
         behind it: by `event.key`, a receiver knows what it has already.
 
+        Example::
+
             lake.triggers.on_commit(clicks, events.append, name="list")
 
             def send(event: kl.CommitEvent) -> None:  # to Kafka: the commits of a table stay in their order
@@ -116,7 +122,9 @@ class Triggers(ShownTable):
     def remove(self, name: str) -> None:
         """Forget a trigger, and the position it has in its table.
 
-        lake.triggers.remove("hourly")
+        Example::
+
+            lake.triggers.remove("hourly")
         """
         check_type("The name of a trigger", name, str, "text such as 'hourly'")
         if name not in self._registered:
@@ -141,7 +149,9 @@ class Triggers(ShownTable):
     def run_due(self) -> tuple[Fired, ...]:
         """Run all that is due now, and tell what was run. A trigger that fails keeps none of the others from running.
 
-        lake.triggers.run_due()
+        Example::
+
+            lake.triggers.run_due()
         """
         fired, failures = self._run(threading.Event())
         if failures:
@@ -151,7 +161,9 @@ class Triggers(ShownTable):
     def start(self, *, seconds: float = 5) -> None:
         """Run what is due, now and every so many seconds, in a thread of its own; `log()` tells what became of it.
 
-        lake.triggers.start(seconds=1)
+        Example::
+
+            lake.triggers.start(seconds=1)
         """
         check_type("seconds", seconds, int | float, "a number of seconds, more than 0")
         if not seconds > 0:
@@ -170,7 +182,9 @@ class Triggers(ShownTable):
     def stop(self) -> None:
         """End what `start` began, once the run that is under way has come to its end. `lake.close()` does so, too.
 
-        lake.triggers.stop()
+        Example::
+
+            lake.triggers.stop()
         """
         thread, self._thread = self._thread, None
         self._ending.set()
@@ -185,7 +199,9 @@ class Triggers(ShownTable):
     def log(self, *, at_most: int = 100) -> tuple[Fired, ...]:
         """What this process has run, and what failed, the newest first.
 
-        lake.triggers.log()[0].error
+        Example::
+
+            lake.triggers.log()[0].error
         """
         check_count("at_most", at_most)
         return tuple(self._entries)[:at_most]

@@ -38,6 +38,8 @@ def open_lake(
     are those of pyiceberg for another catalog (REST, Hive, SQL), which is called `catalog`. Look-ups keep decoded
     columns in memory, up to `memory_bytes`.
 
+    Example::
+
         lake = keylake.local.open("./lake")
         lake = keylake.local.open(properties={"type": "rest", "uri": "https://catalog.example"})
     """
@@ -76,7 +78,9 @@ class LocalLake:
     def table(self, table: type[Table] | str) -> LocalTable[Any]:
         """Open a table: by its class, which it must match, or by name.
 
-        profiles = lake.table("features.user_profile")
+        Example::
+
+            profiles = lake.table("features.user_profile")
         """
         if isinstance(table, str):
             return self._opened(table, None)

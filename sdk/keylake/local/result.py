@@ -25,14 +25,18 @@ class MergedRows(Generic[Row]):
     def to_arrow(self) -> pa.Table:
         """An Arrow table.
 
-        profiles.read(columns=["user_id", "clicks"]).to_arrow()
+        Example::
+
+            profiles.read(columns=["user_id", "clicks"]).to_arrow()
         """
         return self._rows
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas frame, with the types of Arrow: a null stays a null, and whole numbers stay whole.
 
-        profiles.read().to_pandas()["clicks"].sum()
+        Example::
+
+            profiles.read().to_pandas()["clicks"].sum()
         """
         try:
             import pandas as pd
@@ -46,7 +50,9 @@ class MergedRows(Generic[Row]):
     def to_polars(self) -> Any:
         """A polars frame; polars has to be installed.
 
-        profiles.read().to_polars()
+        Example::
+
+            profiles.read().to_polars()
         """
         try:
             import polars as pl  # pyright: ignore[reportMissingImports]
@@ -59,7 +65,9 @@ class MergedRows(Generic[Row]):
     def rows(self) -> list[Row]:
         """The rows as instances of the table's class, of a read of all columns.
 
-        profiles.read(where="user_id = 7").rows()
+        Example::
+
+            profiles.read(where="user_id = 7").rows()
         """
         missing = [name for name in self._model.table_spec().column_names if name not in self._rows.column_names]
         if missing:

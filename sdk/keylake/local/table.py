@@ -83,6 +83,8 @@ class LocalTable(Generic[Row]):
         zone, or the name of a tag or branch. `as_of` is the business time of an archived state. Conditions compare
         as Iceberg does: a NaN is equal to nothing.
 
+        Example::
+
             profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).to_pandas()
         """
         plan = self._plan(branch, at, as_of)
@@ -108,7 +110,9 @@ class LocalTable(Generic[Row]):
     ) -> Row | None:
         """The row of a key, or None; opens the files of one bucket that can have it.
 
-        profiles.get(user_id=7, day=today)
+        Example::
+
+            profiles.get(user_id=7, day=today)
         """
         if unnamed:
             raise SchemaMismatch(
@@ -126,7 +130,9 @@ class LocalTable(Generic[Row]):
     ) -> list[Row | None]:
         """The rows of some keys, in the order of the keys; None where there is no row.
 
-        profiles.get_many([{"user_id": 7, "day": today}, {"user_id": 8, "day": today}])
+        Example::
+
+            profiles.get_many([{"user_id": 7, "day": today}, {"user_id": 8, "day": today}])
         """
         check_type("keys", keys, Iterable, f"a list of mappings such as dict({self._said()})")
         fitted = [self._fitted(key) for key in keys]
