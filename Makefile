@@ -136,6 +136,9 @@ lock: .build/uv
 	.build/uv/bin/uv pip compile --group site --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	    --output-file sdk/docs/requirements.lock
+	.build/uv/bin/uv pip compile --group notebooks --universal --python-version 3.11 --upgrade --quiet \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	    --output-file tests/integration/notebooks/requirements.lock
 
 ## make clean      remove what the builds made, not the environment
 .PHONY: clean

@@ -1,6 +1,7 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
 from keylake._definition.columns import Column, ColumnGroup, Versions
+from keylake._definition.listed import ListedTable
 from keylake._definition.spec import TableSpec
 from keylake._joins.joins import join
 from keylake._joins.shuffles import JoinExplanation, assert_no_shuffle, explain_join
@@ -56,7 +57,7 @@ from keylake.errors import (
 )
 from keylake.explanations import CellOrigin, Origin, RowExplanation, StoredValue
 from keylake.health import Health, ReadHealth, StreamHealth
-from keylake.lake import Lake, ListedTable, connect
+from keylake.lake import Lake, connect
 from keylake.reducers import (
     ArraySum,
     Average,

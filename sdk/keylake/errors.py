@@ -10,8 +10,12 @@ longer one: `from_server` knows both, and gives the error of that condition.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from types import UnionType
+import sysconfig
+import traceback
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from types import TracebackType, UnionType
 from typing import TYPE_CHECKING, ClassVar, get_args
 
 if TYPE_CHECKING:
@@ -29,6 +33,26 @@ class KeylakeError(Exception):
 
     condition: ClassVar[str | None] = None  # its name on the server
     sqlstate: ClassVar[str | None] = None
+
+    def _details(self) -> tuple[str, ...]:
+        """What is shown below the sentence in a notebook."""
+        return ()
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints: the sentence, and which lines of one's own led here, without those of packages."""
+        lines = [f"{type(self).__name__}: {self}", *(f"  {each}" for each in self._details())]
+        lines += [f"  {place}" for place in _own_places(self.__traceback__)]
+        if (cause := self.__cause__) is not None:
+            lines += [f"Caused by {type(cause).__name__}: {cause}"]
+            lines += [f"  {place}" for place in _own_places(cause.__traceback__)]
+        return lines
+
+    def _repr_html_(self) -> str:
+        details = "".join(f"<li>{escape(each)}</li>" for each in self._details())
+        return (
+            '<div style="border-left: 4px solid #c9504a; padding: 2px 10px; color: inherit">'
+            f"<b>{type(self).__name__}</b>: {escape(str(self))}{details and f'<ul>{details}</ul>'}</div>"
+        )
 
 
 class DefinitionError(KeylakeError):
@@ -141,6 +165,9 @@ class GateFailed(KeylakeError):
         super().__init__(sentence)
         self.findings: tuple[Finding, ...] = tuple(findings)
 
+    def _details(self) -> tuple[str, ...]:
+        return tuple(f"{'passed' if each.passed else 'failed'}: {each}" for each in self.findings)
+
 
 class TriggerFailed(KeylakeError):
     """What a trigger ran has failed: `what` is the interval or commit event, and the error's cause what was raised."""
@@ -184,6 +211,20 @@ def _told(error: BaseException | str) -> list[tuple[str, str | None]]:
         told.append((str(current), condition if str(condition).startswith("KEYLAKE_") else None))
         current = None if isinstance(current, str) else current.__cause__ or current.__context__
     return told
+
+
+_OF_OTHERS = (str(Path(__file__).parent), sysconfig.get_path("stdlib"), "<frozen")
+_PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+_CELL = re.compile(r"ipykernel_\d+|<ipython-input")  # what notebooks call their cells as files
+
+
+def _own_places(trace: TracebackType | None) -> Iterator[str]:
+    """The lines of a trace that lie neither in this package nor in others nor in Python itself."""
+    for frame in traceback.extract_tb(trace):
+        if not frame.filename.startswith(_OF_OTHERS) and not _PACKAGES.search(frame.filename):
+            place = "cell" if _CELL.search(frame.filename) else Path(frame.filename).name
+            function = "" if frame.name.startswith("<") else f", in {frame.name}"
+            yield f"{place}, line {frame.lineno}{function}: {frame.line}"
 
 
 def check_type(what: str, value: object, types: type | UnionType, may_be: str) -> None:

@@ -8,12 +8,18 @@ contributions behind it where the column has an accumulator, and the stored valu
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from html import escape
+from typing import TYPE_CHECKING
 
-from keylake._display.html_table import ShownFields, ShownTable
+from keylake._display.html_table import ShownFields, ShownTable, html_table, in_notebook
+from keylake._display.row_grid import GridCommit, GridLine, GridValue, RowGrid
 from keylake.errors import SchemaMismatch
 from keylake.reducers import Reducer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MOST_CHARACTERS = 60  # of a value in a table
 
@@ -114,8 +120,10 @@ class RowExplanation(ShownTable):
         raise SchemaMismatch(f"The explanation has no column {column!r}. Its columns are {names}.")
 
     def _title(self) -> str:
-        key = ", ".join(f"{name}={value}" for name, value in self.key)
-        return f"{self.table}, {key}: {self._why()}"
+        return f"{self.table}, {self._key_text()}: {self._why()}"
+
+    def _key_text(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.key)
 
     def _why(self) -> str:
         write, delete = self.newest_write, self.newest_delete
@@ -125,13 +133,84 @@ class RowExplanation(ShownTable):
             return f"deleted at {_event(delete)}"
         return "no write of this key"
 
-    def __str__(self) -> str:
-        return super().__str__() if self.columns else self._title()
-
-    __repr__ = __str__
+    def _text(self, rows: Sequence[tuple[object, ...]]) -> str:
+        return super()._text(rows) if self.columns else self._title()
 
     def _rows(self) -> list[tuple[object, ...]]:
         return [line for cell in self.columns for line in _lines(cell)]
+
+    def plot(self) -> Figure:
+        """Draw which stream and commit gave each column its value, and what did not count; needs matplotlib.
+
+        profiles.explain_row(user_id=7).plot().savefig("row.png")
+        """
+        return self._grid().figure(f"{self.table}, {self._key_text()}: filled is what counts")
+
+    def _repr_html_(self) -> str:
+        if not self.columns:
+            return in_notebook(f"<div>{escape(self._title())}</div>")
+        lines = html_table("", self._HEADER, self._rows())
+        return in_notebook(self._grid().html(), f"<details><summary>all stored values</summary>{lines}</details>")
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [cell.column for cell in self.columns]
+
+    def _grid(self) -> RowGrid:
+        origins = [each for each in (self.newest_write, self.newest_delete) if each is not None]
+        origins += [each for cell in self.columns for each in (cell, *cell.contributions, *cell.lost)]
+        known = {_place(each): each for each in origins if each.version is not None}
+        places = {place: number for number, place in enumerate(sorted(known))}
+        lines = [_grid_line(cell, places) for cell in self.columns]
+        if self.newest_delete is not None:
+            events = ((self.newest_write, "written", self.exists), (self.newest_delete, "deleted", True))
+            row = {places[_place(each)]: GridValue(word, counts, "") for each, word, counts in events if each}
+            lines.insert(0, GridLine("(the row)", "exists" if self.exists else "deleted", "", row))
+        return RowGrid(self._title(), [_grid_commit(known[place]) for place in places], lines)
+
+
+_Place = tuple[bool, int, str, str]
+_ORIGIN = tuple(each.name for each in fields(Origin))
+
+
+def _place(origin: Origin) -> _Place:
+    """What tells commits apart, and merged files; their order is that of commits."""
+    order = origin.commit_order
+    file = "" if origin.file is None or not origin.is_merged else origin.file
+    return order is None, order or 0, "" if origin.committed_at is None else str(origin.committed_at), file
+
+
+def _grid_commit(origin: Origin) -> GridCommit:
+    at = origin.committed_at
+    stream = "merged" if origin.is_merged and origin.stream is None else origin.stream
+    return GridCommit(stream, origin.commit if at is None else f"{at:%Y-%m-%d %H:%M:%S}", origin.commit)
+
+
+def _grid_line(cell: CellOrigin, places: dict[_Place, int]) -> GridLine:
+    """What counts is drawn over what does not, where one file has both."""
+    stored: dict[int, GridValue] = {}
+    for each in reversed(cell.lost):
+        if each.version is not None:
+            stored[places[_place(each)]] = GridValue(_shown(each.value), False, f"lost: {each.lost_because}")
+    own = (StoredValue(**{name: getattr(cell, name) for name in (*_ORIGIN, "value")}),)
+    for each in own if cell.contribution_count is None else reversed(cell.contributions):
+        if each.version is not None:
+            stored[places[_place(each)]] = GridValue(_shown(each.value), True, f"version {each.version}")
+    return GridLine(cell.column, _shown(cell.value), _how(cell), stored)
+
+
+def _how(cell: CellOrigin) -> str:
+    """How the value comes about, where it is not simply the newest."""
+    return ", ".join(
+        each
+        for each in (cell.reducer.text if cell.contributions and cell.reducer else "", cell.missing_because or "")
+        if each
+    )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, datetime.datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return "null" if value is None else str(value)
 
 
 def _lines(cell: CellOrigin) -> Iterator[tuple[object, ...]]:

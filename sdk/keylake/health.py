@@ -17,6 +17,8 @@ from keylake._maintenance.maintenance import MaintenanceEntry
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from keylake._display.figures import Picture
+
 MOST_READ_AMPLIFICATION = 4.0
 MOST_STORAGE_AMPLIFICATION = 3.0
 MOST_SKEW = 3.0
@@ -137,7 +139,11 @@ class Health(ShownTable):
                 "none" if newest is None else f"{newest:%Y-%m-%d %H:%M:%S}",
                 f"{len(self.streams)} streams",
             ),
-            Measure("maintenance", f"{len(self.maintenance)} times", "since the server started"),
+            Measure(
+                "maintenance",
+                f"{len(self.maintenance)} time{'' if len(self.maintenance) == 1 else 's'}",
+                "since the server started",
+            ),
         )
 
     def _title(self) -> str:
@@ -155,11 +161,11 @@ class Health(ShownTable):
         """
         return self._figure()
 
-    def _figure(self, *, dark: bool = False, in_page: bool = False) -> Figure:
+    def _figure(self, *, in_page: bool = False) -> Picture:
         ages = {each.stream or "": self.at - each.last_commit_at for each in self.streams}
         bars = [Bar(bucket.bucket, tuple(run.bytes for run in bucket.runs)) for bucket in self.buckets]
         title = "" if in_page else self.table
-        return health_figure(title, bars, vars(self.reads), self.commits, ages, dark=dark)
+        return health_figure(title, bars, vars(self.reads), self.commits, ages)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write a page of all of it, which stands in one file and needs nothing else; needs matplotlib.
@@ -174,9 +180,9 @@ class Health(ShownTable):
             html_table("streams", [each.name for each in fields(StreamHealth)], map(_cells, self.streams)),
             html_table("maintenance", [each.name for each in fields(MaintenanceEntry)], map(_cells, self.maintenance)),
         )
-        figures = [self._figure(dark=dark, in_page=True) for dark in (False, True)]
+        picture = self._figure(in_page=True)
         where = Path(path)
-        where.write_text(health_page(self.table, self.at, self.measures, self.to_do, figures, tables), encoding="utf-8")
+        where.write_text(health_page(self.table, self.at, self.measures, self.to_do, picture, tables), encoding="utf-8")
         return where
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from typing_extensions import Self
 
+from keylake._definition.listed import ListedTable
 from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name
-from keylake._display.html_table import html_table
+from keylake._display.html_table import html_table, in_notebook
 from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance
@@ -27,7 +28,15 @@ from keylake._table.handle import Handle
 from keylake._table.reads import Row
 from keylake._table.states import HistoryBranch
 from keylake._triggers.triggers import Triggers
-from keylake.errors import DefinitionError, SchemaMismatch, TableExists, TableNotFound, check_count, check_type
+from keylake.errors import (
+    DefinitionError,
+    SchemaMismatch,
+    ServerUnreachable,
+    TableExists,
+    TableNotFound,
+    check_count,
+    check_type,
+)
 from keylake.schema import Table, model_of
 from keylake.table import KeyedTable
 
@@ -93,27 +102,6 @@ def connect(
     except BaseException:
         server.release()
         raise
-
-
-class ListedTable(str):
-    """The name of a keyed table, as `lake.tables()` lists it, which also knows where the table's versions come from.
-
-    >>> ListedTable("features.clicks", "commit").versions
-    'commit'
-    """
-
-    __slots__ = ("versions",)
-    versions: Versions
-
-    def __new__(cls, name: str, versions: Versions) -> Self:
-        listed = super().__new__(cls, name)
-        listed.versions = versions
-        return listed
-
-    @property
-    def name(self) -> str:
-        """The name as a plain string."""
-        return str(self)
 
 
 class Lake:
@@ -196,6 +184,16 @@ class Lake:
             path, spec = self._found(table)
             return KeyedTable(Handle(self._session, path, spec), model_of(spec))
         return self._matching(_model(table).table_spec(), table)
+
+    def __getitem__(self, name: str) -> KeyedTable:
+        """A table by its name, as `table` gives it.
+
+        profiles = lake["features.user_profile"]
+        """
+        return self.table(name)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [listed.name for listed in self.tables()]
 
     def tables(self) -> tuple[ListedTable, ...]:
         """All keyed tables of the catalog, by name."""
@@ -385,7 +383,11 @@ class Lake:
         return f"Lake({self.catalog!r} at {where})"
 
     def _repr_html_(self) -> str:
-        return html_table(repr(self), ("table", "versions"), [(table, table.versions) for table in self.tables()])
+        try:
+            rows = [(table, table.versions) for table in self.tables()]
+        except ServerUnreachable as error:  # it was closed: shown, it says so
+            return in_notebook(html_table(repr(self), (str(error),), ()))
+        return in_notebook(html_table(repr(self), ("table", "versions"), rows))
 
 
 def _model(table: object) -> type[Table]:

@@ -119,14 +119,20 @@ class KeyedTable(
         """
         return TableColumns(self, names_of(columns))
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.spec.value_columns)
+
     def __repr__(self) -> str:
+        return f"KeyedTable({self.name!r}{self._part()})"
+
+    def _part(self) -> str:
+        """The branch or experiment that this is; empty for main."""
         experiment, branch = self._handle.experiment, self._handle.path.branch
         branch = "" if branch is None else f", branch {branch!r}"
-        branch = branch if experiment is None else f", experiment {experiment!r}"
-        return f"KeyedTable({self.name!r}{branch})"
+        return branch if experiment is None else f", experiment {experiment!r}"
 
     def __str__(self) -> str:
         return str(self.spec)
 
     def _repr_html_(self) -> str:
-        return self.spec._repr_html_()  # pyright: ignore[reportPrivateUsage]
+        return self.spec._html(f"{self.name}{self._part()}")  # pyright: ignore[reportPrivateUsage]

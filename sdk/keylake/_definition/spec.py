@@ -26,7 +26,7 @@ from keylake._definition.columns import Column, ColumnGroup, Versions, columns_o
 from keylake._definition.spec_json import PLAIN_MEMBERS, FullForm, GroupForm, PropertyForm, parse, written
 from keylake._definition.table_names import name_parts, table_name
 from keylake._definition.words import DEFAULT_BUCKETS, Definition, Names, check_words, names_of
-from keylake._display.html_table import html_table
+from keylake._display.html_table import html_table, in_notebook
 from keylake._values import arrow_types
 from keylake._values.objects import fitted_value
 from keylake.errors import DefinitionError, SchemaMismatch, check_type
@@ -330,9 +330,13 @@ class TableSpec:
         return "\n".join([title, *(f"  {label:{width}}  {text}" for label, text in rows)])
 
     def _repr_html_(self) -> str:
-        title = f"{self.name}: {self._versions_text()}, {self.buckets} buckets by {', '.join(self.bucket_by)}"
+        return self._html(self.name)
+
+    def _html(self, name: str) -> str:
+        """The columns, under the name of what has them: the table, or a branch of it."""
+        title = f"{name}: {self._versions_text()}, {self.buckets} buckets by {', '.join(self.bucket_by)}"
         rows = [(column.name, self._column_text(column), column.doc) for column in self.columns]
-        return html_table(title, ("column", "type", "doc"), rows)
+        return in_notebook(html_table(title, ("column", "type", "doc"), rows))
 
     def _versions_text(self) -> str:
         return self.versions if self.ordering is None else f"ordering column {self.ordering}"

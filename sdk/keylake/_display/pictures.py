@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -13,13 +12,13 @@ from keylake.errors import KeylakeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from keylake._display.figures import Picture
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 MOST_LABELS = 24
-INK = {False: "#1f2933", True: "#e4e7eb"}
 SERIES = ("#2f6f9f", "#d98324", "#4f9d69", "#a4508b", "#7a6ff0", "#b8453c", "#5f8a8b", "#8a7f3d")
+LIGHT = ("#d98324", "#4f9d69", "#5f8a8b", "#8a7f3d")  # those on which text is dark
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,9 @@ def health_figure(
     reads: Mapping[str, Any],
     commits: Sequence[Event],
     ages: Mapping[str, datetime.timedelta],
-    *,
-    dark: bool = False,
-) -> Figure:
+) -> Picture:
     """Four pictures: runs of buckets, how reads take the bytes, commits over time, and freshness by stream."""
-    figure, axes = _figure(title, dark)
+    figure, axes = empty_figure(title, 11.0, 6.4, rows=2, columns=2)
     _draw_runs(axes[0], buckets)
     _draw_reads(axes[1], reads)
     _draw_commits(axes[2], commits)
@@ -67,37 +64,23 @@ def health_figure(
     return figure
 
 
-def history_figure(title: str, commits: Sequence[Event]) -> Figure:
+def history_figure(title: str, commits: Sequence[Event]) -> Picture:
     """Commits over time, a line for each stream; a point is as large as its rows are many."""
-    figure, axes = _figure(title, False, rows=1, columns=1)
+    figure, axes = empty_figure(title, 8.0, 3.2, rows=1, columns=1)
     _draw_commits(axes[0], commits)
     return figure
 
 
-def _figure(title: str, dark: bool, rows: int = 2, columns: int = 2) -> tuple[Figure, list[Axes]]:
+def empty_figure(title: str, width: float, height: float, rows: int, columns: int) -> tuple[Picture, list[Axes]]:
+    """A figure, so many inches wide and high, and its axes, row by row."""
     try:
-        from matplotlib.figure import Figure
+        from keylake._display.figures import Picture
     except ImportError:
         raise KeylakeError(
             "Pictures are drawn by matplotlib, which is not installed: pip install 'keylake[plots]'."
         ) from None
-    figure = Figure(figsize=(5.5 * columns, 3.2 * rows), layout="constrained")
-    figure.patch.set_alpha(0)
-    if title:
-        figure.suptitle(title, color=INK[dark])
-    drawn: list[Axes] = []
-    for number in range(rows * columns):
-        axes = figure.add_subplot(rows, columns, number + 1)
-        axes.patch.set_alpha(0)
-        axes.tick_params(colors=INK[dark], labelsize=8)
-        for part in (axes.title, axes.xaxis.label, axes.yaxis.label):
-            part.set_color(INK[dark])
-            part.set_fontsize(9)
-        for side, spine in axes.spines.items():
-            spine.set_visible(side in ("left", "bottom"))
-            spine.set_color(INK[dark])
-        drawn.append(axes)
-    return figure, drawn
+    figure = Picture(width, height, title)
+    return figure, figure.axes_of(rows, columns)
 
 
 def _unit(most: float) -> tuple[str, int]:
@@ -151,7 +134,7 @@ def _draw_commits(axes: Axes, commits: Sequence[Event]) -> None:
         sizes = [12 + 120 * (event.rows / most) ** 0.5 for event in own]
         times: list[Any] = [event.at for event in own]
         axes.scatter(times, [number] * len(own), s=sizes, alpha=0.6, color=SERIES[number % len(SERIES)], linewidths=0)
-    axes.set_yticks(range(len(streams)), streams)
+    axes.set_yticks(range(len(streams)), streams, parse_math=False)
     axes.set_ylim(-0.6, max(len(streams) - 0.4, 0.6))
     locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
@@ -163,7 +146,8 @@ def _draw_ages(axes: Axes, ages: Mapping[str, datetime.timedelta]) -> None:
     hours = [age.total_seconds() / 3600 for age in ages.values()]
     longest = max(hours, default=0.0)
     unit, scale = ("minutes", 60.0) if longest < 2 else ("hours", 1.0) if longest < 72 else ("days", 1 / 24)
-    axes.barh([stream or "without a name" for stream in ages], [each * scale for each in hours], color=SERIES[0])
+    axes.barh(range(len(ages)), [each * scale for each in hours], color=SERIES[0])
+    axes.set_yticks(range(len(ages)), [stream or "without a name" for stream in ages], parse_math=False)
     axes.set_xlabel(unit)
 
 
@@ -182,8 +166,6 @@ h1 {{ font-size: 1.4rem; margin: 0; overflow-wrap: anywhere; }} .at {{ opacity: 
 .measure b {{ display: block; font-size: 1.15rem; }} .measure span {{ font-size: .8rem; opacity: .8; }}
 ul.todo {{ border-left: 4px solid var(--warn); margin: 1rem 0; padding: .3rem 1rem .3rem 2rem; }}
 .picture {{ overflow-x: auto; }} .picture svg {{ width: 100%; height: auto; min-width: 560px; }}
-.dark {{ display: none; }}
-@media (prefers-color-scheme: dark) {{ .dark {{ display: block; }} .light {{ display: none; }} }}
 .tables {{ overflow-x: auto; }} table {{ border-collapse: collapse; margin: 1rem 0; font-size: .85rem; }}
 caption {{ text-align: left; font-weight: 600; padding: .3rem 0; }}
 th, td {{ text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line);
@@ -192,7 +174,7 @@ th, td {{ text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px s
 <h1>{title}</h1><p class="at">{at}</p>
 {to_do}
 <div class="measures">{measures}</div>
-<div class="picture light">{light}</div><div class="picture dark">{dark}</div>
+<div class="picture">{picture}</div>
 <div class="tables">{tables}</div>
 </body></html>
 """
@@ -203,11 +185,10 @@ def health_page(
     at: datetime.datetime,
     measures: Sequence[Measure],
     to_do: Sequence[str],
-    figures: Sequence[Figure],
+    picture: Picture,
     tables: Sequence[str],
 ) -> str:
-    """A page that needs no other file: figures in light and dark, tables as they are."""
-    light, dark = (_svg(figure) for figure in figures)
+    """A page that needs no other file, for light and dark screens."""
     boxes = "".join(
         f'<div class="measure">{escape(each.name)}<b>{escape(each.value)}</b><span>{escape(each.remark)}</span></div>'
         for each in measures
@@ -218,13 +199,6 @@ def health_page(
         at=f"{at:%Y-%m-%d %H:%M:%S %Z}",
         to_do=f'<ul class="todo">{sentences}</ul>' if to_do else "<p>All is well.</p>",
         measures=boxes,
-        light=light,
-        dark=dark,
+        picture=picture.svg(),
         tables="".join(tables),
     )
-
-
-def _svg(figure: Figure) -> str:
-    text = io.StringIO()
-    figure.savefig(text, format="svg")
-    return text.getvalue().partition("<svg")[1] + text.getvalue().partition("<svg")[2]

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from keylake._display.html_table import ShownFields, html_table
+from keylake._display.html_table import ShownFields, html_table, in_notebook
 from keylake._maintenance.compaction import shown_bytes
 from keylake._server.session import Session
 from keylake._server.statements import Call
@@ -134,4 +134,4 @@ class Maintenance:
             )
             for entry in entries
         ]
-        return html_table(repr(self), header, rows)
+        return in_notebook(html_table(repr(self), header, rows))

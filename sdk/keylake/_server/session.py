@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from keylake._definition.names import Setting
-from keylake._display.progress import StageBar
+from keylake._display.progress import StageBar, is_in_notebook
 from keylake._server.address import Address
 from keylake._server.channel import channel_to
 from keylake._server.embedded import EmbeddedServer
@@ -330,6 +330,8 @@ def _opened(url: str, *, is_own: bool) -> SparkSession:
         connected.client.set_retry_policies([_few_tries(), DefaultPolicy()])
         spark.registerProgressHandler(StageBar())
         spark.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
+        if is_in_notebook():
+            spark.conf.set("spark.sql.repl.eagerEval.enabled", "true")  # frames show their first rows
     except BaseException:
         connected.client.close()  # an open channel tries again and again, and gRPC writes each failure to stderr
         _let_go(spark)

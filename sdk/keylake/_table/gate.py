@@ -45,6 +45,9 @@ class Check:
     # Of the changes as `KeyedTable.changes()` gives them, of the changed rows, and of all rows.
     measured: Callable[[DataFrame, DataFrame, DataFrame], object]
 
+    def __repr__(self) -> str:
+        return f"Check({self.text}: must be {self.limit})"
+
     def found(self, value: Any) -> Finding:
         """The figure and what it means; nothing to measure is nothing wrong."""
         number = None if value is None else float(value)
