@@ -38,7 +38,7 @@ from keylake.errors import (
     check_type,
 )
 from keylake.schema import Table, model_of
-from keylake.table import KeyedTable
+from keylake.table import KeyedTable, class_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,7 +154,7 @@ class Lake:
         """
         if if_exists not in ("error", "match"):
             raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
-        spec = table if isinstance(table, TableSpec) else _model(table).table_spec()
+        spec = table if isinstance(table, TableSpec) else class_of(table).table_spec()
         path = TablePath(spec.name)
         try:
             self._session.call(Call.of("create_table", path, spec=spec.to_json()))
@@ -183,7 +183,7 @@ class Lake:
         if isinstance(table, str):
             path, spec = self._found(table)
             return KeyedTable(Handle(self._session, path, spec), model_of(spec))
-        return self._matching(_model(table).table_spec(), table)
+        return self._matching(class_of(table).table_spec(), table)
 
     def __getitem__(self, name: str) -> KeyedTable:
         """A table by its name, as `table` gives it.
@@ -388,14 +388,6 @@ class Lake:
         except ServerUnreachable as error:  # it was closed: shown, it says so
             return in_notebook(html_table(repr(self), (str(error),), ()))
         return in_notebook(html_table(repr(self), ("table", "versions"), rows))
-
-
-def _model(table: object) -> type[Table]:
-    """The class of a table."""
-    if isinstance(table, type) and issubclass(table, Table):
-        return table
-    told = f"A row of class {type(table).__name__}" if isinstance(table, Table) else repr(table)
-    raise DefinitionError(f"{told} is no definition of a table. Use a class of keylake.Table, or a TableSpec.")
 
 
 def _user() -> str | None:

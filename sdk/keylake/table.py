@@ -136,3 +136,11 @@ class KeyedTable(
 
     def _repr_html_(self) -> str:
         return self.spec._html(f"{self.name}{self._part()}")  # pyright: ignore[reportPrivateUsage]
+
+
+def class_of(table: object) -> type[Table]:
+    """The class of a table, where a definition is wanted."""
+    if isinstance(table, type) and issubclass(table, Table):
+        return table
+    told = f"A row of class {type(table).__name__}" if isinstance(table, Table) else repr(table)
+    raise DefinitionError(f"{told} is no definition of a table. Use a class of keylake.Table, or a TableSpec.")
