@@ -21,9 +21,6 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
     create_model,
 )
 from pydantic.errors import PydanticUserError
@@ -33,7 +30,7 @@ from typing_extensions import Self, Unpack, dataclass_transform
 
 from keylake._definition.columns import Column, ColumnGroup, check_reducer
 from keylake._definition.definition import hint
-from keylake._definition.invalid import check_defaults, misfit_of
+from keylake._definition.invalid import READ, NullWhenRead, check_defaults, misfit_of
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
 from keylake._definition.words import TableWords, check_words
@@ -139,6 +136,8 @@ _STRICT = ConfigDict(
     validate_by_alias=True,
     ignored_types=(Group,),
     protected_namespaces=(),
+    ser_json_bytes="base64",
+    val_json_bytes="base64",
 )
 
 
@@ -239,7 +238,7 @@ class Table(BaseModel):
         spec = cls.table_spec()
         plain = {name: python_value(spec.column(name).type, value) for name, value in values.items()}
         try:
-            return cls.model_validate(plain, context=_READ)
+            return cls.model_validate(plain, context=READ)
         except ValidationError as error:
             raise SchemaMismatch(f"{misfit_of(cls, error)} The table has such a row; open it by its name.") from None
 
@@ -264,14 +263,6 @@ class Table(BaseModel):
         return getattr(self, attribute)
 
 
-_READ = "read"
-
-
-def _null_when_read(value: object, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
-    # A row that only partial updates wrote has no value in its ordering column; nobody may write that, but it is there.
-    return None if value is None and info.context == _READ else check(value)
-
-
 def _make_strict(model: type[Table]) -> None:
     """Gives plain annotations the checks of their column types, and value columns their default."""
     for name, field in model.model_fields.items():
@@ -282,7 +273,7 @@ def _make_strict(model: type[Table]) -> None:
             )
         annotation = checked(annotation_of(field))
         role = _role(field)
-        field.metadata = [WrapValidator(_null_when_read)] if role.kind == "ordering" else []
+        field.metadata = [NullWhenRead()] if role.kind == "ordering" else []
         field.annotation = annotation
         # To pydantic, a method of the name of a column is its default.
         if role.kind == "column" and (field.is_required() or (name in dir(Table) and callable(field.default))):

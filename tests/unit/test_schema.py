@@ -130,6 +130,37 @@ def test_a_row_that_is_none(wrong: dict[str, Any]) -> None:
         UserProfile.model_validate({**KEY, **wrong})
 
 
+def test_rows_in_json() -> None:
+    row = UserProfile(
+        user_id=7,
+        day=date(2026, 1, 1),
+        event_time=NOON,
+        clicks=3,
+        tags=["a"],
+        price=decimal.Decimal("1.25"),
+        digest=b"\x00\xff\x80",
+        local_time=NOON.replace(tzinfo=None),
+        clock=NOON.time(),
+        session=uuid.UUID(int=7),
+        address=Address(street="Ring", zip_code=1010),
+        spot={"x": 1.5},
+        counts={"a": [1, None]},
+        odd="x",
+    )
+    text = row.model_dump_json(by_alias=True)
+    assert json.loads(text)["digest"] == "AP-A"  # base64 for URLs; the other one is read, too
+    assert UserProfile.model_validate_json(text.replace("AP-A", "AP+A")) == row
+    assert UserProfile.model_validate_json(text) == row
+    for wrong in (
+        {"event_time": None},
+        {"event_time": "noon"},
+        {"clicks": "3"},
+        {"local_time": "2026-01-01T00:00:00Z"},
+    ):
+        with pytest.raises(ValidationError, match=next(iter(wrong))):
+            UserProfile.model_validate_json(json.dumps(json.loads(text) | wrong))
+
+
 def test_a_naive_time_gets_a_hint() -> None:
     with pytest.raises(kl.BadRows, match=r"^Column 'event_time' of UserProfile is .*tzinfo=timezone\.utc"):
         UserProfile(**{**KEY, "event_time": datetime.datetime(2026, 1, 1)})

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ValidationError
+from typing import Any
+
+from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler
+from pydantic_core import core_schema
 
 from keylake._definition.definition import hint
 from keylake._values.misfit import shown
 from keylake.errors import DefinitionError
+
+READ = "read"  # the context in which rows of the table are checked
+
+
+class NullWhenRead:
+    """The check of an ordering column: null only in rows of the table, where partial updates alone wrote the row.
+
+    JSON is checked without the function, which would get Python's values: text, where JSON has times as text.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        value = handler(source)
+        read = core_schema.with_info_wrap_validator_function(self._read, value)
+        return core_schema.json_or_python_schema(json_schema=value, python_schema=read)
+
+    @staticmethod
+    def _read(value: object, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
+        return None if value is None and info.context == READ else check(value)
 
 
 def misfit_of(model: type[BaseModel], error: ValidationError) -> str:

@@ -141,7 +141,8 @@ def _reason(shuffle: _Node, spark: Any) -> str:
     rows = _named(shuffle)
     user = shuffle.user()
     if user is not None and user.name == "BucketedRows":
-        return f"{rows} are brought into the buckets of the tables that they are joined to, once for all of them."
+        by = _sample_keys(user)
+        return f"{rows} are brought into the buckets of the tables that they are joined to{by}, once for all of them."
     if "rangepartitioning" in shuffle.text:
         return f"{rows} are moved to be sorted as a whole."
     if user is not None and user.name in _JOINS:
@@ -156,6 +157,14 @@ def _reason(shuffle: _Node, spark: Any) -> str:
         columns = _columns(shuffle.text.partition("hashpartitioning(")[2].partition(")")[0])
         return f"{rows} are moved for a window by {', '.join(columns)}: {_of_columns(shuffle, columns, spark)}."
     return f"{rows} are moved because the query repartitions them."
+
+
+def _sample_keys(bucketed: _Node) -> str:
+    """The columns of the samples that the join above their buckets compares."""
+    join = bucketed.user()
+    keys = re.search(r"\[(.*?)\]", join.text) if join is not None and "Join" in join.name else None
+    columns = [name for name in _columns(keys[1] if keys else "") if not name.startswith("_keylake_bucket")]
+    return f" by {', '.join(columns)}" if columns else ""
 
 
 def _of_join(shuffle: _Node, join: _Node, spark: Any) -> str:
