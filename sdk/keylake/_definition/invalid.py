@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler
-from pydantic_core import core_schema
+from pydantic import (
+    BaseModel,
+    GetCoreSchemaHandler,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from keylake._definition.definition import hint
 from keylake._values.misfit import shown
@@ -20,10 +26,9 @@ class NullWhenRead:
     JSON is checked without the function, which would get Python's values: text, where JSON has times as text.
     """
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        value = handler(source)
-        read = core_schema.with_info_wrap_validator_function(self._read, value)
-        return core_schema.json_or_python_schema(json_schema=value, python_schema=read)
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        read = WrapValidator(self._read).__get_pydantic_core_schema__(source, handler)
+        return {"type": "json-or-python", "json_schema": handler(source), "python_schema": read}
 
     @staticmethod
     def _read(value: object, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
