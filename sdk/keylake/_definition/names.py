@@ -23,6 +23,7 @@ class Setting:
 
     IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key"
     OFFSETS = "spark.keylake.write.offsets"
+    COMMITTED = "spark.keylake.write.committed"  # the server's: what the last write of a session has committed
     OWNER_PID = "spark.keylake.owner.pid"
     PORT_FILE = "spark.keylake.port-file"
     MAINTENANCE_ENABLED = "spark.keylake.maintenance.enabled"

@@ -9,6 +9,7 @@ The one place that imports pyspark at run time. Everything goes over Spark Conne
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import re
@@ -143,6 +144,12 @@ class Session:
                     lit(True) if replaced is None else expr(replaced) if isinstance(replaced, str) else replaced
                 )
                 writer.overwrite(condition)
+
+    def committed(self, write_id: str) -> dict[str, Any] | None:
+        """What a write has committed; None where another one of the session, or of the branch, came after it."""
+        with self.asking():
+            said: dict[str, Any] = json.loads(self.spark.conf.get(Setting.COMMITTED, "{}") or "{}")
+            return said if said.get("write_id") == write_id else None
 
     def drop(self, path: TablePath) -> None:
         """Take a table out of the catalog."""

@@ -163,19 +163,25 @@ class WriteVerbs(Verbs):
     ) -> Commit:
         begun_at = time.perf_counter()
         intention = replace(intention, writer=self._handle.session.writer)
-        found = self._handle.made_before(intention.idempotency_key, offsets_in_json(intention.offsets))
-        repeated = bool(found)
-        if not found:
+        made = self._handle.made_before(intention.idempotency_key, offsets_in_json(intention.offsets))
+        repeated = bool(made)
+        if not made:
             write_id = str(uuid.uuid4())
             self._send(rows, intention, write_id, replaced, evolve=evolve)
-            found = self._handle.commits(write_id=write_id, at_most=1)
-            repeated = not found  # another writer of the same may have been first, in between
-            found = found or self._handle.made_before(intention.idempotency_key, offsets_in_json(intention.offsets))
-        if not found:
+            told = self._handle.session.committed(write_id)
+            if told is not None:
+                low, high = told["min_version"], told["max_version"]
+                versions = None if low is None or high is None else (low, high)
+                taken = time.perf_counter() - begun_at
+                return Commit(told["snapshot_id"], told["rows"] or 0, versions, taken)
+            made = self._handle.commits(write_id=write_id, at_most=1)
+            repeated = not made  # another writer of the same may have been first, in between
+            made = made or self._handle.made_before(intention.idempotency_key, offsets_in_json(intention.offsets))
+        if not made:
             raise KeylakeError(
                 f"The write to {self._handle.path} ended without a commit. Look at history(), and write it again."
             )
-        done = found[0]
+        done = made[0]
         known = self._handle.next_offsets((repeated and intention.offsets) or ())
         taken = time.perf_counter() - begun_at
         return Commit(done.snapshot_id, done.rows or 0, done.versions, taken, done.undone, repeated, known)

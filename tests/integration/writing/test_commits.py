@@ -1,12 +1,15 @@
 """What a commit tells and leaves behind: labels, idempotency keys, branches, empty writes, replaced partitions."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import keylake as kl
+from integration.query_plans import explained
 from integration.refusals import snapshots
 from integration.twin import Twin, frame_of, fresh_name
 
@@ -18,6 +21,7 @@ SCHEMA = pa.schema(
         pa.field("b", pa.string()),
     ]
 )
+FEW_AND_MANY = ("VALUES (1L), (2L), (3L) AS t(id)", "range(3)")
 MONDAY, TUESDAY = date(2026, 1, 5), date(2026, 1, 6)
 
 
@@ -49,6 +53,35 @@ def test_history_tells_what_was_written_and_by_whom(lake: kl.Lake) -> None:
     assert (upserted.parent_id, updated.parent_id) == (None, first.snapshot_id)
     assert began <= upserted.committed_at <= updated.committed_at <= deleted.committed_at <= datetime.now(UTC)
     assert table.history(at_most=1)[0] == deleted
+
+
+def test_each_of_many_writes_at_once_tells_its_own_commit(lake: kl.Lake) -> None:
+    """Threads share the session, in which the server says what the last write of all has committed."""
+    tables = [create(lake, "commit").table for _ in range(2)]
+    with ThreadPoolExecutor(6) as threads:
+        writes = [
+            threads.submit(
+                tables[number % 2].upsert, [row(k, a=k, b="x") for k in range(number + 1)], stream=str(number)
+            )
+            for number in range(12)
+        ]
+    for table in tables:
+        found = {info.snapshot_id: (info.rows, info.versions, info.stream) for info in table.history()}
+        told = [(number, each.result()) for number, each in enumerate(writes) if tables[number % 2] is table]
+        assert found == {commit.snapshot_id: (commit.rows, commit.versions, str(number)) for number, commit in told}
+        assert [commit.rows for number, commit in told] == [number + 1 for number, _ in told]
+
+
+def test_rows_that_come_with_the_statement_are_written_by_one_task(lake: kl.Lake) -> None:
+    table = create(lake, "commit").table
+    name = f"{lake.catalog}.{table.name}"
+    few, many = (f"INSERT INTO {name} (k, day) SELECT id, DATE'2026-01-05' FROM {rows}" for rows in FEW_AND_MANY)
+    assert ("Exchange" in explained(lake, few), "Exchange" in explained(lake, many)) == (False, True)
+    table.update([row(k, a=k) for k in range(50)])
+    (files,) = lake.spark.sql(f"SELECT file_path FROM {name}.files").toPandas().to_numpy().T
+    assert len(files) == 2
+    assert len({Path(file).name.split("-")[0] for file in files}) == 1
+    assert table.read().count() == 50
 
 
 @pytest.mark.parametrize("form", ["arrow", "spark"])

@@ -157,7 +157,7 @@ def test_a_bad_row_of_a_large_write_is_named_as_in_a_small_one(lake: kl.Lake) ->
 
 def test_a_small_write_looks_at_no_row_beforehand(lake: kl.Lake, small_tasks: None) -> None:
     name = f"{lake.catalog}.{created_by_commits(lake).name}"
-    assert "hashpartitioning" in explained(lake, f"INSERT INTO {name} VALUES (1, 2, 3, 4, 'x')")
+    assert "hashpartitioning" in explained(lake, f"INSERT INTO {name} SELECT id, 2, 3, 4, 'x' FROM range(1)")
     visits(lake).createOrReplaceTempView("many_visits")
     many = f"INSERT INTO {name} SELECT day, shop, visitor, v, text FROM many_visits"
     assert "hashpartitioning" not in explained(lake, many)

@@ -21,10 +21,13 @@ import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeRows;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Repartition;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -38,11 +41,13 @@ import scala.jdk.javaapi.CollectionConverters;
  * Cuts large writes to keyed tables into tasks by ranges of (partition, bucket, key) that hold
  * about as many rows each, whatever is hot: a look at the rows' keys, when the write runs, says
  * where to cut. A small write is shuffled by the hash of its buckets, without such a look. Rows
- * that lie where they belong already stay there.
+ * that lie where they belong already stay there, and a few thousand that came with the statement
+ * are written by one task.
  */
 public final class KeyRangeRule extends Rule<LogicalPlan> {
   private static final int POINTS_PER_RANGE = 64;
   private static final int POINTS_PER_TASK = 256;
+  private static final int FEW = 10_000;
   private static final int MARGIN = 3; // some tasks read more rows than others
 
   private final ClassicSession session;
@@ -63,6 +68,9 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     if (RowsInPlace.are(query, table)) {
       return taking(Rows.IN_PLACE, write, RowsInPlace.inOrder(query));
     }
+    if (areFew(query)) {
+      return taking(Rows.IN_ONE_TASK, write, new Repartition(1, false, query));
+    }
     LogicalPlan combined =
         CombinedRows.of(query, table.stored(), KeyedWriteRule.said(write, relation));
     return fitsOneTask(query)
@@ -75,6 +83,15 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     KeyedTable table = (KeyedTable) relation.table();
     return (LogicalPlan)
         write.withNewTable(table.taking(rows).inPlaceOf(relation)).withNewQuery(query);
+  }
+
+  /** Rows that came with the statement, so that their number is known, and not worth a shuffle. */
+  private static boolean areFew(LogicalPlan query) {
+    LogicalPlan rows = query;
+    while (rows instanceof Project || rows instanceof Filter) {
+      rows = rows.children().head();
+    }
+    return rows instanceof LocalRelation local && local.data().size() <= FEW;
   }
 
   /** Spark's own measure of what is worth a task. */

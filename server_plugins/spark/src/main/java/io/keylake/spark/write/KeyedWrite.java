@@ -15,14 +15,19 @@ import io.keylake.tables.repair.Adoption;
 import io.keylake.tables.repair.AdoptionChange;
 import io.keylake.tables.spec.ColumnNames;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.SpecJson;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.UUID;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.SerializableTable;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.expressions.Expression;
@@ -61,6 +66,9 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private static final String IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key";
 
   private static final String OFFSETS = "spark.keylake.write.offsets";
+
+  /** What the last write of a session has committed: a look is cheaper than a query. */
+  private static final String COMMITTED = "spark.keylake.write.committed";
 
   private final SparkSession spark;
   private final Table table;
@@ -277,8 +285,25 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       adopt(adopts, files, summary);
     } else {
       isHandedOver = true;
-      new Commits(table, this::maintain)
-          .make(effect.change(branch, files, summary, names(table, schema)));
+      Commits.Result result =
+          new Commits(table, this::maintain)
+              .make(effect.change(branch, files, summary, names(table, schema)));
+      tell(result);
+    }
+  }
+
+  /** Tells the client, where the commit is still the newest of the branch. */
+  private void tell(Commits.Result result) {
+    Snapshot head = new CommitLog(table, branch).head();
+    if (head != null && Objects.equals(result.snapshotId(), head.snapshotId())) {
+      CommitLog.Entry made = CommitLog.Entry.of(head);
+      Map<String, Object> said = new HashMap<>();
+      said.put("write_id", made.writeId());
+      said.put("snapshot_id", made.snapshotId());
+      said.put("rows", made.rows());
+      said.put("min_version", made.minVersion());
+      said.put("max_version", made.maxVersion());
+      spark.conf().set(COMMITTED, SpecJson.write(said));
     }
   }
 

@@ -22,7 +22,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ExecutorService;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.apache.iceberg.AppendFiles;
@@ -45,9 +44,6 @@ import org.jspecify.annotations.Nullable;
  * @param copies oldest first
  */
 record CopiedCommits(Table table, List<Copy> copies) {
-  /** A pool would be waited for longer than it takes to write the one manifest of a commit. */
-  private static final ExecutorService THIS_THREAD = new CallerThread();
-
   /**
    * One commit.
    *
@@ -203,7 +199,6 @@ record CopiedCommits(Table table, List<Copy> copies) {
     boolean isFirst = true;
     for (Copy copy : copies) {
       SnapshotUpdate<?> update = update(attempt, copy);
-      update.scanManifestsWith(THIS_THREAD);
       boolean looks = isFirst;
       attempt.commit(
           target,

@@ -4,6 +4,7 @@ import static io.keylake.tables.commits.NotCommitted.Why.AGAIN;
 import static io.keylake.tables.commits.NotCommitted.Why.STALE;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.PromptExecutor;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.Watermarks;
@@ -89,6 +90,7 @@ public final class Attempt {
     if (!part.branch.equals(SnapshotRef.MAIN_BRANCH)) {
       update.toBranch(part.branch); // some updates are of main only
     }
+    update.scanManifestsWith(new PromptExecutor());
     update.validateWith(part::isValid);
     update.commit();
     part.snapshotId = metadata().ref(part.branch).snapshotId();
