@@ -208,6 +208,17 @@ def test_what_is_not_there_cannot_be_replaced(lake: kl.Lake, name: str) -> None:
         ).collect()
 
 
+def test_a_new_table_without_rows(lake: kl.Lake) -> None:
+    """CREATE OR REPLACE without AS SELECT makes a table where there is none."""
+    name = fresh_name("replaced")
+    statement = f"CREATE OR REPLACE TABLE {lake.catalog}.{name} (id BIGINT PRIMARY KEY, a STRING) USING keylake"
+    for _ in range(2):
+        lake.spark.sql(statement).collect()
+        assert rows(lake, name) == []
+        lake.spark.sql(f"INSERT INTO {lake.catalog}.{name} VALUES (1, 'a')").collect()
+        assert rows(lake, name) == [(1, "a")]
+
+
 def test_plain_and_keyed_tables(lake: kl.Lake, name: str) -> None:
     """A plain table can become a keyed one; the other way its old commits would show hidden columns."""
     for statement in ("CREATE OR REPLACE TABLE", "REPLACE TABLE"):

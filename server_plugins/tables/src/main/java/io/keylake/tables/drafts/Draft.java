@@ -148,7 +148,8 @@ public final class Draft {
 
   /** Rows of another branch would leave those of main as they were. */
   private void checkMain() {
-    if (!written().contains(table.currentSnapshot())) {
+    List<Snapshot> written = written();
+    if (!written.isEmpty() && !written.contains(table.currentSnapshot())) {
       throw new KeylakeException(
           UNSUPPORTED,
           "the rows of a statement that makes or replaces table %s are those of main, and it names another branch; leave the branch out, or write to it afterwards"
