@@ -31,6 +31,7 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 default_role = "literal"  # single backticks, as in Markdown
+suppress_warnings = ["misc.highlighting_failure"]  # JSON inside of SET
 highlight_language = "python"
 toc_object_entries_show_parents = "hide"
 

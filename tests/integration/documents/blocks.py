@@ -16,7 +16,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import keylake as kl
@@ -37,6 +36,11 @@ class Block:
     language: str
     text: str
     prints: str | None = None
+
+    @property
+    def is_a_file(self) -> bool:
+        """Whether it begins with the name of a module."""
+        return re.match(r"# \w+\.py\n", self.text) is not None
 
 
 def blocks(page: Path) -> tuple[Block, ...]:
@@ -66,11 +70,10 @@ def statements(text: str) -> list[str]:
 class Reader:
     """Somebody who types the blocks of a page into one Python process."""
 
-    def __init__(self, lake: kl.Lake, page: str) -> None:
+    def __init__(self, lake: kl.Lake) -> None:
         self.lake = lake
-        module = ModuleType(f"typed_from_{re.sub(r'[^a-z]', '_', page)}")
-        sys.modules[module.__name__] = module
-        self.names: dict[str, Any] = module.__dict__
+        self.prepared: set[str] = set()
+        self.names: dict[str, Any] = {"__name__": "__main__"}  # so functions go to Spark's workers as they are
 
     def run(self, block: Block) -> None:
         """Run one block, and compare what it prints with what the page says."""
@@ -84,8 +87,10 @@ class Reader:
             assert tidied(printed.getvalue()) == tidied(block.prints), where
 
     def _run(self, block: Block) -> None:
+        if block.is_a_file:
+            return  # later blocks import it
         if block.language == "python":
-            exec(compile("\n" * (block.line - 1) + block.text, block.page, "exec"), self.names)
+            exec(compile("\n" * (block.line - 1) + block.text, block.page, "exec", dont_inherit=True), self.names)
         elif block.language == "sql":
             frame = None
             for statement in statements(block.text):
