@@ -86,7 +86,7 @@ from keylake.reducers import (
     TopN,
     reducer,
 )
-from keylake.results import Commit, CommitInfo, History, ListedTable, Undone
+from keylake.results import Commit, CommitInfo, History, Undone
 from keylake.schema import Table, column, group, key, ordering
 from keylake.table import KeyedTable
 from keylake.types import (

@@ -37,7 +37,6 @@ from keylake.errors import (
     check_count,
     check_type,
 )
-from keylake.results import ListedTable
 from keylake.schema import Table, model_of
 from keylake.table import KeyedTable, class_of
 

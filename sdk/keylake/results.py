@@ -11,15 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-from typing_extensions import Self
-
 from keylake._display.html_table import ShownFields, ShownTable
 from keylake._display.pictures import Event, history_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from keylake._definition.columns import Versions
 
 VersionRange = tuple[int, int]
 
@@ -194,24 +190,3 @@ class History(ShownTable, Sequence[CommitInfo]):
 def _span(versions: VersionRange) -> str:
     low, high = versions
     return str(low) if low == high else f"{low} to {high}"
-
-
-class ListedTable(str):
-    """The name of a keyed table, as `lake.tables()` lists it, which also knows where the table's versions come from.
-
-    >>> ListedTable("features.clicks", "commit").versions
-    'commit'
-    """
-
-    __slots__ = ("versions",)
-    versions: Versions
-
-    def __new__(cls, name: str, versions: Versions) -> Self:
-        listed = super().__new__(cls, name)
-        listed.versions = versions
-        return listed
-
-    @property
-    def name(self) -> str:
-        """The name as a plain string."""
-        return str(self)
