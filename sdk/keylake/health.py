@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keylake._display.html_table import ShownFields, ShownTable, html_table
-from keylake._display.pictures import Bar, Event, Measure, health_figure, health_page
-from keylake._maintenance.compaction import BucketPicture, CompactionPlan, shown_bytes
-from keylake._maintenance.maintenance import MaintenanceEntry
+from keylake._display.page import Measure, health_page
+from keylake._display.pictures import Amplification, Bar, Condition, Event, Lags, Tier
+from keylake._maintenance.compaction import BucketPicture, CompactionPlan, CompactionPolicy, shown_bytes
+from keylake._maintenance.maintenance import MAINTENANCE_HEADER, MaintenanceEntry, maintenance_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from keylake._display.figures import Picture
 
 MOST_READ_AMPLIFICATION = 4.0
 MOST_STORAGE_AMPLIFICATION = 3.0
@@ -35,6 +34,8 @@ class StreamHealth(ShownFields):
     last_commit_at: datetime.datetime
     watermark: datetime.datetime | None
     late_by: datetime.timedelta | None  # how far the watermark lies behind the moment of the look; None without one
+    # How long after its event time the latest row was committed; None where versions are no event times.
+    latest_row_by: datetime.timedelta | None
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,10 @@ class Health(ShownTable):
     table: str
     at: datetime.datetime
     buckets: CompactionPlan
+    policy: CompactionPolicy
     reads: ReadHealth
     kept_bytes: int  # of all data files that snapshots need, those of the newest included
+    over_time: tuple[Amplification, ...]  # at the commits that snapshots keep, the oldest first
     streams: tuple[StreamHealth, ...]
     commits: tuple[Event, ...]  # the newest of the history, the newest first
     maintenance: tuple[MaintenanceEntry, ...]  # what the server has done here since it started
@@ -152,20 +155,41 @@ class Health(ShownTable):
     def _rows(self) -> list[tuple[object, ...]]:
         return [(each.name, each.value, each.remark) for each in self.measures]
 
+    @property
+    def tiers(self) -> tuple[Tier, ...]:
+        """The runs of all buckets by the policy's tiers of sizes, the smallest first, to the largest that has any."""
+        sizes = [run.bytes for bucket in self.buckets for run in bucket.runs]
+        tiers: list[Tier] = []
+        below, reached = self.policy.small_bytes, 0
+        while max(sizes, default=0) >= reached:
+            own = [size for size in sizes if reached <= size < below]
+            tiers.append(Tier(below, len(own), sum(own)))
+            reached, below = below, below * max(self.policy.tier_ratio, 2)
+        return tuple(tiers)
+
     def plot(self) -> Figure:
-        """Draw sizes and runs of buckets, how reads take them, commits and freshness by stream; needs matplotlib.
+        """Draw runs of buckets, tiers, reads, amplification over time, commits, and lags of streams; needs matplotlib.
 
-        Example::
-
-            profiles.health().plot().savefig("health.png")
+        profiles.health().plot().savefig("health.png")
         """
-        return self._figure()
+        return self._condition().figure(self.table)
 
-    def _figure(self, *, in_page: bool = False) -> Picture:
-        ages = {each.stream or "": self.at - each.last_commit_at for each in self.streams}
-        bars = [Bar(bucket.bucket, tuple(run.bytes for run in bucket.runs)) for bucket in self.buckets]
-        title = "" if in_page else self.table
-        return health_figure(title, bars, vars(self.reads), self.commits, ages)
+    def _condition(self) -> Condition:
+        bars = [
+            Bar(bucket.bucket, tuple(run.bytes for run in bucket.runs), bucket.reason is not None)
+            for bucket in self.buckets
+        ]
+        lags = [self._lags(each) for each in self.streams]
+        return Condition(bars, self.tiers, vars(self.reads), self.over_time, self.commits, lags)
+
+    def _lags(self, stream: StreamHealth) -> Lags:
+        late, latest = stream.late_by, stream.latest_row_by
+        return Lags(
+            stream.stream or "",
+            (self.at - stream.last_commit_at).total_seconds(),
+            None if late is None else late.total_seconds(),
+            None if latest is None else latest.total_seconds(),
+        )
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write a page of all of it, which stands in one file and needs nothing else; needs matplotlib.
@@ -176,13 +200,14 @@ class Health(ShownTable):
         """
         buckets = map(_bucket_cells, self.buckets[:MOST_SHOWN])
         tables = (
-            html_table("buckets", ("bucket", "files", "runs", "size", "merge"), buckets),
+            html_table("buckets", ("bucket", "files", "runs", "size", "what compact() would do"), buckets),
             html_table("streams", [each.name for each in fields(StreamHealth)], map(_cells, self.streams)),
-            html_table("maintenance", [each.name for each in fields(MaintenanceEntry)], map(_cells, self.maintenance)),
+            html_table("what maintenance did", MAINTENANCE_HEADER, map(maintenance_cells, self.maintenance)),
         )
-        picture = self._figure(in_page=True)
+        pictures = self._condition().figures()
+        page = health_page(self.table, self.at, self.measures, self.to_do, pictures, tables)
         where = Path(path)
-        where.write_text(health_page(self.table, self.at, self.measures, self.to_do, picture, tables), encoding="utf-8")
+        where.write_text(page, encoding="utf-8")
         return where
 
 
@@ -190,7 +215,12 @@ def _bucket_cells(bucket: BucketPicture) -> tuple[object, ...]:
     return (bucket.bucket, bucket.files, len(bucket.runs), shown_bytes(bucket.bytes), bucket.because)
 
 
-def _cells(of: StreamHealth | MaintenanceEntry) -> tuple[object, ...]:
+def _cells(stream: StreamHealth) -> tuple[object, ...]:
     """Times without fractions, the rest as it is."""
-    cells = (getattr(of, each.name) for each in fields(of))
-    return tuple(f"{cell:%Y-%m-%d %H:%M:%S}" if isinstance(cell, datetime.datetime) else cell for cell in cells)
+    return tuple(_rounded(getattr(stream, each.name)) for each in fields(stream))
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, datetime.datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return datetime.timedelta(seconds=round(value.total_seconds())) if isinstance(value, datetime.timedelta) else value

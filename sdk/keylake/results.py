@@ -7,12 +7,12 @@ sequence of those, the newest first, that shows itself as a table.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from keylake._display.html_table import ShownFields, ShownTable
-from keylake._display.pictures import Event, history_figure
+from keylake._display.pictures import Event, history_figure, lanes_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,6 +121,9 @@ class Undone(ShownFields):
         return f"{begin}: {said}, {self.files_removed:,} files removed and {self.files_written:,} written"
 
 
+Branches = Callable[[], Mapping[str, Sequence[CommitInfo]]]
+
+
 class History(ShownTable, Sequence[CommitInfo]):
     """The commits of a table or branch, the newest first. It cannot be changed.
 
@@ -134,9 +137,10 @@ class History(ShownTable, Sequence[CommitInfo]):
 
     _HEADER = ("snapshot", "committed at", "verb", "rows", "versions", "columns", "stream", "writer")
 
-    def __init__(self, table: str, commits: Iterable[CommitInfo]) -> None:
+    def __init__(self, table: str, commits: Iterable[CommitInfo], branches: Branches | None = None) -> None:
         self._table = table
         self._commits = tuple(commits)
+        self._branches = branches
 
     @overload
     def __getitem__(self, index: int) -> CommitInfo: ...
@@ -146,7 +150,7 @@ class History(ShownTable, Sequence[CommitInfo]):
 
     def __getitem__(self, index: int | slice) -> CommitInfo | History:
         if isinstance(index, slice):
-            return History(self._table, self._commits[index])
+            return History(self._table, self._commits[index], self._branches)
         return self._commits[index]
 
     def __len__(self) -> int:
@@ -161,12 +165,17 @@ class History(ShownTable, Sequence[CommitInfo]):
     def plot(self) -> Figure:
         """Draw the commits over time, a line for each stream, as large as their rows are many; needs matplotlib.
 
+        Of main, the newest branches have lines of their own, with what they have and main has not; `plot` asks for
+        these.
+
         Example::
 
             profiles.history().plot().savefig("history.png")
         """
-        commits = [Event(each.committed_at, each.stream, each.verb, each.rows or 0) for each in self]
-        return history_figure(self._table, commits)
+        lanes = [*lanes_of(_events(self))]
+        if self._branches is not None:
+            lanes += [(f"branch {name}", _events(commits)) for name, commits in self._branches().items() if commits]
+        return history_figure(self._table, lanes)
 
     def _title(self) -> str:
         return f"{self._table}: {len(self)} commit{'' if len(self) == 1 else 's'}"
@@ -185,6 +194,10 @@ class History(ShownTable, Sequence[CommitInfo]):
             )
             for commit in self._commits
         ]
+
+
+def _events(commits: Iterable[CommitInfo]) -> list[Event]:
+    return [Event(each.committed_at, each.stream, each.verb, each.rows or 0) for each in commits]
 
 
 def _span(versions: VersionRange) -> str:

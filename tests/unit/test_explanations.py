@@ -55,7 +55,7 @@ EXPLAINED = kl.RowExplanation(
 
 
 def test_the_document_shows_what_is_printed() -> None:
-    assert f"```\n{EXPLAINED}\n```" in OPERATIONS.read_text()
+    assert f"```text\n{EXPLAINED}\n```" in OPERATIONS.read_text()
 
 
 def test_a_notebook_shows_a_table() -> None:

@@ -7,7 +7,8 @@ import io
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-INK = "#767676"  # text of 4 to 1 and more on white and on nearly black
+from keylake._display.colours import INK
+
 MOST_PAGE_WIDTH = 11.0  # inches
 
 

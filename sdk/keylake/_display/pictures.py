@@ -1,13 +1,14 @@
-"""Pictures of a table, by matplotlib, and the page that has them. Pure: values in, figures and text out."""
+"""Pictures of a table, by matplotlib. Pure: values in, figures out."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from keylake._display.colours import INK, SERIES
 from keylake.errors import KeylakeError
 
 if TYPE_CHECKING:
@@ -17,17 +18,6 @@ if TYPE_CHECKING:
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 MOST_LABELS = 24
-SERIES = ("#2f6f9f", "#d98324", "#4f9d69", "#a4508b", "#7a6ff0", "#b8453c", "#5f8a8b", "#8a7f3d")
-LIGHT = ("#d98324", "#4f9d69", "#5f8a8b", "#8a7f3d")  # those on which text is dark
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A figure in words."""
-
-    name: str
-    value: str
-    remark: str
 
 
 @dataclass(frozen=True)
@@ -42,32 +32,90 @@ class Event:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bucket as a picture has it: the bytes of its runs, the oldest first."""
+    """A bucket as a picture has it: the bytes of its runs, the oldest first, and whether it is to be compacted."""
 
     bucket: str
     runs: tuple[int, ...]
+    is_due: bool
 
 
-def health_figure(
-    title: str,
-    buckets: Sequence[Bar],
-    reads: Mapping[str, Any],
-    commits: Sequence[Event],
-    ages: Mapping[str, datetime.timedelta],
-) -> Picture:
-    """Four pictures: runs of buckets, how reads take the bytes, commits over time, and freshness by stream."""
-    figure, axes = empty_figure(title, 11.0, 6.4, rows=2, columns=2)
-    _draw_runs(axes[0], buckets)
-    _draw_reads(axes[1], reads)
-    _draw_commits(axes[2], commits)
-    _draw_ages(axes[3], ages)
-    return figure
+@dataclass(frozen=True)
+class Amplification:
+    """What reads and storage cost at a commit, for each byte that was live then."""
+
+    at: datetime.datetime
+    reads: float | None  # how many runs a byte was read with; None for commits that were not looked at
+    storage: float  # the bytes of files added until then that snapshots still need
 
 
-def history_figure(title: str, commits: Sequence[Event]) -> Picture:
-    """Commits over time, a line for each stream; a point is as large as its rows are many."""
-    figure, axes = empty_figure(title, 8.0, 3.2, rows=1, columns=1)
-    _draw_commits(axes[0], commits)
+@dataclass(frozen=True)
+class Tier:
+    """The runs of one tier of sizes; `below` is the size in bytes that none of them reaches."""
+
+    below: int
+    runs: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Lags:
+    """How far a stream is behind, in seconds: its last commit, its watermark, and its latest row when it came."""
+
+    stream: str
+    last_commit: float
+    watermark: float | None
+    latest_row: float | None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What the pictures of a table's health are drawn from."""
+
+    bars: Sequence[Bar]
+    tiers: Sequence[Tier]
+    reads: Mapping[str, Any]
+    over_time: Sequence[Amplification]
+    commits: Sequence[Event]
+    lags: Sequence[Lags]
+
+    def figure(self, title: str) -> Picture:
+        """All pictures in one figure."""
+        figure, axes = empty_figure(title, 11.0, 9.6, rows=3, columns=2)
+        for draw, place in zip(self._drawings(), axes, strict=True):
+            draw(place)
+        return figure
+
+    def figures(self) -> Iterator[Picture]:
+        """The pictures one by one, for pages that put them side by side where there is room."""
+        for draw in self._drawings():
+            figure, (axes,) = empty_figure("", 5.3, 3.2, 1, 1)
+            draw(axes)
+            yield figure
+
+    def _drawings(self) -> tuple[Callable[[Axes], None], ...]:
+        return (
+            partial(_draw_runs, buckets=self.bars),
+            partial(_draw_tiers, tiers=self.tiers),
+            partial(_draw_reads, reads=self.reads),
+            partial(_draw_amplification, over_time=self.over_time),
+            partial(_draw_commits, lanes=lanes_of(self.commits)),
+            partial(_draw_lags, lags=self.lags),
+        )
+
+
+Lanes = Sequence[tuple[str, Sequence[Event]]]
+
+
+def lanes_of(commits: Sequence[Event]) -> Lanes:
+    """Commits by stream; those without one by what they did."""
+    names = sorted({event.stream or event.verb or "other" for event in commits})
+    return [(name, [event for event in commits if (event.stream or event.verb or "other") == name]) for name in names]
+
+
+def history_figure(title: str, lanes: Lanes) -> Picture:
+    """Commits over time, a line for each stream and branch; a point is as large as its rows are many."""
+    figure, axes = empty_figure(title, 8.0, max(2.4, 0.35 * len(lanes) + 1.2), rows=1, columns=1)
+    _draw_commits(axes[0], lanes)
     return figure
 
 
@@ -96,7 +144,8 @@ def _unit(most: float) -> tuple[str, int]:
 
 
 def _draw_runs(axes: Axes, buckets: Sequence[Bar]) -> None:
-    axes.set_title("runs of each bucket, the oldest at the bottom")
+    is_due = any(bucket.is_due for bucket in buckets)
+    axes.set_title(f"runs of each bucket, the oldest at the bottom{'; ▼ is to be compacted' if is_due else ''}")
     unit, scale = _unit(max((sum(bucket.runs) for bucket in buckets), default=0))
     axes.set_ylabel(unit)
     bottoms = [0.0] * len(buckets)
@@ -104,6 +153,8 @@ def _draw_runs(axes: Axes, buckets: Sequence[Bar]) -> None:
         sizes = [bucket.runs[run] / scale if run < len(bucket.runs) else 0.0 for bucket in buckets]
         axes.bar(range(len(buckets)), sizes, bottom=bottoms, color=SERIES[run % len(SERIES)], width=0.85)
         bottoms = [bottom + size for bottom, size in zip(bottoms, sizes, strict=True)]
+    due = [place for place, bucket in enumerate(buckets) if bucket.is_due]
+    axes.scatter(due, [bottoms[place] + 0.04 * max(bottoms) for place in due], marker="v", s=24, color=SERIES[5])
     if len(buckets) <= MOST_LABELS:
         axes.set_xticks(
             range(len(buckets)), [bucket.bucket for bucket in buckets], rotation=45 if len(buckets) > 12 else 0
@@ -123,82 +174,82 @@ def _draw_reads(axes: Axes, reads: Mapping[str, Any]) -> None:
     axes.set_xlabel(unit)
 
 
-def _draw_commits(axes: Axes, commits: Sequence[Event]) -> None:
+def _draw_tiers(axes: Axes, tiers: Sequence[Tier]) -> None:
+    axes.set_title("sizes of runs, by the tiers of the policy")
+    unit, scale = _unit(max((tier.bytes for tier in tiers), default=0))
+    axes.set_ylabel(unit)
+    bars = axes.bar(range(len(tiers)), [tier.bytes / scale for tier in tiers], color=SERIES[0], width=0.6)
+    axes.bar_label(bars, [f"{tier.runs} runs" if tier.runs != 1 else "1 run" for tier in tiers], color=INK, fontsize=8)
+    axes.set_xlim(-0.6, max(len(tiers), 4) - 0.4)
+    axes.margins(y=0.15)
+    axes.set_xticks(range(len(tiers)), [f"below\n{_size(tier.below)}" for tier in tiers])
+
+
+def _size(count: int) -> str:
+    unit, scale = _unit(count)
+    return f"{count / scale:.0f} {unit}"
+
+
+def _draw_amplification(axes: Axes, over_time: Sequence[Amplification]) -> None:
+    axes.set_title("for each live byte: runs read, bytes kept")
+    if len(over_time) < 2:
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "Snapshots keep fewer than two commits.", color=INK, ha="center", va="center", fontsize=9)
+        return
+    seen = [(each.at, each.reads) for each in over_time if each.reads is not None]
+    read_at: list[Any] = [at for at, _ in seen]
+    axes.plot(read_at, [reads for _, reads in seen], color=SERIES[0], marker="o", markersize=3, label="runs read")
+    kept_at: list[Any] = [each.at for each in over_time]
+    axes.step(kept_at, [each.storage for each in over_time], where="post", color=SERIES[1], label="bytes kept")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="upper left")
+    axes.set_xlabel("from the oldest commit kept", loc="left")
+    _show_times(axes)
+
+
+def _draw_commits(axes: Axes, lanes: Lanes) -> None:
+    axes.set_title("commits, as large as their rows are many")
+    most = max((event.rows for _, events in lanes for event in events), default=0) or 1
+    for number, (_, events) in enumerate(lanes):
+        sizes = [12 + 120 * (event.rows / most) ** 0.5 for event in events]
+        times: list[Any] = [event.at for event in events]
+        axes.scatter(times, [number] * len(times), s=sizes, alpha=0.6, color=SERIES[number % len(SERIES)], linewidths=0)
+    axes.set_yticks(range(len(lanes)), [name for name, _ in lanes], parse_math=False)
+    axes.set_ylim(-0.6, max(len(lanes) - 0.4, 0.6))
+    _show_times(axes)
+
+
+def _show_times(axes: Axes) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    axes.set_title("commits, as large as their rows are many")
-    streams = sorted({event.stream or event.verb or "other" for event in commits})
-    most = max((event.rows for event in commits), default=0) or 1
-    for number, stream in enumerate(streams):
-        own = [event for event in commits if (event.stream or event.verb or "other") == stream]
-        sizes = [12 + 120 * (event.rows / most) ** 0.5 for event in own]
-        times: list[Any] = [event.at for event in own]
-        axes.scatter(times, [number] * len(own), s=sizes, alpha=0.6, color=SERIES[number % len(SERIES)], linewidths=0)
-    axes.set_yticks(range(len(streams)), streams, parse_math=False)
-    axes.set_ylim(-0.6, max(len(streams) - 0.4, 0.6))
-    locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
+    locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.xaxis.get_offset_text().set_color(INK)
+    axes.xaxis.get_offset_text().set_fontsize(8)
 
 
-def _draw_ages(axes: Axes, ages: Mapping[str, datetime.timedelta]) -> None:
-    axes.set_title("since the last commit of each stream")
-    hours = [age.total_seconds() / 3600 for age in ages.values()]
-    longest = max(hours, default=0.0)
-    unit, scale = ("minutes", 60.0) if longest < 2 else ("hours", 1.0) if longest < 72 else ("days", 1 / 24)
-    axes.barh(range(len(ages)), [each * scale for each in hours], color=SERIES[0])
-    axes.set_yticks(range(len(ages)), [stream or "without a name" for stream in ages], parse_math=False)
-    axes.set_xlabel(unit)
+_SPANS = {1: "1 s", 60: "1 min", 3600: "1 h", 86400: "1 day", 30 * 86400: "30 days", 365 * 86400: "1 year"}
 
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>
-:root {{ color-scheme: light dark; --ink: #1f2933; --paper: #ffffff; --line: #d5dbe1;
-  --soft: #f4f6f8; --warn: #b8453c; }}
-@media (prefers-color-scheme: dark) {{
-  :root {{ --ink: #e4e7eb; --paper: #14181d; --line: #36404a; --soft: #1d232a; --warn: #ff9b8f; }} }}
-body {{ font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1080px;
-  margin: 0 auto; padding: 1.5rem 1rem 3rem; }}
-h1 {{ font-size: 1.4rem; margin: 0; overflow-wrap: anywhere; }} .at {{ opacity: .7; margin: 0 0 1rem; }}
-.measures {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: .6rem; margin: 1rem 0; }}
-.measure {{ background: var(--soft); border-radius: 8px; padding: .6rem .8rem; }}
-.measure b {{ display: block; font-size: 1.15rem; }} .measure span {{ font-size: .8rem; opacity: .8; }}
-ul.todo {{ border-left: 4px solid var(--warn); margin: 1rem 0; padding: .3rem 1rem .3rem 2rem; }}
-.picture {{ overflow-x: auto; }} .picture svg {{ width: 100%; height: auto; min-width: 560px; }}
-.tables {{ overflow-x: auto; }} table {{ border-collapse: collapse; margin: 1rem 0; font-size: .85rem; }}
-caption {{ text-align: left; font-weight: 600; padding: .3rem 0; }}
-th, td {{ text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; }}
-</style></head><body>
-<h1>{title}</h1><p class="at">{at}</p>
-{to_do}
-<div class="measures">{measures}</div>
-<div class="picture">{picture}</div>
-<div class="tables">{tables}</div>
-</body></html>
-"""
-
-
-def health_page(
-    title: str,
-    at: datetime.datetime,
-    measures: Sequence[Measure],
-    to_do: Sequence[str],
-    picture: Picture,
-    tables: Sequence[str],
-) -> str:
-    """A page that needs no other file, for light and dark screens."""
-    boxes = "".join(
-        f'<div class="measure">{escape(each.name)}<b>{escape(each.value)}</b><span>{escape(each.remark)}</span></div>'
-        for each in measures
-    )
-    sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in to_do)
-    return _PAGE.format(
-        title=escape(f"Health of {title}"),
-        at=f"{at:%Y-%m-%d %H:%M:%S %Z}",
-        to_do=f'<ul class="todo">{sentences}</ul>' if to_do else "<p>All is well.</p>",
-        measures=boxes,
-        picture=picture.svg(),
-        tables="".join(tables),
-    )
+def _draw_lags(axes: Axes, lags: Sequence[Lags]) -> None:
+    axes.set_title("how far streams are behind")
+    marks = (("last commit", "o", 0), ("watermark", "D", 1), ("latest row, when it came", "|", 5))
+    found = [(each.last_commit, each.watermark, each.latest_row) for each in lags]
+    for kind, (name, marker, colour) in enumerate(marks):
+        points = [(max(each[kind] or 0, 1), place) for place, each in enumerate(found) if each[kind] is not None]
+        if points:
+            across, up = zip(*points, strict=True)
+            axes.scatter(across, up, marker=marker, s=48, color=SERIES[colour], label=name, alpha=0.85)
+    axes.set_xscale("log")
+    longest = max((value for each in found for value in each if value is not None), default=1.0)
+    ticks = [span for span in _SPANS if span <= longest * 12] or [1]
+    axes.set_xticks(ticks, [_SPANS[span] for span in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlim(0.7, max(longest, 1) * 3)
+    axes.set_yticks(range(len(lags)), [each.stream or "without a name" for each in lags], parse_math=False)
+    axes.set_ylim(-0.6, len(lags) + 0.6)  # room for the legend
+    if lags:
+        axes.legend(
+            frameon=False, fontsize=8, labelcolor=INK, loc="upper left", ncols=3, columnspacing=1, handletextpad=0.2
+        )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from keylake._display.pictures import LIGHT, SERIES, empty_figure
+from keylake._display.colours import INK, LIGHT, SERIES
+from keylake._display.pictures import empty_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +134,7 @@ def _write(axes: Axes, number: int, down: int, text: str, *, colour: str | None 
         number + 0.06,
         down + 0.5,
         _cut(text, 18 if bold else 20),
-        color=colour or "#767676",
+        color=colour or INK,
         fontweight="bold" if bold else "normal",
         fontsize=8,
         verticalalignment="center",

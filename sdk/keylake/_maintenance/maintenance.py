@@ -119,19 +119,22 @@ class Maintenance:
         return "paused" if self.is_paused else "on"
 
     def _repr_html_(self) -> str:
-        header = ("at", "table", "state", "merges", "files", "size", "seconds", "why")
         entries = self.log(at_most=20) if self.is_on else ()
-        rows = [
-            (
-                f"{entry.at:%Y-%m-%d %H:%M:%S}",
-                entry.table if entry.branch is None else f"{entry.table}, branch {entry.branch}",
-                entry.state,
-                entry.merges,
-                f"{entry.files_merged} to {entry.files_written}",
-                f"{shown_bytes(entry.bytes_merged)} to {shown_bytes(entry.bytes_written)}",
-                f"{entry.seconds:.1f}",
-                entry.because,
-            )
-            for entry in entries
-        ]
-        return in_notebook(html_table(repr(self), header, rows))
+        return in_notebook(html_table(repr(self), MAINTENANCE_HEADER, map(maintenance_cells, entries)))
+
+
+MAINTENANCE_HEADER = ("at", "table", "state", "merges", "files", "size", "seconds", "why")
+
+
+def maintenance_cells(entry: MaintenanceEntry) -> tuple[object, ...]:
+    """An entry as a line of a table."""
+    return (
+        f"{entry.at:%Y-%m-%d %H:%M:%S}",
+        entry.table if entry.branch is None else f"{entry.table}, branch {entry.branch}",
+        entry.state,
+        entry.merges,
+        f"{entry.files_merged} to {entry.files_written}",
+        f"{shown_bytes(entry.bytes_merged)} to {shown_bytes(entry.bytes_written)}",
+        f"{entry.seconds:.1f}",
+        entry.because,
+    )

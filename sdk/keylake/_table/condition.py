@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime
 import os
+from functools import reduce
 from pathlib import Path
 from typing import get_args
 
-from keylake._display.pictures import Event
-from keylake._maintenance.compaction import BucketPicture, CompactionPlan
+from pyiceberg.types import TimestampType, TimestamptzType
+
+from keylake._display.pictures import Amplification, Event
+from keylake._maintenance.compaction import BucketPicture, CompactionPlan, CompactionPolicy
 from keylake._maintenance.maintenance import Maintenance
 from keylake._server.statements import Verb
 from keylake._table.handle import Verbs
@@ -16,6 +19,9 @@ from keylake.health import Health, ReadHealth, StreamHealth
 from keylake.results import CommitInfo
 
 MOST_COMMITS = 1000
+MOST_LOOKS = 12  # at how many earlier commits it is seen how reads took the files
+MOST_FILES = 60_000  # that are looked at for these
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 VERBS = get_args(Verb)
 _AMOUNTS = ("bytes", "rows", "live_rows")
 
@@ -26,7 +32,8 @@ class ConditionVerbs(Verbs):
     def health(self) -> Health:
         """How the table or branch is doing: layout, reads, storage, streams, maintenance, and what to do.
 
-        Reads metadata only, and of the history the newest 1,000 commits. Shows itself as text and in notebooks;
+        Reads metadata only, and of the history the newest 1,000 commits. What snapshots no longer keep cannot be drawn
+        over time: pictures begin with the oldest commit that they keep. Shows itself as text and in notebooks;
         `plot()` draws it, `report()` writes a page, and `to_do` has a sentence for each thing that is wrong.
 
         Example::
@@ -45,8 +52,10 @@ class ConditionVerbs(Verbs):
             table=str(self._handle.path),
             at=now,
             buckets=CompactionPlan(str(self._handle.path), map(BucketPicture.from_row, rows)),
+            policy=CompactionPolicy.from_json(self._handle.on_main.call("compaction_policy")[0]["policy"]),
             reads=self._reads(),
             kept_bytes=self._kept_bytes(),
+            over_time=self._over_time(commits, files=sum(row["files"] for row in rows)),
             streams=self._streams(commits, now),
             commits=tuple(Event(each.committed_at, each.stream, each.verb, each.rows or 0) for each in commits),
             maintenance=tuple(each for each in log if each.table.endswith(name) and (each.branch is None) == on_main),
@@ -96,9 +105,58 @@ class ConditionVerbs(Verbs):
                     last_commit_at=own[0].committed_at,
                     watermark=watermark,
                     late_by=None if watermark is None else now - watermark,
+                    latest_row_by=self._latest_row(own),
                 )
             )
         return tuple(found)
+
+    def _latest_row(self, commits: list[CommitInfo]) -> datetime.timedelta | None:
+        """How long after its event time the latest row was committed; None where versions are no event times."""
+        ordering = self.spec.ordering
+        if ordering is None or not isinstance(self.spec.column(ordering).type, TimestampType | TimestamptzType):
+            return None
+        oldest = [(each.committed_at, each.versions[0]) for each in commits if each.versions is not None]
+        return max((at - _EPOCH - datetime.timedelta(microseconds=version) for at, version in oldest), default=None)
+
+    def _over_time(self, commits: tuple[CommitInfo, ...], files: int) -> tuple[Amplification, ...]:
+        """What reads and storage cost at the commits that snapshots keep, the oldest first.
+
+        Sizes come from the summaries of commits: what the oldest needs, and what each later one has added. How reads
+        took the files is seen at some commits, evenly, the newest among them.
+        """
+        oldest_first = commits[::-1]
+        sizes = self._handle.on_main.part("snapshots").selectExpr(
+            "snapshot_id",
+            "cast(summary['total-files-size'] AS BIGINT) AS live",
+            "cast(summary['added-files-size'] AS BIGINT) AS added",
+        )
+        of = {row["snapshot_id"]: (row["live"] or 0, row["added"] or 0) for row in sizes.collect()}
+        looks = max(2, min(MOST_LOOKS, MOST_FILES // max(files, 1)))
+        steps = range(looks) if len(oldest_first) > 1 else range(len(oldest_first))
+        last = len(oldest_first) - 1
+        looked_at = [oldest_first[last * step // (looks - 1)].snapshot_id for step in steps]
+        reads = self._reads_at([*dict.fromkeys(looked_at)])
+        found: list[Amplification] = []
+        kept = 0
+        for commit in oldest_first:
+            live, added = of.get(commit.snapshot_id, (0, 0))
+            kept = kept + added if found else live
+            storage = kept / live if live else 1.0
+            found.append(Amplification(commit.committed_at, reads.get(commit.snapshot_id), storage))
+        return tuple(found)
+
+    def _reads_at(self, snapshots: list[int]) -> dict[int, float]:
+        """With how many runs a byte was read at some commits."""
+        if not snapshots:
+            return {}
+        looks = [
+            self._handle.on_main.part("sections", snapshot).selectExpr(
+                f"{snapshot} AS snapshot_id", "bytes", "bytes * if(reading = 'merged', runs, 1) AS runs"
+            )
+            for snapshot in snapshots
+        ]
+        sums = reduce(lambda one, other: one.union(other), looks).groupBy("snapshot_id").sum("bytes", "runs")
+        return {at: runs / size if size else 1.0 for at, size, runs in sums.collect()}
 
     def _bucket_advice(self) -> str | None:
         advice = self._handle.call("bucket_advice")[0]

@@ -9,6 +9,8 @@ from keylake._table.handle import Verbs, ends_of, required_snapshot_id_of
 from keylake.errors import check_count, check_type
 from keylake.results import Commit, CommitInfo, History, Undone
 
+MOST_BRANCHES, MOST_COMMITS = 8, 1000  # in the picture of a history
+
 
 class HistoryVerbs(Verbs):
     """What a table can be asked about its commits."""
@@ -22,7 +24,20 @@ class HistoryVerbs(Verbs):
         """
         if at_most is not None:
             check_count("at_most", at_most)
-        return History(str(self._handle.path), self._handle.commits(at_most=at_most))
+        on_main = self._handle.path.branch is None
+        commits = self._handle.commits(at_most=at_most)
+        return History(str(self._handle.path), commits, self._commits_of_branches if on_main else None)
+
+    def _commits_of_branches(self) -> dict[str, tuple[CommitInfo, ...]]:
+        """Of the newest branches, the commits that main has not."""
+        named = self._handle.part("branches").where("type = 'branch' AND name <> 'main'")
+        rows = named.orderBy("committed_at", ascending=False).select("name").limit(MOST_BRANCHES).collect()
+        on_main = {commit.snapshot_id for commit in self._handle.commits()}
+        found: dict[str, tuple[CommitInfo, ...]] = {}
+        for row in rows:
+            commits = self._handle.on_branch(row["name"]).commits(at_most=MOST_COMMITS)
+            found[row["name"]] = tuple(commit for commit in commits if commit.snapshot_id not in on_main)
+        return found
 
     def watermarks(self) -> dict[str, datetime.datetime]:
         """How far each stream is complete in event time, as its writes have said; "" is the stream without a name.

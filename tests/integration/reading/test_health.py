@@ -49,8 +49,33 @@ def test_figures_before_and_after_a_compaction(table: kl.KeyedTable) -> None:
     }
     assert streams["web"].watermark == datetime(2026, 11, 1, 4, tzinfo=timezone.utc)
     assert streams["web"].late_by == after.at - datetime(2026, 11, 1, 4, tzinfo=timezone.utc)
+    assert streams["web"].latest_row_by is None, "versions of this table are no times"
+    assert [len(each.over_time) for each in (before, after)] == [6, 6 + len(after.commits) - len(before.commits)]
+    assert [each.at for each in after.over_time] == [each.at for each in after.commits][::-1]
+    assert [each.reads for each in before.over_time] == pytest.approx([1, 2, 3, 4, 5, 6], abs=0.25)
+    assert (after.over_time[5].storage, after.over_time[-1].reads) == (1.0, 1.0)
+    assert after.over_time[-1].storage == pytest.approx(after.storage_amplification, rel=0.02)
+    (tier,) = before.tiers
+    assert (tier.below, tier.runs, tier.bytes) == (2**20, 24, before.reads.bytes)
     assert "30,000 stored rows" in str(before)
     assert "all is well" in str(after) or after.to_do
+
+
+def test_late_rows_and_expired_commits(lake: kl.Lake) -> None:
+    schema = SCHEMA.append(pa.field("at", pa.timestamp("us", tz="UTC")))
+    spec = kl.TableSpec.from_arrow(schema, name=fresh_name("health"), key=["id"], ordering="at", buckets=1)
+    made = lake.create(spec)
+    for hour in (3, 1, 2):
+        made.update([{"id": hour, "at": at(hour), "v": 1}], stream="web")
+    health = made.health()
+    (web,) = health.streams
+    oldest, latest = health.commits[-1], health.commits[1]
+    assert web.latest_row_by == latest.at - at(1) > oldest.at - at(3)
+    assert len(health.over_time) == 3
+    made.clean(kl.RetentionPolicy(days=0))
+    kept = made.health()
+    assert (len(kept.commits), [each.storage for each in kept.over_time]) == (1, [1.0])
+    assert "fewer than two commits" in kept.plot().axes[3].texts[0].get_text()
 
 
 def test_an_empty_table_and_a_branch(lake: kl.Lake) -> None:
@@ -71,10 +96,13 @@ def test_an_empty_table_and_a_branch(lake: kl.Lake) -> None:
 
 def test_the_picture_and_the_page(table: kl.KeyedTable, tmp_path: Path) -> None:
     health = table.health()
-    assert len(health.plot().axes) == 4
-    assert len(table.history().plot().axes) == 1
+    assert len(health.plot().axes) == 6
+    table.branch("tmp_side").update([{"id": 1, "v": 1}], stream="side")
+    table.branch("tmp_as_main")
+    (commits,) = table.history().plot().axes
+    assert [each.get_text() for each in commits.get_yticklabels()] == ["base", "web", "branch tmp_side"]
     page = health.report(tmp_path / "health.html").read_text()
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 6
     assert "currentColor" in page, "it has the colours of a light or dark page"
     assert f"Health of {table.name}" in page
     outside = set(re.findall(r"""(?:src|href)=["']([^"'#]+)""", page)) - {""}
