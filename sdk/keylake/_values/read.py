@@ -1,10 +1,12 @@
 """Values of rows that were read, as Python has them.
 
-Spark and Arrow give some types in another form: a uuid as text, a map as a list of pairs, a struct as a Spark row.
+Spark and Arrow give some types in another form: a uuid as text, a map as a list of pairs, a struct as a Spark row, a
+time in the zone of the session.
 """
 
 from __future__ import annotations
 
+import datetime
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import cast
@@ -17,6 +19,10 @@ def python_value(type_: IcebergType, value: object) -> object:
 
     >>> python_value(UUIDType(), "00000000-0000-0000-0000-000000000007")
     UUID('00000000-0000-0000-0000-000000000007')
+    >>> from pyiceberg.types import TimestamptzType
+    >>> noon = datetime.datetime.fromisoformat("2026-01-01T12:00:00-03:30")
+    >>> python_value(TimestamptzType(), noon)
+    datetime.datetime(2026, 1, 1, 15, 30, tzinfo=datetime.timezone.utc)
     """
     if value is None:
         return None
@@ -34,6 +40,8 @@ def python_value(type_: IcebergType, value: object) -> object:
             else dict(zip(_names(value), cast("Iterable[object]", value), strict=True))
         )
         return {field.name: python_value(field.field_type, of.get(field.name)) for field in type_.fields}
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.timezone.utc)
     if isinstance(value, bytearray):
         return bytes(value)
     return value
