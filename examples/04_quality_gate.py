@@ -54,6 +54,5 @@ with kl.connect() as lake:
     year = airline_of_each_plane(first_month=1)
     tonight.update(year[year["tail_number"].isin(registry["tail_number"])], version=2)
     published = tonight.publish(require=gate)
-    for finding in published.findings:
-        print(finding)
+    print(published, *published.findings, sep="\n")
     print(f"main has {fleet.read().count()} planes")

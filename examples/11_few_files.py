@@ -42,8 +42,7 @@ with kl.connect() as lake:
     # Resumed, the server does what the plan said, in the background, beside readers and writers.
     lake.maintenance.wait()
     done = [entry for entry in lake.maintenance.log() if entry.table.endswith(sensors.name)]
-    for entry in done:
-        print(f"{entry.table}: {entry.files_merged} files became {entry.files_written}, because {entry.because}")
+    print(*done, sep="\n")
     print(sensors.compaction_plan())
 
     print(f"{sensors.read().count()} sensors, {len(sensors.history())} commits")

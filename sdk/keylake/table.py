@@ -50,7 +50,7 @@ class KeyedTable(
     Rows may be a Spark frame of `lake.spark`, a pandas frame, an Arrow table, or a list of dicts or of rows of the
     table's class; an empty one makes a commit of no rows. `version=` says how new the rows are, where they do not carry
     an ordering column: the name of one of their columns, one number for all, or a mapping from columns to the columns
-    that hold their versions.
+    that hold their versions. Where the ordering column is a date or time, a date or time of its type is such a number.
     """
 
     def __init__(self, handle: Handle, model: type[Row]) -> None:
@@ -84,9 +84,9 @@ class KeyedTable(
         other = KeyedTable(self._handle.on_branch(branch), self._model)
         try:
             other.history(at_most=1)  # an error when there is no such branch
-        except TableNotFound:
+        except TableNotFound as error:
             if not name.startswith(TEMPORARY):
-                raise
+                raise TableNotFound(f"{error} A branch whose name begins with {TEMPORARY!r} is made.") from None
             raise DefinitionError(
                 f"The name of a branch is {name!r}. Use {TEMPORARY} and letters, digits, '_', '-' and '.', "
                 "which every engine can read."

@@ -1,5 +1,6 @@
 """A verb with its words becomes the options of a write, or an error before anything is sent."""
 
+import datetime
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,6 +99,30 @@ def test_what_is_sent(versions: str, intention: Intention, columns: list[str], w
     assert options(versions, intention, columns) == wanted
 
 
+NEW_YEAR = datetime.datetime(2026, 1, 1)
+TOKYO = NEW_YEAR.replace(hour=9, tzinfo=datetime.timezone(datetime.timedelta(hours=9)))
+MICROS = 1_767_225_600_000_000
+TIMES: list[tuple[pa.DataType, datetime.date, int]] = [
+    (pa.timestamp("us", "UTC"), TOKYO, MICROS),
+    (pa.timestamp("us"), NEW_YEAR, MICROS),
+    (pa.timestamp("us"), datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999), -1),
+    (pa.date32(), NEW_YEAR.date(), 20_454),
+]
+
+
+@pytest.mark.parametrize(("type_", "time", "number"), TIMES, ids=str)
+def test_a_version_of_the_type_of_the_ordering_column(type_: pa.DataType, time: datetime.date, number: int) -> None:
+    schema = pa.schema([("id", pa.int64()), ("at", type_)])
+    timed = kl.TableSpec.from_arrow(schema, name="features.clicks", key="id", ordering="at")
+    made = write(timed, PATH, Intention("delete", version=time), ["id"], "w1")
+    assert dict(made.options)["version_value"] == str(number)
+    with pytest.raises(kl.VersionMissing, match=r"which is their version, and version=.*Leave one of the two out"):
+        write(timed, PATH, Intention("delete", version=time), ["id", "at"], "w1")
+    for other in {TOKYO, NEW_YEAR, NEW_YEAR.date()} - {time} - ({NEW_YEAR} if time.year == 1969 else set()):
+        with pytest.raises(kl.VersionMissing, match=r"is no version of features\.clicks\. Give a .*column 'at' is\."):
+            write(timed, PATH, Intention("delete", version=other), ["id"], "w1")
+
+
 def test_overwrite_is_another_mode() -> None:
     assert write(SPECS["commit"], PATH, Intention("overwrite"), ALL, "w").mode == "overwrite"
     assert write(SPECS["commit"], PATH, Intention("upsert"), ALL, "w").mode == "append"
@@ -136,6 +161,9 @@ REFUSED: list[tuple[str, Intention, list[str], type[kl.KeylakeError], tuple[str,
     ("ordering", Intention("update", version="v"), [*KEY, "at", "v"], kl.VersionMissing, ("'at'", "version='v'")),
     ("ordering", Intention("update", version="at"), [*KEY, "a"], kl.VersionMissing, ("'at'",)),
     ("ordering", Intention("update", version={"at": "v"}), [*KEY, "at", "v"], kl.VersionMissing, ("'at'",)),
+    ("ordering", Intention("delete", version=NEW_YEAR), KEY, kl.VersionMissing, ("'at'", "a long")),
+    ("commit", Intention("delete", version=NEW_YEAR), KEY, kl.VersionMissing, ("version=", 'versions="explicit"')),
+    ("explicit", Intention("delete", version=NEW_YEAR), KEY, kl.VersionMissing, ("no version", "a whole number")),
     ("explicit", Intention("update"), [*KEY, "a"], kl.VersionMissing, ("version=",)),
     ("explicit", Intention("update", version="v"), [*KEY, "a"], kl.SchemaMismatch, (NOT_THERE,)),
     ("explicit", Intention("update", version=2**63), [*KEY, "a"], kl.BadRows, (str(2**63), "64 bits")),

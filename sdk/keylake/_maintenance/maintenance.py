@@ -19,7 +19,13 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class MaintenanceEntry(ShownFields):
-    """What became of one look at a table that found something to do."""
+    """What became of one look at a table that found something to do.
+
+    >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    >>> print(MaintenanceEntry(at, "lake.a.b", None, "merged", merges=2, files_merged=26, files_written=4,
+    ...                        bytes_merged=104_000, bytes_written=40_000, seconds=0.31, because="it has 12 files"))
+    lake.a.b: merged, 26 files became 4 in 0.3 s, because it has 12 files
+    """
 
     at: datetime.datetime
     table: str
@@ -32,6 +38,11 @@ class MaintenanceEntry(ShownFields):
     bytes_written: int
     seconds: float
     because: str
+
+    def __str__(self) -> str:
+        place = self.table if self.branch is None else f"{self.table}, branch {self.branch}"
+        files = f", {self.files_merged:,} files became {self.files_written:,}" if self.files_merged else ""
+        return f"{place}: {self.state}{files} in {self.seconds:.1f} s, because {self.because}"
 
 
 class Maintenance:

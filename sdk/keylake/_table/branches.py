@@ -24,7 +24,15 @@ TEMPORARY = "tmp_"  # how the names of branches begin that are made when they ar
 
 @dataclass(frozen=True)
 class Published(ShownFields):
-    """A branch that has come to main."""
+    """A branch that has come to main.
+
+    >>> print(Published(17, commits=2, fast_forward=True, findings=(), columns_of_both=(), buckets_of_both=0,
+    ...                 rows_of_both_at_most=0))
+    snapshot 17: 2 commits are published
+    >>> print(Published(18, commits=1, fast_forward=False, findings=(Finding("unique('id')", 0, "0", True),),
+    ...                 columns_of_both=("clicks",), buckets_of_both=3, rows_of_both_at_most=70))
+    snapshot 18: 1 commit is published, 1 check passed; main has other writes of clicks, at most 70 rows of both
+    """
 
     snapshot_id: int  # of main
     commits: int
@@ -34,10 +42,25 @@ class Published(ShownFields):
     buckets_of_both: int  # in which both have written to some range of keys
     rows_of_both_at_most: int  # no more keys than these have been written by both
 
+    def __str__(self) -> str:
+        said = f"snapshot {self.snapshot_id}: {_commits(self.commits)} published"
+        if self.findings:
+            said += f", {len(self.findings)} check{'' if len(self.findings) == 1 else 's'} passed"
+        if self.columns_of_both:
+            both = ", ".join(self.columns_of_both)
+            said += f"; main has other writes of {both}, at most {self.rows_of_both_at_most:,} rows of both"
+        return said
+
 
 @dataclass(frozen=True)
 class Picked(ShownFields):
-    """Commits of a branch that were made again on another, or would be."""
+    """Commits of a branch that were made again on another, or would be.
+
+    >>> print(Picked(17, commits=2, files=8, rows=1200, files_cut=0, rows_cut=0))
+    snapshot 17: 2 commits are picked, with 1,200 rows in 8 files
+    >>> print(Picked(None, commits=1, files=4, rows=70, files_cut=2, rows_cut=30))
+    plan: 1 commit is picked, with 70 rows in 4 files; the condition cuts through 2 files with 30 rows
+    """
 
     snapshot_id: int | None  # of the last one; None where that was only planned
     commits: int
@@ -45,6 +68,16 @@ class Picked(ShownFields):
     rows: int
     files_cut: int  # files of which the condition selects a part, which would have to be written anew
     rows_cut: int
+
+    def __str__(self) -> str:
+        begin = "plan" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
+        said = f"{begin}: {_commits(self.commits)} picked, with {self.rows:,} rows in {self.files:,} files"
+        cut = f"; the condition cuts through {self.files_cut:,} files with {self.rows_cut:,} rows"
+        return said + cut if self.files_cut else said
+
+
+def _commits(number: int) -> str:
+    return f"{number} commit{' is' if number == 1 else 's are'}"
 
 
 class BranchVerbs(Verbs):

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from pyiceberg.types import DateType, TimestampType, TimestamptzType
+from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 from typing_extensions import TypedDict
 
 from keylake._definition.spec import TableSpec
@@ -23,7 +25,7 @@ from keylake._server.statements import WHOLE_ROWS, TablePath, Verb, Write
 from keylake._table.business_time import BusinessTime, utc_of, zoned
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, VersionMissing, check_type
 
-Version = str | int | Mapping[str, str]
+Version = str | int | datetime.date | Mapping[str, str]  # a datetime is a date, too
 
 
 class Labels(TypedDict, total=False):
@@ -84,7 +86,7 @@ def offsets_in_json(offsets: Mapping[str, tuple[int, int]] | None) -> str | None
 
 
 _LONG = range(-(2**63), 2**63)
-_GIVE_VERSION = "Give version= a column's name, an int, or a mapping {'column': 'its version'}."
+_GIVE_VERSION = "Give version= a column's name, one value for all rows, or a mapping {'column': 'its version'}."
 
 
 @dataclass(frozen=True)
@@ -254,10 +256,7 @@ class _Carried:
         version = self._said_version()
         if self.spec.versions == "commit":
             if version is not None:
-                raise VersionMissing(
-                    f"{self.path} takes its versions from its commits, so version= has no place. "
-                    'To give versions of your own, create the table with versions="explicit".'
-                )
+                raise self._no_place()
             return {}
         ordering = self.spec.ordering if self.spec.ordering in self.known else None
         if isinstance(version, Mapping):
@@ -277,17 +276,33 @@ class _Carried:
             else {"version": self._of_rows("version=", version)}
         )
 
-    def _said_version(self) -> Version | None:
+    def _said_version(self) -> str | int | Mapping[str, str] | None:
         """`version=` checked by itself; None, too, where it only says the ordering column again."""
         version = self.intention.version
         if not _is_version(version):
             raise VersionMissing(f"version={version!r} is no version. {_GIVE_VERSION}")
+        if isinstance(version, datetime.date):
+            return self._number_of(version)
         if isinstance(version, int) and version not in _LONG:
             raise BadRows(f"version={version} does not fit into 64 bits. Give a number from {_LONG[0]} to {_LONG[-1]}.")
         ordering = self.spec.ordering
         if isinstance(version, str) and ordering is not None and version.lower() == ordering.lower():
             return None
         return version
+
+    def _number_of(self, time: datetime.date) -> int:
+        """A date or time as the ordering column counts it."""
+        if self.spec.versions == "commit":
+            raise self._no_place()
+        ordering = self.spec.ordering
+        type_ = None if ordering is None else self.spec.column(ordering).type
+        if isinstance(time, datetime.datetime):
+            if isinstance(type_, TimestampType if time.tzinfo is None else TimestamptzType):
+                return datetime_to_micros(time)
+        elif isinstance(type_, DateType):
+            return date_to_days(time)
+        wanted = "a whole number" if ordering is None else f"a {type_}, as the ordering column {ordering!r} is"
+        raise VersionMissing(f"version={time!r} is no version of {self.path}. Give {wanted}.")
 
     def _versions_of_columns(self, version: Mapping[str, str], ordering: str | None) -> dict[str, str]:
         if self.intention.verb == "delete":
@@ -321,19 +336,25 @@ class _Carried:
             f"version= names the column {name!r}, which the rows do not carry; they carry {_listed(self.values)}."
         )
 
+    def _no_place(self) -> VersionMissing:
+        return VersionMissing(
+            f"{self.path} takes its versions from its commits, so version= has no place. "
+            'To give versions of your own, create the table with versions="explicit".'
+        )
+
     def _no_version(self) -> str:
         if self.spec.ordering is None:
             return f"{self.path} has explicit versions, and this write gives none. {_GIVE_VERSION}"
         return (
             f"The rows lack the ordering column {self.spec.ordering!r} of {self.path}, and so have no version. "
-            "Add it, or give version= a column's name or an int."
+            "Add it, or give version= a column's name, or one value for all rows."
         )
 
 
 def _is_version(version: object) -> bool:
     if isinstance(version, Mapping):
         return all(isinstance(name, str) for pair in version.items() for name in pair)
-    return isinstance(version, str | int | None) and not isinstance(version, bool)
+    return isinstance(version, str | int | datetime.date | None) and not isinstance(version, bool)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -72,6 +72,7 @@ def test_a_gate_holds_a_load_back(on_a_server: Run) -> None:
     assert "1 of 5 checks" in said[0]
     assert said[0].endswith("null_rate('airline') is 0.218242, and must be below 0.2. Nothing was published.")
     assert said[1] == "main has 0 planes, the branch has 3322"
+    assert said[2].endswith(": 2 commits are published, 5 checks passed")
     assert said[-1] == "main has 3322 planes"
 
 
@@ -142,6 +143,7 @@ def test_a_service_needs_no_spark(tmp_path: Path) -> None:
 def test_files_stay_few(on_a_server: Run) -> None:
     said = "\n".join(on_a_server("11_few_files.py"))
     assert "12 files are below half the target size, over the limit of 8" in said
+    assert "lake.plant.sensors: merged, 26 files became 4 in" in said
     assert "2 buckets, nothing to merge" in said
     assert "723 sensors" in said
 

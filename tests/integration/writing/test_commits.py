@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,6 +35,17 @@ def create(lake: kl.Lake, versions: kl.Versions = "explicit") -> Twin:
 
 def row(k: int, day: date = MONDAY, **values: object) -> dict[str, object]:
     return {"k": k, "day": day, **values}
+
+
+def test_a_version_said_as_a_time(lake: kl.Lake) -> None:
+    schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("a", pa.int64())])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("commits"), key="id", ordering="at", buckets=1))
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    table.upsert([{"id": 1, "at": noon, "a": 1}])
+    table.delete([{"id": 1}], version=noon - timedelta(microseconds=1))
+    assert table.get(id=1) is not None
+    table.delete([{"id": 1}], version=noon.astimezone(timezone(timedelta(hours=-3))))
+    assert table.get(id=1) is None
 
 
 def test_history_tells_what_was_written_and_by_whom(lake: kl.Lake) -> None:
