@@ -51,7 +51,6 @@ CONNECT_LIMIT_SECONDS = 3.0
 MOST_BYTES_WITH_A_PLAN = 16 * 2**20
 ROWS_IN_A_GROUP = 1 << 18
 
-
 # How Spark and Iceberg begin a sentence that means one of our errors.
 _MEANINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
     ("[TABLE_OR_VIEW_NOT_FOUND", TableNotFound),
