@@ -45,7 +45,7 @@ test: environment build
 
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
-test-slow: environment build clients flink .build/documents/.packages
+test-slow: environment build clients flink notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
 	$(PYTEST) -m slow -o faulthandler_timeout=900
 
@@ -120,6 +120,15 @@ environment: .venv/.keylake
 .PHONY: clients
 clients: .build/clients/.packages
 
+## make notebooks  what runs notebooks as locked, into .build/notebooks, in front of the project's packages
+.PHONY: notebooks
+notebooks: .build/notebooks/.packages
+
+## make notebook   run examples/notebook.ipynb, and store what it shows
+.PHONY: notebook
+notebook: environment build notebooks
+	.build/notebooks/bin/python tests/integration/notebooks/executed.py examples/notebook.ipynb examples/notebook.ipynb
+
 ## make flink      Flink with Iceberg's upsert sink, by which tests write tables with equality deletes, into .build/flink
 .PHONY: flink
 flink: .build/flink/.built
@@ -181,6 +190,15 @@ prerequisites:
 	@.build/documents/bin/python -m pip install --quiet --require-hashes --requirement $<
 	@$(BIN)/python -c 'import sysconfig; print("$(CURDIR)/sdk", sysconfig.get_path("purelib"), sep="\n")' \
 	    > "$$(.build/documents/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
+	@touch $@
+
+.build/notebooks/.packages: tests/integration/notebooks/requirements.lock .venv/.keylake | prerequisites
+	@echo "notebooks: installing a kernel as locked into .build/notebooks (a fresh machine downloads about 15 MB)"
+	@$(FIND_PYTHON); rm -rf .build/notebooks; $$python -m venv .build/notebooks
+	@.build/notebooks/bin/python -m pip install --quiet --require-hashes --requirement $<
+	@of="import sysconfig; print(sysconfig.get_path('purelib'))"; \
+	    echo "import site; site.addsitedir('$$($(BIN)/python -c "$$of")')" \
+	    >"$$(.build/notebooks/bin/python -c "$$of")/project.pth"
 	@touch $@
 
 .build/flink/.built: tests/integration/flink/pom.xml tests/integration/flink/UpsertJob.java | prerequisites

@@ -64,6 +64,7 @@ ROOMS_OF_TESTS = {
     "flink",
     "deletes",
     "reducers",
+    "notebooks",
     "documents",
 }
 
