@@ -386,8 +386,7 @@ def _check_condition(where: object) -> None:
 
 def _sentence(error: Exception) -> str:
     """What an error says, without the trace of the server and on one line."""
-    said = str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0]
-    return " ".join(said.split())
+    return " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())
 
 
 def _in_utc(table: pa.Table) -> pa.Table:

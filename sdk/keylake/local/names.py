@@ -1,4 +1,4 @@
-"""Names in table properties and snapshot summaries that a read without a server looks at."""
+"""Names in table properties and snapshot summaries that reads and writes without a server know."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ FOREIGN_COMMITS = "keylake.foreign_commits"
 ADOPTED = "keylake.adopted"
 REPLACES = "keylake.replaces"
 COPIED_WHERE = "keylake.copied_where"
+ROWS = "keylake.rows"
+MIN_VERSION = "keylake.min_version"
+MAX_VERSION = "keylake.max_version"
+HIGHEST_VERSION = "keylake.highest_version"
+COLUMNS = "keylake.columns"
+STREAM = "keylake.stream"
+WRITER = "keylake.writer"
+WRITE_ID = "keylake.write_id"
+WATERMARKS = "keylake.watermarks"
+PLAIN_READS = "keylake.plain_reads"
+TAKEN_IN = "keylake.taken_in"
+SAME_AS = "keylake.same_as"
+SETTLED = ("keylake.settled_through", "keylake.unsettled_buckets", "keylake.unsettled_buckets_of")
 
 # Properties that change no answer of a read, beside those that a read follows. Any other one is of a newer format.
 HARMLESS = (

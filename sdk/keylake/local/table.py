@@ -1,13 +1,15 @@
-"""A keyed table without a server: reads of its merged rows, and of single keys."""
+"""A keyed table without a server: reads of its merged rows, and of single keys, and small writes."""
 
 # pyright: reportUnknownParameterType=false
 
 from __future__ import annotations
 
+import datetime
+import getpass
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 import pyarrow as pa
@@ -17,7 +19,9 @@ from pyiceberg.table.metadata import TableMetadata
 
 from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._table.business_time import BusinessTime
+from keylake._table.intention import Intention
 from keylake._table.reads import Row
+from keylake._table.rows import Rows
 from keylake._values.arrow_types import natural
 from keylake.errors import SchemaMismatch, TableNotFound, check_type
 from keylake.local.accumulators import check_accumulator
@@ -30,6 +34,8 @@ from keylake.local.moments import At, check_lineage, moment_of
 from keylake.local.parquet import ParquetFiles
 from keylake.local.result import MergedRows
 from keylake.local.stretches import WholeFile
+from keylake.local.writes import SmallWrite
+from keylake.results import Commit
 
 _PLANS_AT_MOST = 16
 
@@ -143,6 +149,71 @@ class LocalTable(Generic[Row]):
         found = {once[number]: row for number, row in zip(numbers.tolist(), rows.to_pylist(), strict=True)}
         return [self._model.from_row(found[key]) if key in found else None for key in fitted]
 
+    def upsert(
+        self,
+        rows: Rows,
+        *,
+        version: str | int | None = None,
+        branch: str | None = None,
+        stream: str | None = None,
+        watermark: datetime.datetime | None = None,
+    ) -> Commit:
+        """Write every value column of some rows, up to 10,000, and commit them.
+
+        `version` is that of all rows, or the name of a column that has it; as with Spark, a table whose versions are
+        commits or an ordering column needs none. `branch` is main unless said. Raises `Unsupported` for columns that
+        are reduced by anything but their newest value: write those through Spark.
+
+        Example::
+
+            profiles.upsert([{"user_id": 7, "clicks": 4, "city": "Oslo"}], stream="web")
+        """
+        return self._write(rows, Intention("upsert", version, stream=stream, watermark=watermark), branch)
+
+    def update(
+        self,
+        rows: Rows,
+        *,
+        version: str | int | None = None,
+        branch: str | None = None,
+        stream: str | None = None,
+        watermark: datetime.datetime | None = None,
+    ) -> Commit:
+        """Write the value columns that the rows have, up to 10,000 rows, and commit them.
+
+        Example::
+
+            profiles.update([{"user_id": 7, "clicks": 5}], stream="web")
+        """
+        return self._write(rows, Intention("update", version, stream=stream, watermark=watermark), branch)
+
+    def delete(
+        self,
+        rows: Rows,
+        *,
+        version: str | int | None = None,
+        branch: str | None = None,
+        stream: str | None = None,
+        watermark: datetime.datetime | None = None,
+    ) -> Commit:
+        """Remove what is older than the delete of some keys, up to 10,000, and commit that.
+
+        Example::
+
+            profiles.delete([{"user_id": 7}])
+        """
+        return self._write(rows, Intention("delete", version, stream=stream, watermark=watermark), branch)
+
+    def _write(self, rows: object, intention: Intention, branch: str | None) -> Commit:
+        check_type("branch", branch, str | None, "the name of a branch")
+        check_type("version", intention.version, str | int | None, "a number, or the name of a column")
+        check_type("stream", intention.stream, str | None, "the name of a stream")
+        try:
+            table = self._table.catalog.load_table(self._table.name())
+        except NoSuchTableError:
+            raise TableNotFound(f"{self._name} is not in the catalog any more.") from None
+        return SmallWrite(self._name, table, branch or "main", replace(intention, writer=_user())).made(rows)
+
     def _fitted(self, key: Mapping[str, object]) -> tuple[object, ...]:
         check_type("A key", key, Mapping, f"a mapping such as dict({self._said()})")
         columns = {attribute: column for column, attribute in self._model.attributes().items()}
@@ -216,6 +287,14 @@ class LocalTable(Generic[Row]):
                 self._plans.clear()
             self._listings[depends] = (layout, Listing(self._name, layout, self._table.io))
         return self._listings[depends]
+
+
+def _user() -> str | None:
+    """Who writes, as the history says it; None where the system does not know."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return None
 
 
 def _empty(layout: Layout, names: Sequence[str]) -> Any:

@@ -1,4 +1,4 @@
-"""Reads without a server need no Spark: a process that cannot import pyspark reads a table, and no JVM runs."""
+"""Reads and small writes without a server need no Spark: a process that cannot import pyspark reads and writes a table, and no JVM runs."""
 
 import subprocess
 import sys
@@ -28,11 +28,13 @@ with keylake.local.open(sys.argv[1]) as lake:
     print(sys.argv[2] in lake.tables(), table.get(id=1), table.get(id=3), table.get_many([{"id": 2}])[0].a)
     print(table.read(columns=["id"], where="id < 2").to_arrow().to_pylist(), len(table.read()))
     print(table.read().rows() == table.get_many([{"id": 1}, {"id": 2}]), table.read().to_pandas()["a"].sum())
+    table.update([{"id": 4, "a": 40}])
+    print(table.get(id=4), table.delete([{"id": 2}]).rows)
 assert not started, started
 """
 
 
-def test_a_process_without_spark_reads_a_table(lake: kl.Lake, warehouse: Path) -> None:
+def test_a_process_without_spark_reads_and_writes_a_table(lake: kl.Lake, warehouse: Path) -> None:
     name = fresh_name("without")
     table = lake.create(
         kl.TableSpec.from_arrow(pa.schema([("id", pa.int64()), ("a", pa.int64())]), name=name, key="id")
@@ -43,4 +45,5 @@ def test_a_process_without_spark_reads_a_table(lake: kl.Lake, warehouse: Path) -
     done = subprocess.run([sys.executable, "-c", PROGRAM, warehouse, name], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     row = table.get(id=1)
-    assert done.stdout.splitlines() == [f"True {row} None 20", "[{'id': 1}] 2", "True 31"]
+    assert done.stdout.splitlines() == [f"True {row} None 20", "[{'id': 1}] 2", "True 31", "id=4 a=40 1"]
+    assert [(row["id"], row["a"]) for row in table.read().toArrow().to_pylist()] == [(1, 11), (4, 40)]

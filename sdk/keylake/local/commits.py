@@ -1,0 +1,199 @@
+"""Commits of small writes: one append upon the newest commit of the branch, again where another one came first.
+
+What a commit says of itself, and carries on of those before it, is what the server's say; see the format. pyiceberg
+makes the manifests and asks the catalog; it is told anew for each attempt what the commit says, as its parent is
+another one then.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table.snapshots import Snapshot
+
+from keylake.errors import CommitConflict, StoreFailed, TableNotFound, Unsupported
+from keylake.local import names
+from keylake.local.layout import same_definition
+from keylake.local.moments import check_lineage, summary_of
+
+MOST_ATTEMPTS = 30
+_LONGEST_WAIT = 1.0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the commits of a branch say that the next one has to carry on."""
+
+    taken_in: str
+    highest_version: int | None
+    watermarks: Mapping[str, int]
+    settled: Mapping[str, str]
+    is_first: bool
+
+    @classmethod
+    def of(cls, name: str, head: Snapshot | None) -> Facts:
+        """The facts of a branch that stands at a snapshot; each commit of keylake says all that is known."""
+        if head is None:
+            return cls("", None, {}, {}, is_first=True)
+        said = summary_of(head)
+        if names.VERB not in said or names.TAKEN_IN not in said:
+            raise _not_carried(name, head)
+        versions = [int(said[key]) for key in (names.MAX_VERSION, names.HIGHEST_VERSION) if key in said]
+        known = said[names.TAKEN_IN]
+        own = [str(head.sequence_number), said.get(names.SAME_AS, ""), known.removeprefix("?")]
+        return cls(
+            ("?" if known.startswith("?") else "") + _union(own),
+            max(versions, default=None),
+            json.loads(said.get(names.WATERMARKS, "{}")),
+            {key: value for key, value in said.items() if key in names.SETTLED},
+            is_first=False,
+        )
+
+
+def _not_carried(name: str, commit: Snapshot) -> Unsupported:
+    return Unsupported(
+        f"Commit {commit.snapshot_id} of {name} does not say what commits before it said: another engine made it, or "
+        "an older keylake. Write once through Spark, kl.connect(); from then on, writes without Spark are possible."
+    )
+
+
+def _union(texts: Iterable[str]) -> str:
+    """The union of sets of numbers, each written as ranges such as `1-120,125`.
+
+    >>> _union(["7", "", "1-3,5,6"])
+    '1-3,5-7'
+    """
+    ranges = [part.partition("-") for text in texts for part in text.split(",") if part]
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted((int(first), int(last or first)) for first, _, last in ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(joined[-1][1], last)
+        else:
+            joined.append((first, last))
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in joined)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a write says of itself, but for its versions."""
+
+    verb: str
+    rows: int
+    columns: tuple[str, ...]
+    stream: str | None
+    writer: str | None
+    write_id: str
+    watermark_micros: int | None
+
+    def summary(self, facts: Facts, versions: tuple[int, int] | None) -> dict[str, str]:
+        """The properties of the snapshot."""
+        marks = dict(facts.watermarks)
+        if self.watermark_micros is not None:
+            stream = self.stream or ""
+            marks[stream] = max(marks.get(stream, self.watermark_micros), self.watermark_micros)
+        highest = max(
+            (each for each in (facts.highest_version, versions and versions[1]) if each is not None), default=None
+        )
+        is_plain = facts.is_first and self.verb not in ("delete", "apply_changes")
+        said = {
+            **facts.settled,
+            names.VERB: self.verb,
+            names.ROWS: str(self.rows),
+            names.MIN_VERSION: None if versions is None else str(versions[0]),
+            names.MAX_VERSION: None if versions is None else str(versions[1]),
+            names.COLUMNS: _json(sorted(self.columns)),
+            names.STREAM: self.stream,
+            names.WRITER: self.writer,
+            names.WRITE_ID: self.write_id,
+            names.PLAIN_READS: "safe" if is_plain else "unmerged",
+            names.FOREIGN_COMMITS: "none",
+            names.WATERMARKS: _json(dict(sorted(marks.items()))) if marks else None,
+            names.TAKEN_IN: facts.taken_in,
+            names.HIGHEST_VERSION: None if highest is None else str(highest),
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def facts_of(name: str, table: IcebergTable, branch: str) -> Facts:
+    """What the next commit of a branch has to carry on, if keylake has made all that is there."""
+    metadata = table.metadata
+    head = metadata.snapshot_by_name(branch)
+    if head is None:
+        if branch != "main":
+            raise TableNotFound(
+                f"{name} has no branch {branch!r}. It has: {', '.join(sorted(metadata.refs)) or 'none'}."
+            )
+        return Facts.of(name, None)
+    schema = next((each for each in metadata.schemas if each.schema_id == head.schema_id), metadata.schema())
+    if not same_definition(metadata, schema) or not check_lineage(name, metadata, head, table.io):
+        raise _not_carried(name, head)
+    return Facts.of(name, head)
+
+
+def append(
+    name: str,
+    table: IcebergTable,
+    branch: str,
+    files: Callable[[Facts], tuple[list[DataFile], dict[str, str]]],
+) -> int:
+    """Appends files to a branch, and gives the snapshot; `files` says for each attempt what is appended, and said.
+
+    Nothing is deleted here; the caller knows its files. Raises CommitConflict where nothing was committed.
+    """
+    for attempt in range(MOST_ATTEMPTS):
+        facts = facts_of(name, table, branch)
+        appended, summary = files(facts)
+        transaction = table.transaction()
+        update = transaction.update_snapshot(snapshot_properties=summary, branch=branch).fast_append()
+        for file in appended:
+            update.append_data_file(file)
+        updates, requirements = cast("Any", update)._commit()
+        try:
+            _sent(table, requirements, updates)
+        except (CommitFailedException, ValueError):  # a ValueError: it does not fit what is there by now
+            _forget(table, update)
+            time.sleep(random.uniform(0, min(_LONGEST_WAIT, 0.02 * 2**attempt)))  # no secret
+            table.refresh()
+            continue
+        except Exception as error:  # noqa: BLE001  # whatever it was, the table is asked
+            if not _stands(table, update.snapshot_id):
+                raise StoreFailed(
+                    f"The catalog of {name} did not say whether it took commit {update.snapshot_id}: {error}. "
+                    "Look for it in the history, and write again if it is not there."
+                ) from None
+        return int(update.snapshot_id)
+    raise CommitConflict(
+        f"The commit to branch {branch!r} of {name} lost against other commits {MOST_ATTEMPTS} times. Nothing was "
+        "written; write again."
+    )
+
+
+def _sent(table: IcebergTable, requirements: Any, updates: Any) -> None:
+    cast("Any", table)._do_commit(requirements=requirements, updates=updates)
+
+
+def _forget(table: IcebergTable, update: Any) -> None:
+    """Deletes the manifests of an attempt that was refused."""
+    for path in (*update._written_manifests, *update._written_manifest_lists):
+        table.io.delete(path)
+
+
+def _stands(table: IcebergTable, snapshot_id: int) -> bool:
+    for _ in range(3):
+        try:
+            return table.refresh().snapshot_by_id(snapshot_id) is not None
+        except Exception:  # noqa: BLE001  # the catalog is away; asked again
+            time.sleep(_LONGEST_WAIT)
+    return False

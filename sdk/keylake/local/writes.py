@@ -1,0 +1,153 @@
+"""The verbs of small writes: rows become files of their buckets, and one commit."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.typedef import Record
+from pyiceberg.utils.datetime import datetime_to_micros
+
+from keylake._definition.spec import TableSpec
+from keylake._server.statements import TablePath
+from keylake._table.business_time import zoned
+from keylake._table.intention import Intention, write
+from keylake._table.rows import LocalRows
+from keylake.errors import KeylakeError, StoreFailed, Unsupported
+from keylake.local import names
+from keylake.local.batch import Batch, check_writable
+from keylake.local.commits import Facts, Said, append, facts_of
+from keylake.local.datafiles import BatchFile, raised
+from keylake.local.layout import Layout, layout_of
+from keylake.local.lookups import stored_form
+from keylake.results import Commit
+
+_FORMAT_VERSION = 2
+
+
+@dataclass
+class SmallWrite:
+    """One write of some rows to a branch of a table."""
+
+    name: str
+    table: IcebergTable
+    branch: str
+    intention: Intention
+    files: list[DataFile] = field(default_factory=list)
+
+    def made(self, rows: object) -> Commit:
+        """Writes the rows, and commits them; where that fails for certain, the files are deleted."""
+        begun_at = time.perf_counter()
+        layout = self._layout()
+        spec, write_id = layout.spec, str(uuid.uuid4())
+        local = LocalRows.of(rows, spec, self.intention.verb)
+        statement = write(spec, TablePath(self.name), self.intention, local.names, write_id)
+        check_writable(spec, self.intention.verb, [name for name in spec.column_names if _has(local, name)])
+        batch = Batch.of(local, spec, statement)
+        version = max(time.time_ns() // 1000, facts_of(self.name, self.table, self.branch).highest_version or 0)
+        try:
+            self.files.extend(self._written(batch, layout, version))
+            return self._committed(batch, layout, version, write_id, begun_at)
+        except StoreFailed:
+            raise  # it may stand: its files stay
+        except BaseException:
+            self._delete()
+            raise
+
+    def _committed(self, batch: Batch, layout: Layout, version: int, write_id: str, begun_at: float) -> Commit:
+        mark = self.intention.watermark
+        said = Said(
+            self.intention.verb,
+            batch.count,
+            batch.columns,
+            self.intention.stream,
+            self.intention.writer,
+            write_id,
+            None if mark is None else datetime_to_micros(zoned("watermark", mark)),
+        )
+        told: list[tuple[int, int] | None] = []
+
+        def files(facts: Facts) -> tuple[list[DataFile], dict[str, str]]:
+            if self._layout().key_order != layout.key_order or self.table.metadata.current_schema_id != self._schema_id:
+                raise KeylakeError(
+                    f"{self.name} was changed while rows were written to it. Nothing was written; write again."
+                )
+            versions = _versions(batch, version, facts)
+            if batch.versions is None and versions is not None and versions[0] > version:
+                for file in self.files:
+                    raised(file, layout.version, versions[0])
+            told.append(versions)
+            return self.files, said.summary(facts, versions)
+
+        snapshot_id = append(self.name, self.table, self.branch, files)
+        return Commit(snapshot_id, batch.count, told[-1], time.perf_counter() - begun_at)
+
+    def _layout(self) -> Layout:
+        metadata = self.table.metadata
+        if metadata.format_version != _FORMAT_VERSION:
+            raise Unsupported(
+                f"{self.name} has Iceberg's format version {metadata.format_version}, and writes without Spark are for "
+                f"version {_FORMAT_VERSION}. Write through Spark: kl.connect()."
+            )
+        if self.branch.startswith(names.EXPERIMENT_BRANCH):
+            raise Unsupported(f"{self.branch!r} of {self.name} is an experiment. Write it through Spark: kl.connect().")
+        return layout_of(self.name, metadata, metadata.schema())
+
+    def _written(self, batch: Batch, layout: Layout, version: int) -> Iterator[DataFile]:
+        metadata = self.table.metadata
+        self._schema_id = metadata.current_schema_id
+        spec = metadata.spec()
+        count = layout.bucket_counts.get(spec.spec_id)
+        if count is None:
+            raise Unsupported(f"{self.name} is being changed to another number of buckets. Write through Spark.")
+        places = self.table.location_provider()
+        for number, (partition, rows) in enumerate(_by_bucket(batch, layout.spec, count).items()):
+            path = places.new_data_location(f"{number:05d}-0-{uuid.uuid4()}-00001.parquet")
+            part = BatchFile(batch.taken(rows), _record(partition), partition[-1], path)  # type: ignore[arg-type]
+            yield part.written(self.table.io, layout, _written_schema(metadata.schema(), layout), version, spec.spec_id)
+
+    def _delete(self) -> None:
+        for file in self.files:
+            with contextlib.suppress(Exception):
+                self.table.io.delete(file.file_path)
+
+
+def _has(local: LocalRows, name: str) -> bool:
+    return name.lower() in {each.lower() for each in local.names}
+
+
+def _versions(batch: Batch, version: int, facts: Facts) -> tuple[int, int] | None:
+    """The lowest and the highest version of a batch as it is committed."""
+    if batch.count == 0:
+        return None
+    if batch.versions is None:
+        at = max(version, facts.highest_version or version)
+        return at, at
+    return int(batch.versions.min()), int(batch.versions.max())
+
+
+def _by_bucket(batch: Batch, spec: TableSpec, count: int) -> dict[tuple[object, ...], list[int]]:
+    """The places of the rows of each bucket of each partition, in key order."""
+    parts = [batch.rows.column(name).to_pylist() for name in spec.partition_by]
+    by_bucket: dict[tuple[object, ...], list[int]] = {}
+    for place, bucket in enumerate(batch.buckets(spec, count)):
+        partition = (*(stored_form(part[place]) for part in parts), bucket)
+        by_bucket.setdefault(partition, []).append(place)
+    return by_bucket
+
+
+def _record(partition: tuple[object, ...]) -> Record:
+    return Record(*partition)
+
+
+def _written_schema(schema: Schema, layout: Layout) -> Schema:
+    """The columns of the table, without those of experiments."""
+    hidden = {"_merge_info", "_bucket", "_group"}
+    ids = {each.field_id for each in layout.fields.values()}
+    return Schema(*(each for each in schema.fields if each.field_id in ids or each.name in hidden))
