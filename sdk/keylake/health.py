@@ -101,7 +101,8 @@ class Health(ShownTable):
     def _to_do(self) -> Iterator[str]:
         merges = len(self.buckets.merges) + len(self.buckets.settlements)
         if merges:
-            yield f"{merges} buckets want to be compacted by the table's policy: compact()."
+            wants = "1 bucket wants" if merges == 1 else f"{merges} buckets want"
+            yield f"{wants} to be compacted by the table's policy: compact()."
         if self.reads.read_amplification > MOST_READ_AMPLIFICATION:
             yield (
                 f"A stored byte is read with {self.reads.read_amplification:.1f} runs on average: compact('full'), or "

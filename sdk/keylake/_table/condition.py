@@ -41,6 +41,7 @@ class ConditionVerbs(Verbs):
             print(profiles.health())
             profiles.health().to_do
         """
+        self._handle.check_no_experiment("health")
         now = datetime.datetime.now(datetime.timezone.utc)
         rows = self._handle.call("compaction_plan")
         commits = self._handle.commits(at_most=MOST_COMMITS)
@@ -122,7 +123,8 @@ class ConditionVerbs(Verbs):
         """What reads and storage cost at the commits that snapshots keep, the oldest first.
 
         Sizes come from the summaries of commits: what the oldest needs, and what each later one has added. How reads
-        took the files is seen at some commits, evenly, the newest among them.
+        took the files is seen at some commits, evenly, the newest among them; not at those of other engines, and not at
+        those from before the table was keyed.
         """
         oldest_first = commits[::-1]
         sizes = self._handle.on_main.part("snapshots").selectExpr(
@@ -132,10 +134,9 @@ class ConditionVerbs(Verbs):
         )
         of = {row["snapshot_id"]: (row["live"] or 0, row["added"] or 0) for row in sizes.collect()}
         looks = max(2, min(MOST_LOOKS, MOST_FILES // max(files, 1)))
-        steps = range(looks) if len(oldest_first) > 1 else range(len(oldest_first))
-        last = len(oldest_first) - 1
-        looked_at = [oldest_first[last * step // (looks - 1)].snapshot_id for step in steps]
-        reads = self._reads_at([*dict.fromkeys(looked_at)])
+        ours = [commit.snapshot_id for commit in oldest_first if commit.verb is not None]
+        places = {(len(ours) - 1) * step // (looks - 1) for step in range(looks)} if ours else set[int]()
+        reads = self._reads_at([ours[place] for place in sorted(places)])
         found: list[Amplification] = []
         kept = 0
         for commit in oldest_first:

@@ -196,6 +196,8 @@ def test_an_adopted_append_is_an_upsert(lake: kl.Lake, stock: SparkSession, name
     assert changed == {(1, "update", adopted.snapshot_id), (9, "insert", adopted.snapshot_id)}
     written = sorted((row["id"], row["a"]) for row in table.appended(after=good).collect())
     assert written == [(1, 7), (9, 9)]
+    looked = {each.at: each.reads is not None for each in table.health().over_time}
+    assert looked == {each.committed_at: each.verb is not None for each in table.history()}
     table.compact("full")
     assert rows(table) == after
     table.undo(after=good, until=adopted)

@@ -240,6 +240,7 @@ def test_what_an_experiment_is_not(lake: kl.Lake, made: Evolving) -> None:
         (kl.Unsupported, ("volve",), lambda: b.update([{"id": 1, "x": 1}], version=1, evolve=True)),
         (kl.Unsupported, ("update_json",), lambda: b.update_json([{"id": 1, "payload": "{}"}], column="payload")),
         (kl.Unsupported, ("earlier moments",), lambda: b.read(at=commit)),
+        (kl.Unsupported, ("n experiment has no health",), b.health),
         (kl.Unsupported, ("xperiments=",), lambda: table.read(at=commit, experiments="b")),
         (kl.Unsupported, ("elete", "'b'"), lambda: b.delete([{"id": 1}], version=1)),
         (kl.Unsupported, ("verwrite", "'b'"), lambda: b.overwrite([{"id": 1, "score_b": 1.0}], version=1)),

@@ -90,6 +90,7 @@ def test_in_place(lake: kl.Lake, plain: str) -> None:
     assert [(row[0], row[3]) for row in rows(lake, plain)] == newest()
     assert sorted(lake.table(plain).spec.key) == ["day", "id"]
     assert history_of(lake, plain) == [*before, done.snapshot_id]
+    assert [each.reads for each in lake.table(plain).health().over_time] == [1.0]
     assert len(lake.spark.sql(f"SELECT * FROM {lake.catalog}.{plain} VERSION AS OF {before[-1]}").collect()) == 20
     ((_, team),) = lake.spark.sql(f"SHOW TBLPROPERTIES {lake.catalog}.{plain} ('team')").collect()
     assert team == "growth"
