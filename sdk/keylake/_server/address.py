@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import ssl
 import urllib.parse
 from dataclasses import dataclass
 
 from keylake.errors import DefinitionError
 
 DEFAULT_PORT = 15002
+ROOTS = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"  # where gRPC finds authorities beside those that it knows
+_NO_TLS = (
+    "it does not speak TLS, which clients use where ';use_ssl=true' says so, and with a token to every host but "
+    "localhost. Leave it out, or use an address that has TLS."
+)
 
 
 @dataclass(frozen=True)
 class Address:
     """Host and port of a server, without the secrets that its connection string may hold.
+
+    `is_tls` is whether clients speak TLS there: where they are told so, and with a token to any host but localhost.
 
     >>> print(Address.of("sc://spark.internal/;token=secret"))
     sc://spark.internal:15002
@@ -21,6 +30,7 @@ class Address:
 
     host: str
     port: int
+    is_tls: bool = False
 
     @classmethod
     def of(cls, url: str) -> Address:
@@ -35,7 +45,9 @@ class Address:
                 f"{url.partition(';')[0]!r} is no address of a server. Write 'sc://host:15002', "
                 "with ';token=...' or ';use_ssl=true' behind a last '/' where the server wants them."
             )
-        return cls(host, port)
+        words = url.partition("/;")[2].split(";")
+        has_token = any(word.startswith("token=") for word in words)
+        return cls(host, port, "use_ssl=true" in map(str.lower, words) or (has_token and host != "localhost"))
 
     def answers(self, seconds: float) -> bool:
         """Whether something accepts connections there, within that time.
@@ -48,6 +60,32 @@ class Address:
         except OSError:
             return False
         return True
+
+    def misunderstanding(self, seconds: float) -> str | None:
+        """Why a client cannot speak with what answers there, and what to do; None where TLS is not the reason."""
+        roots = os.environ.get(ROOTS) or None
+        try:
+            trusting = ssl.create_default_context(cafile=roots)
+        except OSError as error:
+            return f"{ROOTS}={roots!r} cannot be read ({error.strerror}). Let it name a file of certificates in PEM."
+        trusting.set_alpn_protocols(["h2"])
+        try:
+            plain = socket.create_connection((self.host, self.port), timeout=seconds)
+        except OSError:
+            return None
+        try:
+            with plain, trusting.wrap_socket(plain, server_hostname=self.host):
+                pass
+        except ssl.SSLCertVerificationError as error:
+            if self.is_tls:
+                reason = error.verify_message.rstrip(".")
+                return (
+                    f"this machine does not trust its certificate ({reason}). Name the host as the certificate does, "
+                    f"and let {ROOTS} name a file with the certificate of its authority."
+                )
+        except OSError:
+            return _NO_TLS if self.is_tls else None
+        return None if self.is_tls else "it speaks TLS. Add ';use_ssl=true' to the address, behind a last '/'."
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

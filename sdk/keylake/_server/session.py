@@ -276,6 +276,9 @@ class Session:
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
         next_step = _AFTERWARDS if self.was_open else _AT_FIRST
+        misunderstood = None if self.was_open else self.address.misunderstanding(CONNECT_LIMIT_SECONDS)
+        if misunderstood is not None:
+            return ServerUnreachable(f"The Spark server at {self.address} cannot be spoken with: {misunderstood}")
         if self._server is not None and not self._server.is_alive:
             reason = f"it has ended, and its log, {self._server.log}, ends with: {self._server.last_words()}"
         return ServerUnreachable(f"The Spark server at {self.address} cannot be reached: {reason}. {next_step}")

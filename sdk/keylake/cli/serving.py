@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import secrets
+import shlex
 import signal
-import time
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,8 +24,10 @@ from keylake._server.server import (
     check_catalog_name,
     find_jars,
 )
+from keylake._server.tls import LOOPBACK, TlsEnd
 from keylake.cli.opened import TOKEN, USUAL_CATALOG, USUAL_LAKE
 from keylake.cli.shown import JsonOption, show, tell
+from keylake.errors import KeylakeError
 
 TOKEN_FILE = "token"
 
@@ -39,32 +43,65 @@ _PREFIXES: dict[Cluster, str] = {"standalone": "", "yarn": "", "kubernetes": "lo
 def serve(
     lake: ServedLake = USUAL_LAKE,
     catalog: ServedCatalog = USUAL_CATALOG,
+    host: Annotated[str, typer.Option(help="The address to listen on; others than this need TLS.")] = LOOPBACK,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = DEFAULT_PORT,
+    tls_certificate: Annotated[
+        Path | None, typer.Option(help="The certificate in PEM, with those of its authorities behind it.")
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(help="The key of the certificate in PEM, without a passphrase.")
+    ] = None,
     memory: Annotated[
         str | None, typer.Option(help="The heap, as in 4g; a third of the machine's unless said.")
     ] = None,
 ) -> None:
-    """Serve a directory to other processes of this machine, over Spark Connect, until the command is ended.
+    """Serve a directory to other processes, over Spark Connect, until the command is ended.
 
     Clients need the token, which is that of KEYLAKE_TOKEN or one that is made and kept in a file of the lake that only
-    its owner reads. Spark 4.1 has no TLS of its own for Connect: for other machines put a proxy in front that ends TLS.
+    its owner reads. Other machines need TLS: --host 0.0.0.0 --tls-certificate FILE --tls-key FILE.
     """
+    end = _tls_end(host, port, tls_certificate, tls_key)
     warehouse = checked_warehouse(lake)
     token = os.environ.get(TOKEN)
     said = f"${{{TOKEN}}}"
-    if token is None:
+    if not token:
         token, file = _kept_token(warehouse)
-        said = f"$(cat {file})"
-    settings = (("spark.connect.grpc.binding.port", str(port)),)
+        said = f"$(cat {shlex.quote(str(file))})"
+    settings = (("spark.connect.grpc.binding.port", str(0 if end else port)),)
     server = EmbeddedServer(Setup(warehouse, check_catalog_name(catalog), memory, settings), token)
     signal.signal(signal.SIGTERM, lambda *_: server.stop())
     try:
-        typer.echo(f"export KEYLAKE_LAKE=sc://localhost:{server.port} {TOKEN}={said}")
+        address = f"sc://{end.name}:{end.port}/;use_ssl=true" if end else f"sc://localhost:{server.port}"
+        typer.echo(f"export KEYLAKE_LAKE={shlex.quote(address)} {TOKEN}={said}")
         tell(f"serving {warehouse}; Ctrl-C ends it, and its log is {server.log}")
-        while server.is_alive:
-            time.sleep(0.5)
+        asyncio.run(_until_it_ends(server, end))
     finally:
         server.stop()
+
+
+def _tls_end(host: str, port: int, certificate: Path | None, key: Path | None) -> TlsEnd | None:
+    """Where clients come in by TLS; none where only this machine is served."""
+    if certificate is not None and key is not None:
+        return TlsEnd(host, port, certificate, key)
+    if certificate is not None or key is not None:
+        raise typer.BadParameter("TLS needs both --tls-certificate and --tls-key")
+    if host not in (LOOPBACK, "localhost"):
+        raise typer.BadParameter(
+            f"{host} can be reached from elsewhere, and tokens would cross the network in plain text: "
+            f"add --tls-certificate and --tls-key, or leave out --host, which is {LOOPBACK} then"
+        )
+    return None
+
+
+async def _until_it_ends(server: EmbeddedServer, end: TlsEnd | None) -> None:
+    async with end.passing_on_to(server.port) if end else contextlib.nullcontext():
+        while server.is_alive:
+            await asyncio.sleep(0.5)
+            try:
+                if end and end.is_renewed():
+                    tell("new connections get the new certificate")
+            except KeylakeError as error:
+                tell(f"the certificate stays as it was: {error}")
 
 
 def _kept_token(warehouse: Path) -> tuple[str, Path]:
