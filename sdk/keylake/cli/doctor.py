@@ -6,11 +6,14 @@ import contextlib
 import importlib.metadata
 import os
 import platform
+import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import pyarrow as pa
 import typer
 
 import keylake as kl
@@ -21,6 +24,7 @@ from keylake.cli.opened import TOKEN, USUAL_CATALOG, USUAL_LAKE, CatalogOption, 
 from keylake.cli.shown import JsonOption, show_all, show_table
 
 OLDEST_PYTHON = (3, 10)
+PROBES = "keylake_doctor"
 
 
 @dataclass(frozen=True)
@@ -33,14 +37,25 @@ class Finding:
     to_do: str | None = None
 
 
-def doctor(lake: LakeOption = USUAL_LAKE, catalog: CatalogOption = USUAL_CATALOG, as_json: JsonOption = False) -> None:
-    """Look at Python, Java, Spark, the plug-in and the lake, and say what to do; the status is 1 where one fails."""
+WriteOption = Annotated[bool, typer.Option("--write", help="Also make a table, write to it, read it and drop it.")]
+
+
+def doctor(
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    write: WriteOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at Python, Java, Spark, the plug-in, the server and the lake, and say what to do; status 1 where one fails.
+
+    Of a server elsewhere, sc://, it looks at what that server has: its Spark, its Java, its plug-in and its catalog.
+    """
     is_remote = lake.startswith("sc://")
     checks: list[Callable[[], Finding]] = [_python, lambda: _pyspark("client" if is_remote else "server")]
     checks += [_token] if is_remote else [_java, _plugin, lambda: _directory(Path(lake))]
     findings = [check() for check in checks]
     if all(each.ok for each in findings):
-        findings.append(_lake(lake, catalog))
+        findings += _lake(lake, catalog, write)
     if as_json:
         show_all("", findings, as_json)
     else:
@@ -59,11 +74,17 @@ def _python() -> Finding:
     return Finding("Python", ok, found, None if ok else "Use Python 3.10 or newer.")
 
 
-def _pyspark(extra: str) -> Finding:
+def _spark_packages() -> dict[str, str]:
+    """The packages that have Spark's Python client, with their versions."""
     found: dict[str, str] = {}
     for name in ("pyspark", "pyspark-client"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
+    return found
+
+
+def _pyspark(extra: str) -> Finding:
+    found = _spark_packages()
     install = f"pip install 'keylake[{extra}]'"
     if len(set(found.values())) > 1:  # they lie in one folder: files of one are those of the other
         install = f"pip uninstall --yes {' '.join(found)} && {install}"
@@ -106,11 +127,58 @@ def _token() -> Finding:
     return Finding("token", True, found)
 
 
-def _lake(lake: str, catalog: str) -> Finding:
+def _lake(lake: str, catalog: str, write: bool) -> list[Finding]:
+    """What the server says of itself, up to the first thing that fails."""
+    from pyspark.errors import PySparkException
+
+    findings: list[Finding] = []
+    check = "server"
     try:
         with opened(lake, catalog) as found:
-            tables = len(found.tables())
-            spark = found.spark.version
-    except kl.KeylakeError as error:
-        return Finding("server", False, str(error), "Look at the sentence; operations.md says what a server needs.")
-    return Finding("server", True, f"Spark {spark} with keylake {VERSION}, catalog {catalog!r}, {tables} keyed tables")
+            java = found.spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.version')")
+            here = importlib.metadata.version("pyspark" if "pyspark" in _spark_packages() else "pyspark-client")
+            spark = f"Spark {found.spark.version} and Java {java.toArrow()[0][0]} there, Spark's client {here} here"
+            findings.append(Finding("server", True, spark))
+            findings.append(Finding("server's plug-in", True, f"keylake {VERSION} there and here"))
+            check = "catalog"
+            kind = found.spark.conf.get(f"spark.sql.catalog.{catalog}.type", "of a class of its own")
+            tables = found.tables()
+            findings.append(Finding("catalog", True, f"{catalog}, {kind}; {len(tables)} keyed tables"))
+            check = "permission to read"
+            if tables:
+                found.table(tables[0].name).read().limit(1).collect()
+            said = f"a row of {tables[0].name}" if tables else "the list of tables; there is none to read"
+            findings.append(Finding(check, True, said))
+            if write:
+                check = "permission to write"
+                findings.append(Finding(check, True, _written(found)))
+    except kl.ServerMissingPlugin as error:
+        findings.append(Finding("server's plug-in", False, *_told(error)))
+    except (kl.KeylakeError, PySparkException) as error:
+        findings.append(Finding(check, False, *_told(error)))
+    return findings
+
+
+def _written(lake: kl.Lake) -> str:
+    """Write to a table of its own, which is gone afterwards."""
+    from pyspark.errors import PySparkException
+
+    spec = kl.TableSpec.from_arrow(
+        pa.schema([("id", pa.int64()), ("n", pa.int64())]), name=f"{PROBES}.t{secrets.token_hex(8)}", key="id"
+    )
+    table = lake.create(spec)
+    try:
+        table.upsert([{"id": 1, "n": 1}])
+        if table.get(id=1) is None:
+            raise kl.KeylakeError(f"A row that was written to {table.name!r} cannot be read.")
+    finally:
+        lake.drop(table.name)
+        with contextlib.suppress(PySparkException):  # another doctor may be at work there
+            lake.spark.sql(f"DROP NAMESPACE {lake.catalog}.{PROBES}").collect()
+    return f"a table in {PROBES} was made, written, read and dropped"
+
+
+def _told(error: Exception) -> tuple[str, str]:
+    """What was found, and what to do: the first sentence of an error, and the others."""
+    found, _, to_do = str(error).partition("\n\nJVM stacktrace:")[0].partition(". ")
+    return found, to_do or "operations.md says what a server needs."

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
 import keylake as kl
 from integration.twin import fresh_name
+from keylake._server.server import VERSION
 from keylake.cli.app import app
 
 Run = Callable[..., Result]
@@ -105,6 +107,34 @@ def test_what_is_refused_is_one_sentence(run: Run, clicks: kl.KeyedTable, words:
         run(*(clicks.name if word == "TABLE" else word for word in words))
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_doctor_looks_at_both_sides(run: Run, clicks: kl.KeyedTable, lake: kl.Lake) -> None:
+    found = {each["check"]: each for each in json_of(run("doctor", "--write", "--json"))}
+    assert all(each["ok"] for each in found.values())
+    assert f"Spark {lake.spark.version} and Java " in found["server"]["found"]
+    assert f"client {pyspark.__version__} here" in found["server"]["found"]
+    assert found["server's plug-in"]["found"] == f"keylake {VERSION} there and here"
+    assert found["catalog"]["found"].startswith(f"{lake.catalog}, jdbc; ")
+    assert found["permission to read"]["found"].startswith("a row of ")
+    assert "made, written, read and dropped" in found["permission to write"]["found"]
+    assert not [row for row in lake.spark.sql("SHOW NAMESPACES").collect() if row.namespace == "keylake_doctor"]
+    assert "permission to write" not in run("doctor").stdout
+
+
+def test_a_doctor_says_which_side_fails(run: Run, lake: kl.Lake) -> None:
+    assert lake._server is not None
+    elsewhere = run("doctor", "--catalog", "sea", "--json")
+    (failed,) = (each for each in json.loads(elsewhere.stdout) if not each["ok"])
+    assert (elsewhere.exit_code, failed["check"]) == (1, "server's plug-in")
+    assert "spark.sql.catalog.sea    io.keylake.spark.KeylakeCatalog" in failed["to_do"]
+    stranger = CliRunner().invoke(
+        app, ["doctor", "--lake", f"sc://localhost:{lake._server.port}", "--json"], env={"KEYLAKE_TOKEN": "wrong"}
+    )
+    (failed,) = (each for each in json.loads(stranger.stdout) if not each["ok"])
+    assert failed["check"] == "server"
+    assert "refuses the token" in failed["found"]
+    assert "wrong" not in stranger.output
 
 
 @pytest.mark.slow
