@@ -1,4 +1,4 @@
-"""The plug-in on other releases of Spark than its own: every patch release of that minor, and no other minor."""
+"""The plug-in on other releases of Spark and Iceberg: every patch release of its minors, and no other minor."""
 
 import os
 import re
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from keylake._server.server import JARS
+import keylake as kl
+from keylake._server import embedded
+from keylake._server.server import JARS, find_jars
 
 HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[3]
@@ -17,6 +19,7 @@ LINKAGE = ROOT / "server_plugins/spark/src/test/java/io/keylake/spark/engine/Lin
 # The locked release runs every other test. The last one is the newest, which a bare environment gets.
 RELEASES = ("==4.1.0", "==4.1.1", "==4.1.2", "==4.1.*")
 NEXT_MINOR = "==4.2.*"
+OTHER_ICEBERG = "iceberg-spark-runtime-4.1_2.13:1.11.0"
 
 pytestmark = pytest.mark.slow
 
@@ -70,3 +73,23 @@ def test_another_minor_release_is_refused_by_the_client_and_when_the_server_star
     assert server.returncode != 0
     last = server.stderr.strip().splitlines()[-1]
     assert "runs on Spark 4.1, and this server has Spark 4.2" in last, server.stderr
+
+
+def test_another_minor_release_of_iceberg_is_refused_when_the_server_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    for jar in find_jars():
+        if not jar.name.startswith("iceberg"):
+            (jars / jar.name).symlink_to(jar)
+    plugins = ROOT / "server_plugins"
+    fetch = [plugins / "mvnw", "--quiet", "--file", plugins / "pom.xml", "--non-recursive", "dependency:copy"]
+    artifact = [f"-Dartifact=org.apache.iceberg:{OTHER_ICEBERG}", f"-DoutputDirectory={jars}"]
+    subprocess.run([*fetch, *artifact], cwd=ROOT, check=True, timeout=600)
+    monkeypatch.setattr(embedded, "find_jars", lambda: find_jars(jars))
+    refused = "runs on Iceberg 1.12, and this server has Iceberg 1.11.0; start it with a release 1.12.x of Iceberg"
+    with pytest.raises(kl.ServerUnreachable) as raised:
+        kl.connect(warehouse=tmp_path / "lake", memory="700m")
+    assert refused in str(raised.value)
+    assert "\n" not in str(raised.value)
