@@ -275,12 +275,11 @@ class Session:
         return failure or (kind or KeylakeError)(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
-        next_step = _AFTERWARDS if self.was_open else _AT_FIRST
-        misunderstood = None if self.was_open else self.address.misunderstanding(CONNECT_LIMIT_SECONDS)
-        if misunderstood is not None:
-            return ServerUnreachable(f"The Spark server at {self.address} cannot be spoken with: {misunderstood}")
+        if not self.was_open and (why := self.address.misunderstanding(CONNECT_LIMIT_SECONDS)):
+            return ServerUnreachable(f"The Spark server at {self.address} cannot be spoken with: {why}")
         if self._server is not None and not self._server.is_alive:
             reason = f"it has ended, and its log, {self._server.log}, ends with: {self._server.last_words()}"
+        next_step = _AFTERWARDS if self.was_open else _AT_FIRST
         return ServerUnreachable(f"The Spark server at {self.address} cannot be reached: {reason}. {next_step}")
 
     def _check_plugin(self) -> None:
