@@ -223,8 +223,7 @@ class Session:
         name = quoted(column)
         with self.asking():
             found = frame.where(f"{name} IS NOT NULL").select(name).limit(at_most).toArrow()
-            values: list[object] = _in_utc(found).column(0).to_pylist()
-            return values
+            return list(_in_utc(found).column(0).to_pylist())
 
     def is_frame(self, rows: object) -> bool:
         """Whether these are a Spark frame; one that this session cannot write is an error."""
@@ -271,7 +270,7 @@ class Session:
                 "Connect again with kl.connect()."
             )
         kind = next((kind for beginning, kind in _MEANINGS if beginning in said), None)
-        failure = syntax_error(said) or meant(str(error)) if kind is None else None
+        failure = (syntax_error(said) or meant(str(error))) if kind is None else None
         return failure or (kind or KeylakeError)(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
@@ -279,8 +278,8 @@ class Session:
             return ServerUnreachable(f"The Spark server at {self.address} cannot be spoken with: {why}")
         if self._server is not None and not self._server.is_alive:
             reason = f"it has ended, and its log, {self._server.log}, ends with: {self._server.last_words()}"
-        next_step = _AFTERWARDS if self.was_open else _AT_FIRST
-        return ServerUnreachable(f"The Spark server at {self.address} cannot be reached: {reason}. {next_step}")
+        reason = f"{reason}. {_AFTERWARDS if self.was_open else _AT_FIRST}"
+        return ServerUnreachable(f"The Spark server at {self.address} cannot be reached: {reason}")
 
     def _check_plugin(self) -> None:
         try:

@@ -47,9 +47,12 @@ class TlsEnd:
     @contextlib.asynccontextmanager
     async def passing_on_to(self, port: int) -> AsyncGenerator[None]:
         """Connections lead to this port of the machine for as long as the block runs."""
+        under_way: set[asyncio.Task[None]] = set()
 
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await _joined(reader, writer, port)
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.get_running_loop().create_task(_joined(reader, writer, port))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
 
         listening = await asyncio.start_server(
             connected,
@@ -62,6 +65,9 @@ class TlsEnd:
             yield
         finally:
             listening.close()
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
     def is_renewed(self) -> bool:
         """Whether the files have changed: new connections get the new certificate then, if it can be used."""
@@ -96,8 +102,7 @@ async def _joined(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, po
         for direction in directions:
             direction.cancel()
         await asyncio.gather(*directions, return_exceptions=True)
-        for end in (inner_writer, writer):
-            end.close()
+        await asyncio.gather(_closed(inner_writer), _closed(writer))
 
 
 async def _passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -110,6 +115,15 @@ async def _passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
             writer.write_eof()
         else:
             writer.close()
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    """Closes one end; what it still has is sent first, for a while."""
+    writer.close()
+    try:
+        await asyncio.wait_for(writer.wait_closed(), LINGER_SECONDS)
+    except (OSError, asyncio.TimeoutError):
+        writer.transport.abort()
 
 
 def _checked(certificate: Path, key: Path) -> tuple[ssl.SSLContext, str]:
