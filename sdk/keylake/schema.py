@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, ForwardRef
 
@@ -34,7 +34,7 @@ from keylake._definition.invalid import READ, NullWhenRead, check_defaults, misf
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
 from keylake._definition.words import TableWords, check_words
-from keylake._values.read import python_value
+from keylake._values.read import is_read_as_it_is, python_value
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, check_type
 from keylake.reducers import LATEST, Reducer
 from keylake.types import annotation_of, checked, named, type_of, without_none
@@ -235,10 +235,18 @@ class Table(BaseModel):
         >>> Seen.from_row({"user_id": 7, "counts": [("a", 1)]})
         Seen(user_id=7, counts={'a': 1})
         """
-        spec = cls.table_spec()
-        plain = {name: python_value(spec.column(name).type, value) for name, value in values.items()}
+        return cls.from_rows([values])[0]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Mapping[str, object]]) -> list[Self]:
+        """Rows read from the table, each as `from_row` takes it."""
+        read, spec = [dict(row) for row in rows], cls.table_spec()
+        for name in read[0] if read else ():
+            spec.column(name)
+        types = {each.name: each.type for each in spec.columns if not is_read_as_it_is(each.type)}
+        plain = (row | {n: python_value(types[n], row[n]) for n in types if n in row} if types else row for row in read)
         try:
-            return cls.model_validate(plain, context=READ)
+            return [cls.model_validate(row, context=READ) for row in plain]
         except ValidationError as error:
             raise SchemaMismatch(f"{misfit_of(cls, error)} The table has such a row; open it by its name.") from None
 

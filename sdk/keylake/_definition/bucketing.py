@@ -38,9 +38,15 @@ def bucket_of(types: Sequence[IcebergType], values: Sequence[object], buckets: i
     >>> bucket_of([LongType()], [34], 1000), bucket_of([LongType(), DateType()], [7, datetime.date(2026, 1, 1)], 64)
     (379, 32)
     """
+    return buckets_of(types, [[value] for value in values], buckets)[0]
+
+
+def buckets_of(types: Sequence[IcebergType], columns: Sequence[Sequence[object]], buckets: int) -> list[int]:
+    """The buckets of some keys, given by column."""
     hidden = is_hidden(types)
-    hashed = b"".join(_bytes(type_, value, hidden) for type_, value in zip(types, values, strict=True))
-    return (mmh3.hash(hashed) & 0x7FFFFFFF) % buckets
+    parts = [[_bytes(type_, value, hidden) for value in column] for type_, column in zip(types, columns, strict=True)]
+    hashed = parts[0] if len(parts) == 1 else map(b"".join, zip(*parts, strict=True))
+    return [(mmh3.hash(each) & 0x7FFFFFFF) % buckets for each in hashed]
 
 
 def _bytes(type_: IcebergType, value: object, with_length: bool) -> bytes:

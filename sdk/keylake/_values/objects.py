@@ -25,6 +25,7 @@ from pydantic import BaseModel
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from keylake._values import arrow_types
+from keylake._values.exact import first
 from keylake._values.fit import fit
 from keylake._values.misfit import Misfit
 from keylake._values.nested import list_of, map_of, match_fields, struct_of
@@ -76,13 +77,19 @@ def fitted_value(name: str, type_: IcebergType, value: object) -> object:
     >>> fitted_value("price", DecimalType(9, 2), decimal.Decimal("14.2"))
     Decimal('14.20')
     """
+    return python_value(type_, fitted_column(name, type_, [value])[0].as_py())
+
+
+def fitted_column(name: str, type_: IcebergType, values: Values) -> Array:
+    """The objects as a column that is never null; an error names the row, where there are several."""
     try:
-        fitted = fit_objects([value], type_)[0].as_py()
+        fitted = fit_objects(values, type_)
     except Misfit as misfit:
-        raise BadRows(misfit.sentence(name)) from None
-    if fitted is None:
-        raise BadRows(f"Column {name!r} is null, and it never may be. Give it a value.")
-    return python_value(type_, fitted)
+        raise BadRows(misfit.sentence(name, None if len(values) == 1 else misfit.position)) from None
+    if fitted.null_count:
+        row = "" if len(values) == 1 else f" in row {first(fitted.is_null())}"
+        raise BadRows(f"Column {name!r} is null{row}, and it never may be. Give it a value.")
+    return fitted
 
 
 def by_kind(values: Values) -> dict[str, Values]:

@@ -11,7 +11,18 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from pyiceberg.types import IcebergType, ListType, MapType, StructType, UUIDType
+from pyiceberg.types import (
+    BinaryType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    StructType,
+    TimestamptzType,
+    UUIDType,
+)
+
+_READ_OTHERWISE = (BinaryType, FixedType, ListType, MapType, StructType, TimestamptzType, UUIDType)
 
 
 def python_value(type_: IcebergType, value: object) -> object:
@@ -45,6 +56,21 @@ def python_value(type_: IcebergType, value: object) -> object:
     if isinstance(value, bytearray):
         return bytes(value)
     return value
+
+
+def is_read_as_it_is(type_: IcebergType) -> bool:
+    """Whether Spark and Arrow give the values of a type as Python has them.
+
+    >>> from pyiceberg.types import LongType
+    >>> is_read_as_it_is(LongType()), is_read_as_it_is(UUIDType())
+    (True, False)
+    """
+    return not isinstance(type_, _READ_OTHERWISE)
+
+
+def python_values(type_: IcebergType, values: list[object]) -> list[object]:
+    """The Python values of a type, from whatever form they were read in."""
+    return values if is_read_as_it_is(type_) else [python_value(type_, value) for value in values]
 
 
 def _names(row: object) -> list[str]:

@@ -2,7 +2,7 @@
 
 from keylake.local.lake import LocalLake
 from keylake.local.lake import open_lake as open  # noqa: A004  # keylake.local.open() is what people write
-from keylake.local.result import MergedRows
+from keylake.local.result import Change, Changes, MergedRows
 from keylake.local.table import LocalTable
 
-__all__ = ["LocalLake", "LocalTable", "MergedRows", "open"]
+__all__ = ["Change", "Changes", "LocalLake", "LocalTable", "MergedRows", "open"]

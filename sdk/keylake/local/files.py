@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyiceberg.conversions import from_bytes
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry, ManifestEntryStatus
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import LongType, NestedField, PrimitiveType
 
 from keylake.errors import ForeignCommit, Unsupported
 from keylake.local import names
 from keylake.local.layout import Layout
-from keylake.local.moments import is_own_file
+from keylake.local.moments import is_own_file, summary_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,20 +55,19 @@ class StoredFile:
 class Listing:
     """Lists the files of snapshots of one table, and remembers what manifests say: they never change."""
 
-    def __init__(self, name: str, layout: Layout, io: FileIO) -> None:
+    def __init__(self, name: str, layout: Layout) -> None:
         self._name = name
         self._layout = layout
-        self._io = io
         self._known: dict[str, tuple[StoredFile, ...]] = {}
 
-    def files(self, snapshot: Snapshot, is_proven: bool) -> tuple[StoredFile, ...]:
+    def files(self, snapshot: Snapshot, io: FileIO, is_proven: bool) -> tuple[StoredFile, ...]:
         """The files in commit order, those of one commit by key; deletes that record superseded rows are left out."""
         found: list[StoredFile] = []
         known: dict[str, tuple[StoredFile, ...]] = {}
-        for manifest in snapshot.manifests(self._io):
+        for manifest in snapshot.manifests(io):
             path = manifest.manifest_path
             if path not in self._known:
-                entries = manifest.fetch_manifest_entry(self._io)
+                entries = manifest.fetch_manifest_entry(io)
                 is_data = manifest.content == ManifestContent.DATA
                 files = tuple(self._stored(each) for each in entries) if is_data else self._superseded(entries)
                 self._known[path] = files
@@ -83,6 +82,19 @@ class Listing:
                         "has expired. Adopt it, or roll back to a commit before it, through Spark."
                     )
         return tuple(sorted(found, key=lambda file: (file.age, *_sortable(file.lower))))
+
+    def touched(self, commit: Snapshot, io: FileIO) -> tuple[StoredFile, ...]:
+        """The files that a commit added or took away; foreign ones that it adopted are no rows."""
+        wanted = {ManifestEntryStatus.ADDED}
+        if names.ADOPTED not in summary_of(commit):
+            wanted.add(ManifestEntryStatus.DELETED)
+        return tuple(
+            self._stored(entry)
+            for manifest in commit.manifests(io)
+            if manifest.content == ManifestContent.DATA and manifest.added_snapshot_id == commit.snapshot_id
+            for entry in manifest.fetch_manifest_entry(io, discard_deleted=False)
+            if entry.status in wanted and entry.snapshot_id == commit.snapshot_id
+        )
 
     def _superseded(self, entries: Iterable[ManifestEntry]) -> tuple[StoredFile, ...]:
         for entry in entries:
@@ -153,3 +165,15 @@ def _is_zero(file: DataFile, field_id: int) -> bool:
 
 def _sortable(bound: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple((part is not None, part) for part in bound) if None not in bound else ((False,),)
+
+
+def by_bucket(files: Sequence[StoredFile], count: int | None = None) -> dict[tuple[object, ...], list[StoredFile]]:
+    """Files that can share a key, in commit order: those of each bucket, of so many.
+
+    Without a count, of as many as there are where there are fewest.
+    """
+    coarsest = min((file.buckets for file in files), default=1) if count is None else count
+    found: dict[tuple[object, ...], list[StoredFile]] = {}
+    for file in files:
+        found.setdefault((*file.partition[:-1], file.bucket % coarsest), []).append(file)
+    return found

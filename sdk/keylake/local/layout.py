@@ -38,11 +38,17 @@ class Layout:
     key_order: int  # the id of the sort order that every file has
     bucket_counts: Mapping[int, int]  # by the id of a partition spec
     in_commit_order: bool  # whether the later commit has the larger versions
+    group: NestedField | None = None  # the hidden column by which files are sorted before the key
 
     @property
     def key(self) -> tuple[NestedField, ...]:
         """The key columns."""
         return tuple(self.fields[name] for name in self.spec.key)
+
+    @property
+    def sort_key(self) -> tuple[NestedField, ...]:
+        """The columns that files are sorted by."""
+        return self.key if self.group is None else (self.group, *self.key)
 
     @property
     def ordering(self) -> NestedField | None:
@@ -82,6 +88,7 @@ def layout_of(name: str, metadata: TableMetadata, schema: Schema) -> Layout:
         key_order=_key_order(name, metadata, schema, spec),
         bucket_counts=_bucket_counts(metadata, spec),
         in_commit_order=spec.versions == "commit" and names.VERSIONS_DECIDE not in metadata.properties,
+        group=schema.find_field("_group") if spec.groups else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Finds the stored rows of single keys: by bucket, by bounds of files and row groups, then by search in sorted keys."""
+"""Finds the stored rows of keys: by bucket, by bounds of files and row groups, then by search in sorted keys."""
 
 # pyright: reportUnknownParameterType=false, reportAttributeAccessIssue=false
 
@@ -6,29 +6,26 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyiceberg.io import FileIO
+from pyiceberg.types import DecimalType
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
-from keylake._definition.bucketing import bucket_of
+from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
-from keylake._values.arrow_types import natural
-from keylake.local.decisions import Numbers
+from keylake._values.objects import fitted_column
+from keylake._values.read import python_values
+from keylake.local.decisions import NOWHERE, Numbers
 from keylake.local.files import StoredFile
+from keylake.local.keys import Keys, comparable, comparable_of_spark
 from keylake.local.layout import Layout
 from keylake.local.parquet import OpenFile, ParquetFiles
 from keylake.local.stretches import FoundRows
-
-Key = tuple[Any, ...]
-_SEARCHED_ONE_BY_ONE = 16  # above that many keys, all keys of a row group are hashed at once
 
 
 def stored_form(value: object) -> Any:
@@ -44,35 +41,63 @@ def stored_form(value: object) -> Any:
     return value.bytes if isinstance(value, uuid.UUID) else value
 
 
+@dataclass(frozen=True, eq=False)
+class Sought:
+    """Keys that somebody looks up.
+
+    `numbers` says which of the keys each of those has that were given. `buckets` are by the count of buckets; None
+    where the hash is a Java class, which cannot be computed here. Then the keys are searched without their groups.
+    """
+
+    keys: Keys
+    numbers: Numbers
+    buckets: dict[int, Numbers] | None
+
+    @classmethod
+    def of(cls, layout: Layout, given: Sequence[Sequence[object]], counts: Sequence[int]) -> Sought:
+        """The keys of given values, which stand by key column."""
+        spec = layout.spec
+        types = {name: spec.column(name).type for name in spec.key}
+        fitted = {name: fitted_column(name, types[name], values) for name, values in zip(types, given, strict=True)}
+        columns = [comparable_of_spark(column, types[name]) for name, column in fitted.items()]
+        if spec.hash is not None and spec.hash not in HASHES:
+            return cls(*Keys.of(columns), None)
+        hashed = [python_values(types[name], fitted[name].to_pylist()) for name in spec.bucket_by]
+        types_hashed = [types[name] for name in spec.bucket_by]
+        if spec.groups is None or spec.hash is None:
+            found = {count: np.array(buckets_of(types_hashed, hashed, count), np.int64) for count in counts}
+        else:
+            in_turn = zip(*hashed, strict=True)
+            groups = np.array([group_of(types_hashed, key, spec.groups, spec.hash) for key in in_turn], np.int64)
+            columns.insert(0, groups)
+            found = {count: groups * count // spec.groups for count in counts}
+        keys, numbers = Keys.of(columns)
+        buckets = {count: np.empty(len(keys), np.int64) for count in counts}
+        for count, of_given in found.items():
+            buckets[count][numbers] = of_given
+        return cls(keys, numbers, buckets)
+
+
 class BucketFiles:
     """The files of a snapshot by the buckets that they are written for."""
 
-    def __init__(self, layout: Layout, files: Sequence[StoredFile]) -> None:
+    def __init__(self, files: Sequence[StoredFile]) -> None:
         self._all = files
         self._by_bucket: dict[tuple[int, int], list[StoredFile]] = defaultdict(list)
-        self._counts = tuple({file.buckets for file in files})
-        spec = layout.spec
-        self._groups, self._hash = spec.groups, spec.hash
-        self._hashed = tuple(spec.key.index(name) for name in spec.bucket_by)
-        self._types = tuple(spec.column(name).type for name in spec.bucket_by)
-        # The hash of a Java class cannot be computed here; bounds alone tell then.
-        self._can_hash = spec.hash is None or spec.hash in HASHES
-        if self._can_hash:
-            for file in files:
-                self._by_bucket[file.buckets, file.bucket].append(file)
+        for file in files:
+            self._by_bucket[file.buckets, file.bucket].append(file)
+        self.counts = tuple({file.buckets for file in files})
 
-    def that_may_have(self, key: Sequence[object], stored: Key) -> list[StoredFile]:
-        """The files in which a key can be, in no order; `stored` is its stored form."""
-        if not self._can_hash:
-            return [file for file in self._all if file.may_have(stored)]
-        places = [(count, self._bucket(key, count)) for count in self._counts]
-        return [file for place in places for file in self._by_bucket.get(place, ()) if file.may_have(stored)]
-
-    def _bucket(self, key: Sequence[object], count: int) -> int:
-        hashed = [key[at] for at in self._hashed]
-        if self._groups is None or self._hash is None:
-            return bucket_of(self._types, hashed, count)
-        return group_of(self._types, hashed, self._groups, self._hash) * count // self._groups
+    def that_may_have(self, sought: Sought) -> Iterator[tuple[StoredFile, Numbers]]:
+        """The files in which keys can be, in no order, and which keys."""
+        if sought.buckets is None:
+            every = np.arange(len(sought.keys))
+            yield from ((file, every) for file in self._all)
+            return
+        for count, buckets in sought.buckets.items():
+            for bucket in np.unique(buckets).tolist():
+                there = np.flatnonzero(buckets == bucket)
+                yield from ((file, there) for file in self._by_bucket.get((count, bucket), ()))
 
 
 @dataclass(frozen=True)
@@ -83,99 +108,55 @@ class Lookup:
     files: ParquetFiles
     io: FileIO
 
-    def found(self, buckets: BucketFiles, keys: Sequence[Sequence[object]]) -> tuple[list[FoundRows], list[Numbers]]:
-        """The stored rows of some keys by file, in commit order, and which of the keys each row has."""
-        wanted: dict[StoredFile, list[int]] = {}
-        plain = [tuple(map(stored_form, key)) for key in keys]
-        for number, key in enumerate(keys):
-            for file in buckets.that_may_have(key, plain[number]):
-                wanted.setdefault(file, []).append(number)
+    def found(self, buckets: BucketFiles, sought: Sought) -> tuple[list[FoundRows], list[Numbers]]:
+        """The stored rows of keys by file, in commit order, and which of the keys each row has."""
         stretches: list[FoundRows] = []
         owners: list[Numbers] = []
-        for file in sorted(wanted, key=lambda each: (each.age, each.lower)):
-            rows, owner = self._in_file(file, plain, wanted[file])
+        places = sorted(buckets.that_may_have(sought), key=lambda each: (each[0].age, each[0].lower))
+        for file, several in places:
+            rows, owner = self.in_file(file, sought.keys, several)
             if rows.rows:
                 stretches.append(rows)
                 owners.append(owner)
         return stretches, owners
 
-    def _in_file(self, file: StoredFile, keys: Sequence[Key], wanted: list[int]) -> tuple[FoundRows, Numbers]:
-        opened = self.files.opened(file.path, self.io)
-        groups: list[int] = []
-        places: list[int] = []
-        owners: list[int] = []
-        for group, several in self._by_group(opened, keys, wanted).items():
-            columns = self._keys(file, group)
-            for place, number in _search(columns, keys, several, is_sorted=self.layout.spec.groups is None):
-                groups.append(group)
-                places.append(place)
-                owners.append(number)
-        as_numbers = (np.array(each, np.int64) for each in (groups, places))
-        return FoundRows(file, self.files, self.io, *as_numbers), np.array(owners, np.int64)
+    def in_file(self, file: StoredFile, keys: Keys, wanted: Numbers) -> tuple[FoundRows, Numbers]:
+        """The rows of some of the keys in a file, and which of the keys each row has."""
+        groups: list[Numbers] = []
+        places: list[Numbers] = []
+        owners: list[Numbers] = []
+        wanted = wanted[keys.taken(wanted).between(file.lower, file.upper)]
+        if len(wanted):
+            opened = self.files.opened(file.path, self.io)
+            for group in range(len(opened.group_rows)):
+                there = self._of_group(opened, group, keys, wanted)
+                if len(there):
+                    found = self._places(file, group, keys.taken(there))
+                    (hit,) = (found != NOWHERE).nonzero()
+                    groups.append(np.full(len(hit), group))
+                    places.append(found[hit])
+                    owners.append(there[hit])
+        return FoundRows(file, self.files, self.io, _joined(groups), _joined(places)), _joined(owners)
 
-    def _keys(self, file: StoredFile, group: int) -> list[Any]:
-        ids = {field.field_id: field.field_type for field in self.layout.key}
-        found = self.files.kept(file.path, self.io, ids, group)
-        return [_stored(found[id_], natural(type_)) for id_, type_ in ids.items()]
+    def _of_group(self, opened: OpenFile, group: int, keys: Keys, wanted: Numbers) -> Numbers:
+        """The keys that a row group may have, by the bounds of the first column of the key."""
+        if len(opened.group_rows) == 1:
+            return wanted
+        first, rest = self.layout.key[0], [None] * (len(self.layout.key) - 1)
+        bounds = opened.bounds(first.field_id, group)
+        if bounds is None or isinstance(first.field_type, DecimalType):  # of a decimal, Parquet has the digits
+            return wanted
+        return wanted[keys.taken(wanted).between([bounds[0], *rest], [bounds[1], *rest])]
 
-    def _by_group(self, file: OpenFile, keys: Sequence[Key], wanted: list[int]) -> Mapping[int, list[int]]:
-        """The keys that each row group may have, by the bounds of the first key column."""
-        first = self.layout.key[0].field_id
-        by_group: dict[int, list[int]] = {}
-        for group in range(len(file.group_rows)):
-            bounds = file.bounds(first, group)
-            there = wanted if bounds is None else [each for each in wanted if _is_between(keys[each][0], bounds)]
-            if there:
-                by_group[group] = there
-        return by_group
-
-
-def _is_between(value: Any, bounds: tuple[Any, Any]) -> bool:
-    told: Any = value.encode() if isinstance(value, str) else value
-    if isinstance(told, bool) or type(told) is not type(bounds[0]) or not isinstance(told, int | bytes):
-        return True
-    return bool(bounds[0] <= told <= bounds[1])
-
-
-def _stored(column: Any, type_: Any) -> Any:
-    """A key column in the form of `stored_form`."""
-    if isinstance(type_, pa.BaseExtensionType):
-        return column.storage
-    if pa.types.is_date(column.type):
-        return column.cast(pa.int32())
-    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    def _places(self, file: StoredFile, group: int, keys: Keys) -> Numbers:
+        """Where keys are in a row group."""
+        fields = self.layout.sort_key[-len(keys.columns) :]
+        found = self.files.kept(file.path, self.io, {field.field_id: field.field_type for field in fields}, group)
+        rows = [comparable(found[field.field_id]) for field in fields]
+        if len(fields) == len(self.layout.sort_key):
+            return keys.places_in(rows)
+        return keys.places_among(rows)  # they are by group, and the keys' groups are not known
 
 
-class _Sorted(Sequence[Any]):
-    """Keys as a sequence that is searched; a value becomes one of Python only where the search looks."""
-
-    def __init__(self, columns: Sequence[Any]) -> None:
-        self._columns = columns
-
-    def __len__(self) -> int:
-        return len(self._columns[0])
-
-    def __getitem__(self, at: Any) -> Any:
-        return tuple(column[at].as_py() for column in self._columns)
-
-
-def _search(columns: list[Any], keys: Sequence[Key], wanted: list[int], is_sorted: bool) -> list[tuple[int, int]]:
-    """Where keys are in a row group: pairs of a place and the number of a key."""
-    if is_sorted and len(columns) == 1 and pa.types.is_integer(columns[0].type):
-        values = columns[0].to_numpy()
-        sought = np.array([keys[each][0] for each in wanted], values.dtype)
-        at = np.searchsorted(values, sought)
-        hit = np.flatnonzero(values[np.minimum(at, len(values) - 1)] == sought)
-        return [(int(at[each]), wanted[each]) for each in hit.tolist()]
-    if is_sorted and len(wanted) <= _SEARCHED_ONE_BY_ONE:
-        rows = _Sorted(columns)
-        found = [(bisect_left(rows, keys[each]), each) for each in wanted]
-        return [(at, each) for at, each in found if at < len(rows) and rows[at] == keys[each]]
-    places = pa.array(np.arange(len(columns[0])))
-    for number, column in enumerate(columns):
-        some = pa.array({keys[each][number] for each in wanted}, column.type)
-        places = places.filter(pc.is_in(column.take(places), value_set=some))
-    owner = {keys[each]: each for each in wanted}
-    rows = _Sorted([column.take(places) for column in columns])
-    pairs = ((place, owner.get(rows[at])) for at, place in enumerate(places.to_pylist()))
-    return [(place, each) for place, each in pairs if each is not None]
+def _joined(parts: list[Numbers]) -> Numbers:
+    return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.empty(0, np.int64)

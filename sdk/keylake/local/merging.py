@@ -15,7 +15,8 @@ from pyiceberg.types import BinaryType, IcebergType, LongType, NestedField
 
 from keylake._values.arrow_types import natural
 from keylake.local.accumulators import collected, counted, picked, summed
-from keylake.local.decisions import NOWHERE, Entries, Numbers, Stamp, keys_of
+from keylake.local.decisions import NOWHERE, Entries, Flags, Numbers, Stamp, keys_of
+from keylake.local.keys import comparable, ranks
 from keylake.local.layout import Layout
 from keylake.local.stretches import Rows, Stretch
 from keylake.reducers import Collect, Count, First, Sum
@@ -35,9 +36,9 @@ class Merge:
         key_ids = {field.field_id: field.field_type for field in self.layout.key}
         columns = [stretch.columns(key_ids) for stretch in stretches]
         keys = [_joined([each[id_] for each in columns], natural(type_)) for id_, type_ in key_ids.items()]
-        ranks = [_ranks(each) for each in keys]
-        order = np.lexsort(ranks[::-1]) if len(ranks) > 1 else np.argsort(ranks[0], kind="stable")
-        entries = keys_of([each[order] for each in ranks])
+        ranked = [ranks(comparable(each)) for each in keys]
+        order = np.lexsort(ranked[::-1]) if len(ranked) > 1 else np.argsort(ranked[0], kind="stable")
+        entries = keys_of([each[order] for each in ranked])
         stretch = np.repeat(np.arange(len(stretches)), [each.rows for each in stretches])
         row = np.concatenate([np.arange(each.rows) for each in stretches])
         return self._merged(entries, Rows(stretches, stretch[order], row[order]))
@@ -115,15 +116,23 @@ class _Stamps:
     def of(self, id_: int) -> Stamp:
         """Where a field is set, and the version there."""
         if id_ not in self._found:
-            parts = [self._of_stretch(number, id_) for number in range(len(self._rows.stretches))]
-            is_set, lag = (
-                (np.concatenate(each) for each in zip(*parts, strict=True)) if parts else (_none() > 0, _none())
-            )
-            place = self._places()
-            is_set, lag = is_set[place], lag[place]
+            is_set, lag = self._lags(id_)
             at = self._rows.stretch if self._layout.in_commit_order else self.versions() - lag
             self._found[id_] = Stamp(is_set, at)
         return self._found[id_]
+
+    def _lags(self, id_: int) -> tuple[Flags, Numbers]:
+        """Where a field is set, and how far behind its row."""
+        stretches = self._rows.stretches
+        count = len(self._rows.row)
+        if all(id_ in each.file.always for each in stretches):
+            return np.ones(count, np.bool_), np.zeros(count, np.int64)
+        if all(id_ in each.file.never for each in stretches):
+            return np.zeros(count, np.bool_), np.zeros(count, np.int64)
+        parts = [self._of_stretch(each, id_) for each in stretches]
+        is_set, lag = (np.concatenate(each) for each in zip(*parts, strict=True))
+        place = self._places()
+        return is_set[place], lag[place]
 
     def versions(self) -> Numbers:
         """The version of each row."""
@@ -137,8 +146,7 @@ class _Stamps:
         starts = np.cumsum([0, *(each.rows for each in self._rows.stretches)])
         return np.asarray(starts[self._rows.stretch] + self._rows.row, np.int64)
 
-    def _of_stretch(self, number: int, id_: int) -> tuple[Any, Numbers]:
-        stretch = self._rows.stretches[number]
+    def _of_stretch(self, stretch: Stretch, id_: int) -> tuple[Any, Numbers]:
         count = stretch.rows
         zeros = np.zeros(count, np.int64)
         if id_ in stretch.file.never:
@@ -230,15 +238,3 @@ class _Combined:
 def _joined(columns: list[Any], type_: Any) -> Any:
     chunks = [chunk for each in columns for chunk in (each.chunks if isinstance(each, pa.ChunkedArray) else [each])]
     return pa.chunked_array(chunks, type_).combine_chunks()
-
-
-def _ranks(keys: Any) -> Numbers:
-    """Numbers in the order of the keys."""
-    if isinstance(keys, pa.ChunkedArray):
-        keys = pa.concat_arrays(keys.chunks) if keys.num_chunks else pa.array([], keys.type)
-    if isinstance(keys.type, pa.BaseExtensionType):
-        keys = keys.storage.cast(pa.binary())
-    if pa.types.is_integer(keys.type) or pa.types.is_temporal(keys.type):
-        return _numbers(_as_long(keys))
-    ranks: Numbers = pc.rank(keys, tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.int64)
-    return ranks

@@ -94,13 +94,18 @@ def _known(name: str, metadata: TableMetadata, snapshot_id: int) -> Snapshot:
 
 
 def _then(name: str, metadata: TableMetadata, snapshot: Snapshot) -> Moment:
+    return Moment(snapshot, check_definition(name, metadata, snapshot))
+
+
+def check_definition(name: str, metadata: TableMetadata, snapshot: Snapshot) -> Schema:
+    """The columns of a snapshot; an error where the table was replaced since."""
     schema = next((each for each in metadata.schemas if each.schema_id == snapshot.schema_id), metadata.schema())
     if not same_definition(metadata, schema):
         raise Unsupported(
             f"Commit {snapshot.snapshot_id} of {name} is from before the table was replaced by one of another "
             "definition. Read it through Spark, or take a later commit."
         )
-    return Moment(snapshot, schema)
+    return schema
 
 
 def _at_time(

@@ -1,26 +1,27 @@
-"""What a read without a server gives: merged rows, in the form that the caller works with."""
+"""What reads without a server give: merged rows and changes, in the form that the caller works with."""
 
 # pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import pyarrow as pa
 
 from keylake._table.reads import Row
 from keylake.errors import SchemaMismatch, Unsupported
+from keylake.schema import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class MergedRows(Generic[Row]):
-    """Merged rows, one per key, in memory. Arrow's readers take it as it is: `polars.DataFrame(rows)`."""
+class ArrowRows:
+    """Rows in memory, in Arrow's form. Arrow's readers take them as they are: `polars.DataFrame(rows)`."""
 
-    def __init__(self, rows: pa.Table, model: type[Row]) -> None:
+    def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
-        self._model = model
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table.
@@ -62,21 +63,6 @@ class MergedRows(Generic[Row]):
             ) from None
         return pl.from_arrow(self._rows)
 
-    def rows(self) -> list[Row]:
-        """The rows as instances of the table's class, of a read of all columns.
-
-        Example::
-
-            profiles.read(where="user_id = 7").rows()
-        """
-        missing = [name for name in self._model.table_spec().column_names if name not in self._rows.column_names]
-        if missing:
-            raise SchemaMismatch(
-                f"The rows were read without column {missing[0]!r}, so they are no rows of {self._model.__name__}. "
-                "Read all columns, or use to_arrow().to_pylist()."
-            )
-        return [self._model.from_row(row) for row in self._rows.to_pylist()]
-
     def __len__(self) -> int:
         return int(self._rows.num_rows)
 
@@ -84,4 +70,76 @@ class MergedRows(Generic[Row]):
         return self._rows.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return f"MergedRows({len(self)} rows of {', '.join(self._rows.column_names)})"
+        return f"{type(self).__name__}({len(self)} rows of {', '.join(self._rows.column_names)})"
+
+
+class MergedRows(ArrowRows, Generic[Row]):
+    """Merged rows, one per key."""
+
+    def __init__(self, rows: pa.Table, model: type[Row]) -> None:
+        super().__init__(rows)
+        self._model = model
+
+    def rows(self) -> list[Row]:
+        """The rows as instances of the table's class, of a read of all columns.
+
+        Example::
+
+            profiles.read(where="user_id = 7").rows()
+        """
+        _check_whole(self._model, self._rows.column_names)
+        return self._model.from_rows(self._rows.to_pylist())
+
+
+@dataclass(frozen=True)
+class Change(Generic[Row]):
+    """How the row of one key has changed.
+
+    `kind` is insert, update or delete. `columns` are those that an update changed. `before` and `after` are the row,
+    None where there was none, or is none any more. `commit` is the last write of the range.
+    """
+
+    kind: Literal["insert", "update", "delete"]
+    columns: tuple[str, ...]
+    before: Row | None
+    after: Row | None
+    commit: int
+
+
+class Changes(ArrowRows, Generic[Row]):
+    """A row for each key that has changed, with the columns of `KeyedTable.changes`."""
+
+    def __init__(self, rows: pa.Table, model: type[Row]) -> None:
+        super().__init__(rows)
+        self._model = model
+
+    def rows(self) -> list[Change[Row]]:
+        """The changes, with rows as instances of the table's class; of all columns.
+
+        Example::
+
+            changes = profiles.changes(after=commit).rows()
+            gone = [change.before.user_id for change in changes if change.kind == "delete"]
+        """
+        key = [name for name in self._rows.column_names if not name.startswith("_")]
+        _check_whole(self._model, [*key, *(field.name for field in self._rows.schema.field("_before").type)])
+        read = self._rows.to_pylist()
+        before, after = (self._images(read, key, side) for side in ("_before", "_after"))
+        return [
+            Change(row["_change"], tuple(row["_columns"]), old, new, row["_commit"])
+            for row, old, new in zip(read, before, after, strict=True)
+        ]
+
+    def _images(self, read: list[dict[str, Any]], key: list[str], side: str) -> list[Row | None]:
+        whole = [{**{name: row[name] for name in key}, **row[side]} for row in read if row[side] is not None]
+        found = iter(self._model.from_rows(whole))
+        return [None if row[side] is None else next(found) for row in read]
+
+
+def _check_whole(model: type[Table], names: list[str]) -> None:
+    missing = [name for name in model.table_spec().column_names if name not in names]
+    if missing:
+        raise SchemaMismatch(
+            f"The rows were read without column {missing[0]!r}, so they are no rows of {model.__name__}. "
+            "Read all columns, or use to_arrow().to_pylist()."
+        )

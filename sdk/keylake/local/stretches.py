@@ -83,8 +83,9 @@ class FoundRows:
         for group in np.unique(groups).tolist():
             there = np.flatnonzero(groups == group)
             order.append(there)
+            at = pa.array(places[there])
             for id_, column in self.files.kept(self.file.path, self.io, wanted, group).items():
-                pieces.setdefault(id_, []).append(column.take(pa.array(places[there])))
+                pieces.setdefault(id_, []).append(column.take(at))
         if len(order) == 1:
             return {id_: several[0] for id_, several in pieces.items()}
         back = np.argsort(np.concatenate(order)) if order else np.empty(0, np.int64)

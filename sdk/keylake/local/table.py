@@ -6,47 +6,38 @@ from __future__ import annotations
 
 import datetime
 import getpass
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic
 
+import numpy as np
 import pyarrow as pa
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table as IcebergTable
-from pyiceberg.table.metadata import TableMetadata
 
 from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._table.business_time import BusinessTime
+from keylake._table.handle import snapshot_id_of
 from keylake._table.intention import Intention
 from keylake._table.reads import Row
 from keylake._table.rows import Rows
 from keylake._values.arrow_types import natural
 from keylake.errors import SchemaMismatch, TableNotFound, check_type
 from keylake.local.accumulators import check_accumulator
-from keylake.local.files import Listing, StoredFile
+from keylake.local.changes.feed import Feed
+from keylake.local.decisions import NOWHERE
+from keylake.local.files import by_bucket
 from keylake.local.filters import Filter, Where
-from keylake.local.layout import Layout, layout_of
-from keylake.local.lookups import BucketFiles, Lookup
+from keylake.local.layout import Layout
+from keylake.local.lookups import Lookup, Sought
 from keylake.local.merging import Merge
-from keylake.local.moments import At, check_lineage, moment_of
+from keylake.local.moments import At
 from keylake.local.parquet import ParquetFiles
-from keylake.local.result import MergedRows
+from keylake.local.plans import Plans
+from keylake.local.result import Changes, MergedRows
 from keylake.local.stretches import WholeFile
-from keylake.local.writes import SmallWrite
-from keylake.results import Commit
-
-_PLANS_AT_MOST = 16
-
-
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """What a read of a snapshot opens: it never changes."""
-
-    layout: Layout
-    files: tuple[StoredFile, ...]
-    buckets: BucketFiles
+from keylake.local.writing.small_write import SmallWrite
+from keylake.results import Commit, CommitInfo
 
 
 class LocalTable(Generic[Row]):
@@ -60,9 +51,7 @@ class LocalTable(Generic[Row]):
         self._name = name
         self._model = model
         self._parquet = files
-        self._lock = threading.RLock()
-        self._plans: OrderedDict[tuple[int | None, int], _Plan] = OrderedDict()
-        self._listings: dict[int, tuple[Layout, Listing]] = {}
+        self._plans = Plans(table, name)
 
     @property
     def name(self) -> str:
@@ -93,13 +82,13 @@ class LocalTable(Generic[Row]):
 
             profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).to_pandas()
         """
-        plan = self._plan(branch, at, as_of)
+        plan = self._plans.at(branch, at, as_of)
         names = self._columns(plan.layout, columns)
         chosen = None if where is None else Filter.of(where, plan.layout)
         read = names if chosen is None else tuple(dict.fromkeys((*names, *chosen.columns)))
         merge = self._merge(plan.layout, read)
         pieces = [_empty(plan.layout, read)]
-        for files in _together(plan.files):
+        for files in by_bucket(plan.files).values():
             wanted = [file for file in files if chosen is None or chosen.may_have(file)]
             if wanted:
                 rows = merge.rows([WholeFile(file, self._parquet, self._table.io) for file in wanted])
@@ -141,13 +130,51 @@ class LocalTable(Generic[Row]):
             profiles.get_many([{"user_id": 7, "day": today}, {"user_id": 8, "day": today}])
         """
         check_type("keys", keys, Iterable, f"a list of mappings such as dict({self._said()})")
-        fitted = [self._fitted(key) for key in keys]
-        plan = self._plan(branch, at, as_of)
-        once = list(dict.fromkeys(fitted))
-        stretches, owners = Lookup(plan.layout, self._parquet, self._table.io).found(plan.buckets, once)
+        given = self._by_column(keys)
+        plan = self._plans.at(branch, at, as_of)
+        sought = Sought.of(plan.layout, given, plan.buckets.counts)
+        stretches, owners = Lookup(plan.layout, self._parquet, self._table.io).found(plan.buckets, sought)
         rows, numbers = self._merge(plan.layout, plan.layout.spec.column_names).found(stretches, owners)
-        found = {once[number]: row for number, row in zip(numbers.tolist(), rows.to_pylist(), strict=True)}
-        return [self._model.from_row(found[key]) if key in found else None for key in fitted]
+        row_of = np.full(len(sought.keys), NOWHERE)
+        row_of[numbers] = np.arange(len(numbers))
+        places = row_of[sought.numbers].tolist()
+        read = rows.to_pylist()
+        found = iter(self._model.from_rows(read[place] for place in places if place != NOWHERE))
+        return [None if place == NOWHERE else next(found) for place in places]
+
+    def changes(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        every_commit: bool = False,
+        columns: Names | None = None,
+        as_of: BusinessTime | None = None,
+        branch: str | None = None,
+    ) -> Changes[Row]:
+        """How the merged rows differ between two commits: a row for each key that was inserted, updated or deleted.
+
+        The columns are those of the same verb of a server: beside the key `_change` (insert, update, delete),
+        `_columns` (the names of those that an update changed), `_before` and `_after` (the other columns, as a struct;
+        null where there is no row), and `_commit`. A key that was written with equal values has not changed, and
+        compactions change nothing. With `every_commit` the changes of each commit are told, not the net changes of all.
+        Without `after` the range begins with the first commit, without `until` it ends with the newest. With `columns`
+        only these are compared and told.
+
+        Raises `Unsupported` for a range whose commits wrote more than 1,000,000 rows, and `SnapshotExpired` where a
+        commit of it is not kept any more.
+
+        Example::
+
+            profiles.changes(after=commit).to_pandas()
+        """
+        check_type("every_commit", every_commit, bool, "True or False")
+        ends = snapshot_id_of("after", after), snapshot_id_of("until", until)
+        layout, files = self._plans.changed(branch, as_of, *ends, every_commit)
+        values = tuple(name for name in self._columns(layout, columns) if name not in layout.spec.key)
+        self._merge(layout, values)
+        feed = Feed(Lookup(layout, self._parquet, self._table.io), values)
+        return Changes(feed.of(files), self._model)
 
     def upsert(
         self,
@@ -214,16 +241,24 @@ class LocalTable(Generic[Row]):
             raise TableNotFound(f"{self._name} is not in the catalog any more.") from None
         return SmallWrite(self._name, table, branch or "main", replace(intention, writer=_user())).made(rows)
 
-    def _fitted(self, key: Mapping[str, object]) -> tuple[object, ...]:
+    def _by_column(self, keys: Iterable[Mapping[str, object]]) -> list[list[object]]:
+        """The values of keys by key column."""
+        wanted = self.spec.key
+        names = set(wanted)
+        given = [key if isinstance(key, dict) and key.keys() == names else self._by_name(key, wanted) for key in keys]
+        return [[key[name] for key in given] for name in wanted]
+
+    def _by_name(self, key: Mapping[str, object], wanted: tuple[str, ...]) -> Mapping[str, object]:
+        """A key by the names of columns; it may have those of attributes."""
         check_type("A key", key, Mapping, f"a mapping such as dict({self._said()})")
         columns = {attribute: column for column, attribute in self._model.attributes().items()}
         given = {columns.get(name, name): value for name, value in key.items()}
-        if set(given) != set(self.spec.key):
-            wanted = ", ".join(map(repr, self.spec.key))
+        if set(given) != set(wanted):
             raise SchemaMismatch(
-                f"The key of {self._name} is {wanted}, and get() has {', '.join(map(repr, given)) or 'none'}."
+                f"The key of {self._name} is {', '.join(map(repr, wanted))}, "
+                f"and get() has {', '.join(map(repr, given)) or 'none'}."
             )
-        return self.spec.fitted_key(*(given[name] for name in self.spec.key))
+        return given
 
     def _said(self) -> str:
         return ", ".join(f"{name}=..." for name in self.spec.key)
@@ -244,50 +279,6 @@ class LocalTable(Generic[Row]):
                 check_accumulator(self._name, layout.fields[name], reducer)
         return Merge(layout, columns)
 
-    # -------------------------------------------------------------------------------------------------- planning
-
-    def _plan(self, branch: str | None, at: At | None, as_of: BusinessTime | None) -> _Plan:
-        check_type("branch", branch, str | None, "the name of a branch")
-        with self._lock:
-            try:
-                metadata = self._table.refresh().metadata
-            except NoSuchTableError:
-                raise TableNotFound(f"{self._name} is not in the catalog any more.") from None
-            moment = moment_of(self._name, metadata, branch, at, as_of)
-            snapshot = moment.snapshot
-            layout, listing = self._listing(metadata, moment.schema.schema_id)
-            place = (None if snapshot is None else snapshot.snapshot_id, id(layout))
-            plan = self._plans.get(place)
-            if plan is None:
-                files: tuple[StoredFile, ...] = ()
-                if snapshot is not None:
-                    is_proven = check_lineage(self._name, metadata, snapshot, self._table.io)
-                    files = listing.files(snapshot, is_proven)
-                plan = self._plans[place] = _Plan(layout, files, BucketFiles(layout, files))
-                if len(self._plans) > _PLANS_AT_MOST:
-                    self._plans.popitem(last=False)
-            self._plans.move_to_end(place)
-            return plan
-
-    def _listing(self, metadata: TableMetadata, schema_id: int) -> tuple[Layout, Listing]:
-        """The layout of a schema. It is kept as long as nothing that it depends on has changed."""
-        depends = hash(
-            (
-                schema_id,
-                metadata.current_schema_id,
-                tuple(sorted(metadata.properties.items())),
-                len(metadata.partition_specs),
-            )
-        )
-        if depends not in self._listings:
-            schema = next(each for each in metadata.schemas if each.schema_id == schema_id)
-            layout = layout_of(self._name, metadata, schema)
-            if len(self._listings) >= _PLANS_AT_MOST:
-                self._listings.clear()
-                self._plans.clear()
-            self._listings[depends] = (layout, Listing(self._name, layout, self._table.io))
-        return self._listings[depends]
-
 
 def _user() -> str | None:
     """Who writes, as the history says it; None where the system does not know."""
@@ -300,12 +291,3 @@ def _user() -> str | None:
 def _empty(layout: Layout, names: Sequence[str]) -> Any:
     fields = [pa.field(name, natural(layout.fields[name].field_type), name not in layout.spec.key) for name in names]
     return pa.schema(fields).empty_table()
-
-
-def _together(files: Sequence[StoredFile]) -> list[list[StoredFile]]:
-    """Files that can share a key, in commit order: those of a bucket, of the smallest count where there are several."""
-    coarsest = min((file.buckets for file in files), default=1)
-    by_bucket: dict[tuple[object, ...], list[StoredFile]] = {}
-    for file in files:
-        by_bucket.setdefault((*file.partition[:-1], file.bucket % coarsest), []).append(file)
-    return list(by_bucket.values())

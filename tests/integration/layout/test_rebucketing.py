@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
+from integration.changed_rows import expected_changes
 from integration.histories import COMPOUND, Operation, Shape, operations
 from integration.query_plans import explained, planned
 from integration.random_runs import of_every
@@ -18,7 +19,7 @@ from integration.raw import catalog_of, in_pyiceberg, in_spark
 from integration.reading.test_joins import without_broadcasts  # noqa: F401 - a fixture
 from integration.refusals import refused, refused_in_sql
 from integration.spark_processes import connect_server, kill
-from integration.time.test_changes import appended, at, by_key, expected_appended, expected_changes
+from integration.time.test_changes import appended, at, by_key, expected_appended
 from integration.twin import Found, Twin, fresh_name
 from integration.twin import by_key as rows_by_key
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from random import Random
-from typing import Any
 
 from pyspark.sql import DataFrame
 
 import keylake as kl
+from integration.changed_rows import Found, changes_by_key, expected_changes
 from integration.histories import Shape, operations, shapes
 from integration.query_plans import explained
 from integration.random_runs import of_every_shape
@@ -16,7 +16,6 @@ from model.model import Key
 
 SHAPES = dict(shapes())
 EXPLICIT = Shape("explicit", buckets=4)
-Found = dict[Key, Any]
 
 
 def comparable_key(key: Key) -> Key:
@@ -47,32 +46,7 @@ def expected_appended(twin: Twin, after: int, until: int) -> Found:
 
 
 def by_key(twin: Twin, frame: DataFrame) -> Found:
-    """The changes of a frame by key, each as its kind, its columns, and both images."""
-    found: Found = {}
-    for row in frame.toArrow().to_pylist():
-        key = tuple(comparable(row[name]) for name in twin.model.key)
-        assert key not in found
-        images = [
-            image and {name: comparable(image[name]) for name in image} for image in (row["_before"], row["_after"])
-        ]
-        found[key] = (row["_change"], sorted(row["_columns"]), *images)
-    return found
-
-
-def expected_changes(twin: Twin, after: int, until: int) -> Found:
-    before, then = (twin.expected(commits=commits) if commits else {} for commits in (after, until))
-    return differences(before, then)
-
-
-def differences(before: Found, then: Found) -> Found:
-    changes: Found = {}
-    for key in before.keys() | then.keys():
-        old, new = before.get(key), then.get(key)
-        if old is None or new is None:
-            changes[key] = ("insert" if old is None else "delete", [], old, new)
-        elif old != new:
-            changes[key] = ("update", sorted(name for name in old if old[name] != new[name]), old, new)
-    return changes
+    return changes_by_key(twin, frame.toArrow())
 
 
 @of_every_shape

@@ -33,8 +33,8 @@ from pyiceberg.types import (
 from pyiceberg.utils.truncate import truncate_upper_bound_binary_string, truncate_upper_bound_text_string
 
 from keylake._values.arrow_types import natural
-from keylake.local.batch import Batch, as_versions
 from keylake.local.layout import Layout
+from keylake.local.writing.batch import Batch, as_versions
 
 _BOUND_LENGTH = 16  # of text and bytes that are no keys, as Iceberg has it unless said
 _FIELD_ID = b"PARQUET:field_id"

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.types import FixedType, IcebergType, ListType, MapType, StructType, UUIDType
 
-from keylake._definition.bucketing import bucket_of
+from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
 from keylake._definition.spec import TableSpec
 from keylake._server.statements import Verb, Write
@@ -122,7 +122,7 @@ class Batch:
         if self.groups is not None and spec.groups is not None:
             return [int(group) * count // spec.groups for group in self.groups]
         types = [spec.column(name).type for name in spec.bucket_by]
-        return [bucket_of(types, key, count) for key in self._bucket_keys(spec)]
+        return buckets_of(types, [self.rows.column(name).to_pylist() for name in spec.bucket_by], count)
 
     def taken(self, places: Sequence[int]) -> Batch:
         """Some of the rows."""

@@ -21,11 +21,11 @@ from keylake._table.intention import Intention, write
 from keylake._table.rows import LocalRows
 from keylake.errors import KeylakeError, StoreFailed, Unsupported
 from keylake.local import names
-from keylake.local.batch import Batch, check_writable
-from keylake.local.commits import Facts, Said, append, facts_of
-from keylake.local.datafiles import BatchFile, raised
 from keylake.local.layout import Layout, layout_of
 from keylake.local.lookups import stored_form
+from keylake.local.writing.batch import Batch, check_writable
+from keylake.local.writing.commits import Facts, Said, append, facts_of
+from keylake.local.writing.datafiles import BatchFile, raised
 from keylake.results import Commit
 
 _FORMAT_VERSION = 2

@@ -1,0 +1,1 @@
+"""Small writes without a server: rows become files of their buckets, and one commit."""
