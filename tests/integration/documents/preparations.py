@@ -110,6 +110,14 @@ lake.spark.sql("SELECT id, id % 2 AS spend, DATE '2026-11-01' AS day FROM range(
 )
 """
 
+UPSERTED = PLAIN.replace("streams.orders", "streams.upserted")
+HUDI = """
+lake.spark.sql(
+    "SELECT 'a' AS _hoodie_commit_time, id, TIMESTAMP '2026-11-01 10:00:00Z' AS at, 2.5D AS spend, "
+    "DATE '2026-11-01' AS day FROM range(10)"
+).write.partitionBy("day").parquet("exports/hudi_orders")
+"""
+
 # By page and heading: Python that runs before the first block there.
 BEFORE: dict[tuple[str, str], str] = {
     ("sql.md", "Statements"): EVENTS,
@@ -123,6 +131,10 @@ BEFORE: dict[tuple[str, str], str] = {
     ("guide.md", "Write exactly once"): 'lake.spark.sql("CREATE NAMESPACE IF NOT EXISTS shop").collect()',
     ("guide.md", "Write payloads of JSON"): PAYLOADS,
     ("guide.md", "Application code without Spark"): LOCAL,
+    ("migration.md", "From plain Iceberg"): EVENTS + PLAIN,
+    ("migration.md", "From Hudi"): HUDI,
+    ("migration.md", "From Flink upsert tables"): UPSERTED,
+    ("operations.md", "Sizing of buckets"): PROFILE.replace("features.profile", "features.sized"),
     ("operations.md", "Plain tables with equality deletes"): EVENTS + PLAIN,
     ("operations.md", "Plain tables and Parquet files that become keyed tables"): EXPORT,
 }
