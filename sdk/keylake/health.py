@@ -151,7 +151,7 @@ class Health(ShownTable):
         )
 
     def _title(self) -> str:
-        return f"{self.table}: {'; '.join(self.to_do) or 'all is well'}"
+        return f"{self.table}: {' '.join(self.to_do) or 'all is well'}"
 
     def _rows(self) -> list[tuple[object, ...]]:
         return [(each.name, each.value, each.remark) for each in self.measures]
@@ -200,11 +200,14 @@ class Health(ShownTable):
             profiles.health().report("health.html")
         """
         buckets = map(_bucket_cells, self.buckets[:MOST_SHOWN])
-        tables = (
+        tables = [
             html_table("buckets", ("bucket", "files", "runs", "size", "what compact() would do"), buckets),
             html_table("streams", [each.name for each in fields(StreamHealth)], map(_cells, self.streams)),
-            html_table("what maintenance did", MAINTENANCE_HEADER, map(maintenance_cells, self.maintenance)),
-        )
+        ]
+        if self.maintenance:
+            tables.append(
+                html_table("what maintenance did", MAINTENANCE_HEADER, map(maintenance_cells, self.maintenance))
+            )
         pictures = self._condition().figures()
         page = health_page(self.table, self.at, self.measures, self.to_do, pictures, tables)
         where = Path(path)

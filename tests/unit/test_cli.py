@@ -1,5 +1,6 @@
 """The command line without a server: what is wrong with a command, how values are read, and what is printed."""
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -38,6 +39,13 @@ def test_help_has_every_command_and_the_document_too() -> None:
     for command in commands():
         assert command in said.output
         assert f"`keylake {command}" in text, f"{DOCUMENT.name} says nothing of {command}"
+
+
+def test_every_command_prints_json() -> None:
+    groups = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
+    callbacks = [each.callback for group in groups for each in group.registered_commands]
+    assert len(callbacks) > 18
+    assert not [each for each in callbacks if each is None or "as_json" not in inspect.signature(each).parameters]
 
 
 @pytest.mark.parametrize("words", [["nonsense"], ["get"], ["undo", "a.b"], ["serve", "--port", "70000"]])

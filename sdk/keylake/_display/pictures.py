@@ -145,7 +145,7 @@ def _unit(most: float) -> tuple[str, int]:
 
 def _draw_runs(axes: Axes, buckets: Sequence[Bar]) -> None:
     is_due = any(bucket.is_due for bucket in buckets)
-    axes.set_title(f"runs of each bucket, the oldest at the bottom{'; ▼ is to be compacted' if is_due else ''}")
+    axes.set_title("runs of each bucket; ▼ is to be compacted" if is_due else "runs of each bucket, the oldest below")
     unit, scale = _unit(max((sum(bucket.runs) for bucket in buckets), default=0))
     axes.set_ylabel(unit)
     bottoms = [0.0] * len(buckets)

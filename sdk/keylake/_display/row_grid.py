@@ -133,7 +133,7 @@ def _write(axes: Axes, number: int, down: int, text: str, *, colour: str | None 
     axes.text(
         number + 0.06,
         down + 0.5,
-        _cut(text, 18 if bold else 20),
+        _cut(text, 17 if bold else 18),
         color=colour or INK,
         fontweight="bold" if bold else "normal",
         fontsize=8,

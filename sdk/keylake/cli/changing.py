@@ -65,10 +65,13 @@ def create(
     name: BranchArgument,
     lake: LakeOption = USUAL_LAKE,
     catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a branch of main, whose name begins with tmp_, if it is not there."""
     with opened(lake, catalog) as found:
         found.table(table).branch(name)
+    if as_json:
+        show({"table": table, "created": name}, as_json)
 
 
 @branch.command()
@@ -77,10 +80,13 @@ def drop(
     name: BranchArgument,
     lake: LakeOption = USUAL_LAKE,
     catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
 ) -> None:
     """Drop a branch; commits that main has not are gone."""
     with opened(lake, catalog) as found:
         found.table(table).drop_branch(name)
+    if as_json:
+        show({"table": table, "dropped": name}, as_json)
 
 
 def publish(

@@ -8,6 +8,7 @@ import typer
 
 import keylake as kl
 from keylake.cli.opened import USUAL_LAKE
+from keylake.cli.shown import JsonOption, show
 
 TABLE = "demo.user_profile"
 DemoLake = Annotated[str, typer.Option("--lake", envvar="KEYLAKE_LAKE", help="The directory of the lake; it is made.")]
@@ -22,7 +23,7 @@ class UserProfile(kl.Table, name=TABLE, buckets=2, versions="explicit"):
     score: float | None = kl.column()
 
 
-def demo(lake: DemoLake = USUAL_LAKE) -> None:
+def demo(lake: DemoLake = USUAL_LAKE, as_json: JsonOption = False) -> None:
     """Make a table in a lake, write to it from two streams, and show what was merged and why."""
     with kl.connect(warehouse=lake) as found:
         if TABLE in found.tables():
@@ -34,6 +35,10 @@ def demo(lake: DemoLake = USUAL_LAKE) -> None:
         profiles.update([{"user_id": 7, "clicks": 3, "score": 0.5}], version=12, stream="web")
         profiles.update([{"user_id": 7, "clicks": 2, "score": 0.9}], version=14, stream="web")
         profiles.update([{"user_id": 7, "city": "Tromsø", "score": 0.1}], version=9, stream="replay")
+        if as_json:
+            row = profiles.get(user_id=7)
+            show({"lake": lake, "table": TABLE, "row": row and row.model_dump()}, as_json)
+            return
         typer.echo(f"{TABLE} in {lake}: four commits, of which the last one came late.\n")
         typer.echo(str(profiles.history()))
         typer.echo("\nThe merged row of user 7, and where each value comes from:\n")

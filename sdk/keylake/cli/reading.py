@@ -208,7 +208,9 @@ def report(
     branch: BranchOption = None,
     lake: LakeOption = USUAL_LAKE,
     catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
 ) -> None:
     """Write how a table is doing as a page that stands in one file."""
     with opened(lake, catalog) as found:
-        typer.echo(str(branch_of(found.table(table), branch).report(path)))
+        written = str(branch_of(found.table(table), branch).report(path))
+    show_one({"path": written} if as_json else written, as_json)

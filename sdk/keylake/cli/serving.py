@@ -54,6 +54,7 @@ def serve(
     memory: Annotated[
         str | None, typer.Option(help="The heap, as in 4g; a third of the machine's unless said.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Serve a directory to other processes, over Spark Connect, until the command is ended.
 
@@ -62,17 +63,19 @@ def serve(
     """
     end = _tls_end(host, port, tls_certificate, tls_key)
     warehouse = checked_warehouse(lake)
-    token = os.environ.get(TOKEN)
-    said = f"${{{TOKEN}}}"
+    token, file = os.environ.get(TOKEN), None
     if not token:
         token, file = _kept_token(warehouse)
-        said = f"$(cat {shlex.quote(str(file))})"
     settings = (("spark.connect.grpc.binding.port", str(0 if end else port)),)
     server = EmbeddedServer(Setup(warehouse, check_catalog_name(catalog), memory, settings), token)
     signal.signal(signal.SIGTERM, lambda *_: server.stop())
     try:
         address = f"sc://{end.name}:{end.port}/;use_ssl=true" if end else f"sc://localhost:{server.port}"
-        typer.echo(f"export KEYLAKE_LAKE={shlex.quote(address)} {TOKEN}={said}")
+        if as_json:
+            show({"lake": address, "token_file": file and str(file), "log": str(server.log)}, as_json)
+        else:
+            said = f"$(cat {shlex.quote(str(file))})" if file else f"${{{TOKEN}}}"
+            typer.echo(f"export KEYLAKE_LAKE={shlex.quote(address)} {TOKEN}={said}")
         tell(f"serving {warehouse}; Ctrl-C ends it, and its log is {server.log}")
         asyncio.run(_until_it_ends(server, end))
     finally:

@@ -78,7 +78,7 @@ def test_commands_that_read(run: Run, clicks: kl.KeyedTable) -> None:
 def test_commands_that_change(run: Run, clicks: kl.KeyedTable) -> None:
     name = clicks.name
     good = clicks.history()[0].snapshot_id
-    assert run("branch", "create", name, "tmp_try").exit_code == 0
+    assert json_of(run("branch", "create", name, "tmp_try", "--json")) == {"table": name, "created": "tmp_try"}
     clicks.branch("tmp_try").update([{"id": 2, "clicks": 5}])
     assert json_of(run("get", name, "2", "--branch", "tmp_try", "--json"))["clicks"] == 5
     assert {each["name"] for each in json_of(run("branch", "list", name, "--json"))} >= {"main", "tmp_try"}
@@ -87,7 +87,7 @@ def test_commands_that_change(run: Run, clicks: kl.KeyedTable) -> None:
     assert (planned["commits"], planned["snapshot_id"]) == (1, None)
     assert json_of(run("undo", name, "--after", str(good), "--json"))["commits"] == 1
     assert json_of(run("get", name, "2", "--json"))["clicks"] is None
-    assert run("branch", "drop", name, "tmp_try").exit_code == 0
+    assert json_of(run("branch", "drop", name, "tmp_try", "--json")) == {"table": name, "dropped": "tmp_try"}
     assert run("compact", name, "--policy", "full", "--plan").exit_code == 0
     assert isinstance(json_of(run("compact", name, "--policy", "full", "--json")), list)
     assert json_of(run("get", name, "1", "--json")) == {"id": 1, "city": "Oslo", "clicks": 3}
@@ -143,6 +143,8 @@ def test_a_demo_and_a_server_for_other_processes(tmp_path: Path) -> None:
     keylake = [sys.executable, "-m", "keylake"]
     shown = subprocess.run([*keylake, "demo"], env=environment, capture_output=True, text=True, check=True).stdout
     assert "lost: older version" in shown
+    again = subprocess.run([*keylake, "demo", "--json"], env=environment, capture_output=True, check=True).stdout
+    assert json.loads(again)["row"]["clicks"] == 5
     with subprocess.Popen(
         [*keylake, "serve", "--port", "0"], env=environment, stdout=subprocess.PIPE, text=True
     ) as serving:

@@ -1,6 +1,7 @@
 """TLS in front of a server: real clients, many connections, slow readers, and certificates that cannot be used."""
 
 import asyncio
+import json
 import os
 import socket
 import ssl
@@ -136,19 +137,15 @@ def test_the_command_serves_other_machines_over_tls(tmp_path: Path, files: Files
     keylake = [sys.executable, "-m", "keylake"]
     options = ["--lake", tmp_path / "lake", "--host", "0.0.0.0", "--port", "0", "--memory", "900m"]
     tls = ["--tls-certificate", files.certificate, "--tls-key", files.key]
-    command = [*keylake, "serve", *options, *tls]
+    command = [*keylake, "serve", "--json", *options, *tls]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as serving:
         try:
             assert serving.stdout is not None
-            said = subprocess.run(
-                ["sh", "-c", f'{serving.stdout.readline().strip()}; echo "$KEYLAKE_LAKE"'],
-                env=environment,
-                capture_output=True,
-                text=True,
-            )
-            address = said.stdout.strip()
+            told = json.loads("".join(iter(serving.stdout.readline, "}\n")) + "}")
+            address = told["lake"]
             assert address.startswith("sc://localhost:")
             assert address.endswith("/;use_ssl=true")
+            assert told["token_file"] is None
             client = {**environment, "KEYLAKE_LAKE": address}
             listed = subprocess.run([*keylake, "tables", "--json"], env=client, capture_output=True, text=True)
             assert (listed.returncode, listed.stdout.strip()) == (0, "[]"), listed.stderr
