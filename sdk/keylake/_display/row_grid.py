@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from keylake._display.colours import INK, LIGHT, SERIES
 from keylake._display.pictures import empty_figure
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_COMMITS = 8
+FIELD_INCHES = 1.8  # of the picture, where there are few commits
 MOST_CHARACTERS = 24  # of a value in the grid
 NO_STREAM = "no stream"
 
@@ -103,7 +104,7 @@ class RowGrid:
     def figure(self, title: str) -> Figure:
         """The same by matplotlib: filled is what counts, grey what does not."""
         columns = len(self.places) + 2
-        figure, (axes,) = empty_figure(title, 1.5 * columns, 0.34 * (len(self.lines) + 2) + 0.4, 1, 1)
+        figure, (axes,) = empty_figure(title, FIELD_INCHES * columns, 0.34 * (len(self.lines) + 2) + 0.4, 1, 1)
         axes.set_axis_off()
         axes.set_xlim(0, columns)
         axes.set_ylim(len(self.lines) + 2, 0)
@@ -129,11 +130,12 @@ class RowGrid:
 
 
 def _write(axes: Axes, number: int, down: int, text: str, *, colour: str | None = None, bold: bool = False) -> None:
-    """Writes into a field of the grid."""
+    """Writes into a field of the grid as much as it has room for."""
+    inches = cast("Figure", axes.figure).get_figwidth() / axes.get_xlim()[1]
     axes.text(
         number + 0.06,
         down + 0.5,
-        _cut(text, 17 if bold else 18),
+        _cut(text, int(inches * (11.5 if bold else 13))),
         color=colour or INK,
         fontweight="bold" if bold else "normal",
         fontsize=8,
