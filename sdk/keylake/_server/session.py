@@ -15,7 +15,7 @@ import os
 import re
 import uuid
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,17 @@ from keylake._server.channel import channel_to
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, meant, syntax_error
 from keylake._server.server import CATALOG_CLASS, VERSION, jars_lie_in, lines_to_add
-from keylake._server.statements import Call, Explain, Select, TablePath, Write, quoted
+from keylake._server.statements import (
+    Call,
+    Explain,
+    KeyParts,
+    Select,
+    TablePath,
+    Write,
+    as_parameter,
+    quoted,
+    sql_type,
+)
 from keylake.errors import (
     BadRows,
     DefinitionError,
@@ -110,6 +120,19 @@ class Session:
         """The rows of a read; times are in UTC."""
         return self._fetched(select.in_sql(self.catalog), select.parameters())
 
+    def look_up(self, path: TablePath, columns: Sequence[str], key: KeyParts) -> pa.Table:
+        """The row of a key, if there is one; times are in UTC.
+
+        As a plan it goes to the server once. A statement would go there to be parsed, and again to be run.
+        """
+        from pyspark.sql.connect.functions import col, lit
+
+        with self.asking():
+            frame = self.spark.table(path.in_sql(self.catalog))
+            for name, type_, value in key:
+                frame = frame.where(col(quoted(name)) == lit(as_parameter(value)).cast(sql_type(type_)))
+            return _rows_of(frame.select(*map(quoted, columns)))
+
     def frame_of(self, select: Select, where: str | Column | None) -> DataFrame:
         """A read as a plain frame, analysed, so that a wrong name is told now and not when the frame is used."""
         _check_condition(where)
@@ -175,7 +198,7 @@ class Session:
 
     def _fetched(self, text: str, parameters: Mapping[str, Any]) -> pa.Table:
         with self.asking():
-            return _in_utc(self.spark.sql(text, dict(parameters) or None).toArrow())
+            return _rows_of(self.spark.sql(text, dict(parameters) or None))
 
     # ------------------------------------------------------------------------------------------------------- frames
 
@@ -388,6 +411,13 @@ def _check_condition(where: object) -> None:
 def _sentence(error: Exception) -> str:
     """What an error says, without the trace of the server and on one line."""
     return " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())
+
+
+def _rows_of(frame: DataFrame) -> pa.Table:
+    """The rows of a frame; times are in UTC. toArrow() would first ask for the schema, which comes with the rows."""
+    connected: Any = frame
+    rows, _ = connected._to_table()
+    return _in_utc(rows)
 
 
 def _in_utc(table: pa.Table) -> pa.Table:

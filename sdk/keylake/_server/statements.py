@@ -250,7 +250,7 @@ def _markers(key: KeyParts) -> list[tuple[str, str]]:
 
 
 def _parameters(key: KeyParts) -> dict[str, str | int | bool | bytes]:
-    return {f"k{number}": _as_parameter(value) for number, (_, _, value) in enumerate(key)}
+    return {f"k{number}": as_parameter(value) for number, (_, _, value) in enumerate(key)}
 
 
 def _moment(at: Moment, path: TablePath) -> str:
@@ -291,7 +291,7 @@ def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _as_parameter(value: object) -> str | int | bool | bytes:
+def as_parameter(value: object) -> str | int | bool | bytes:
     """Numbers, text and bytes as they are, all else as the text that a CAST understands."""
     if isinstance(value, bool | int | str | bytes):
         return value

@@ -104,8 +104,8 @@ class ReadVerbs(Verbs, Generic[Row]):
 
     def _row(self, key: Mapping[str, object], as_of: BusinessTime | None) -> Row | None:
         parts = self._key_parts("get", key)
-        select = Select(self._handle.at_state(as_of).path, self.spec.column_names, key=parts)
-        rows = self._handle.session.fetch(select).to_pylist()
+        path = self._handle.at_state(as_of).path
+        rows = self._handle.session.look_up(path, self.spec.column_names, parts).to_pylist()
         return self._model.from_row(rows[0]) if rows else None
 
     def explain_row(

@@ -8,6 +8,7 @@ import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
 import io.keylake.spark.layout.KeyLayoutRule;
+import io.keylake.spark.lookups.LookupStrategy;
 import io.keylake.spark.rules.CombineBatchRule;
 import io.keylake.spark.rules.CreateLikeRule;
 import io.keylake.spark.rules.DescribeRule;
@@ -60,6 +61,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     extensions.injectPlannerStrategy(session -> new BucketExchange(session));
     extensions.injectPlannerStrategy(session -> new KeyRangeExchange());
     extensions.injectPlannerStrategy(session -> new CombineStrategy());
+    extensions.injectPlannerStrategy(session -> new LookupStrategy(session));
     extensions.injectQueryStagePrepRule(session -> new ExchangeRule());
     extensions.injectQueryStagePrepRule(session -> new MergedInPlaceRule());
     extensions.injectColumnar(session -> physical(new KeyedMergeJoinRule()));

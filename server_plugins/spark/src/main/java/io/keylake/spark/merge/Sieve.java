@@ -130,6 +130,9 @@ final class Sieve {
   }
 
   private boolean pays() {
+    if (section.slice() != null && section.slice().isOneValue()) {
+      return true; // of whole pages
+    }
     if (filter != null) {
       return passed <= MOST_PASSING * merged;
     }

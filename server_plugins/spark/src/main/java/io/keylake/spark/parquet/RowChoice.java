@@ -35,7 +35,8 @@ public record RowChoice(FileFilter filter, @Nullable KeySlice slice, int firstKe
         Serializable lower = slice.lower();
         Serializable upper = slice.upper();
         predicate = and(predicate, lower == null ? null : atLeast(column, lower));
-        predicate = and(predicate, upper == null ? null : below(column, upper));
+        boolean isOpen = upper == null || slice.isOneValue(); // then the filter says the value
+        predicate = and(predicate, isOpen ? null : below(column, upper));
       }
     }
     return predicate;

@@ -27,10 +27,12 @@ public final class SliceBounds {
   public static SliceBounds of(@Nullable KeySlice slice) {
     Serializable lower = slice == null ? null : slice.lower();
     Serializable upper = slice == null ? null : slice.upper();
+    boolean isOne = slice != null && slice.isOneValue();
+    long above = upper == null ? Long.MAX_VALUE : prefix(upper);
     return new SliceBounds(
-        upper == null,
+        upper == null || (isOne && above == Long.MAX_VALUE),
         lower == null ? Long.MIN_VALUE : prefix(lower),
-        upper == null ? Long.MAX_VALUE : prefix(upper));
+        isOne ? above + 1 : above);
   }
 
   private static long prefix(Serializable boundary) {

@@ -6,6 +6,7 @@ import io.keylake.tables.spec.KeyedSchema;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -51,6 +52,12 @@ final class BucketFilter {
         KeyedSchema.BUCKET, counts.stream().map(hash::bucket).distinct().toArray());
   }
 
+  /** Whether a filter says one value of each of some columns. */
+  static boolean namesAll(KeyedSchema schema, Expression filter, List<NestedField> columns) {
+    Map<Integer, Object> equal = equalities(schema, filter);
+    return columns.stream().allMatch(column -> equal.containsKey(column.fieldId()));
+  }
+
   /** The group of all rows that a filter lets through, where there is only one. */
   static OptionalInt group(KeyedSchema schema, Expression filter) {
     GroupHash group = schema.hasGroups() ? group(schema, equalities(schema, filter)) : null;
@@ -69,7 +76,8 @@ final class BucketFilter {
     return hash;
   }
 
-  private static Map<Integer, Object> equalities(KeyedSchema schema, Expression filter) {
+  /** The values that a filter says columns to have, by field id. */
+  static Map<Integer, Object> equalities(KeyedSchema schema, Expression filter) {
     Map<Integer, Object> equal = new HashMap<>();
     collect(Binder.bind(schema.table().asStruct(), filter, true), equal);
     return equal;

@@ -1,18 +1,15 @@
 package io.keylake.spark.scan;
 
-import io.keylake.merge.MergeRules;
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.merge.OutputColumn;
 import io.keylake.spark.merge.ReadTask;
-import io.keylake.spark.parquet.FileFilter;
 import io.keylake.spark.parquet.ParquetRowGroups;
 import io.keylake.tables.planning.BucketPlan;
+import io.keylake.tables.planning.KeySlice;
 import io.keylake.tables.planning.ReadPlan;
-import io.keylake.tables.planning.ReadPlanner;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalLong;
@@ -42,7 +39,6 @@ import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.sources.Filter;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
@@ -56,8 +52,6 @@ final class KeyedScan
         SupportsReportOrdering,
         SupportsReportStatistics,
         SupportsRuntimeV2Filtering {
-  private static final int BATCH_ROWS = 4096;
-
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
@@ -100,35 +94,7 @@ final class KeyedScan
 
   synchronized ReadPlan plan() {
     if (plan == null) {
-      Set<Integer> values = new HashSet<>();
-      output().stream()
-          .filter(column -> column.source() == OutputColumn.Source.VALUE)
-          .forEach(column -> values.add(column.fieldId()));
-      boolean stamps = has(KeyedSchema.MERGE_INFO);
-      MergeRules.Wanted rows =
-          request.after() == null
-              ? stamps ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.ROWS
-              : stamps ? MergeRules.Wanted.HISTORY : MergeRules.Wanted.ROWS_AND_TOMBSTONES;
-      PushedFilters filters = request.filters();
-      ReadPlanner.Wish wish =
-          new ReadPlanner.Wish(
-              request.snapshotId(),
-              request.after(),
-              filters.fileFilter(
-                  schema,
-                  ReadPlanner.buckets(
-                      table, request.snapshotId(), request.after(), request.besides())),
-              filters.onValues(),
-              values,
-              rows,
-              request.isOrdered(),
-              request.besides());
-      ReadPlanner planner =
-          request.buckets() == null
-              ? new ReadPlanner(table, schema, wish)
-              : new ReadPlanner(table, schema, wish, request.buckets());
-      ReadPlan all = planner.plan();
-      plan = request.limit() == ScanRequest.ALL ? all : all.limited(request.limit());
+      plan = request.plan(table, schema);
     }
     return plan;
   }
@@ -137,7 +103,8 @@ final class KeyedScan
   private synchronized List<BucketPlan> parts() {
     if (parts == null) {
       boolean readsFiles =
-          output().stream().anyMatch(column -> column.source() != OutputColumn.Source.BUCKET);
+          request.output(schema).stream()
+              .anyMatch(column -> column.source() != OutputColumn.Source.BUCKET);
       parts =
           request.isSpread() && readsFiles
               ? plan()
@@ -152,6 +119,31 @@ final class KeyedScan
   private ReadPlan.Spread spreadOfSession() {
     return new ReadPlan.Spread(
         SessionSettings.fileBytesPerTask(spark), spark.sparkContext().defaultParallelism());
+  }
+
+  /**
+   * The same rows, as the driver reads them; null where the scan has to be left to tasks.
+   *
+   * @param mostFiles that may be opened
+   * @param mostBytes that may be read
+   */
+  @Nullable Lookup lookup(int mostFiles, long mostBytes) {
+    boolean isOfOneKey =
+        mostBytes > 0
+            && request.isSpread()
+            && request.after() == null
+            && statement == null
+            && request.filters().nameOneKey(schema);
+    return isOfOneKey && plan().files() <= mostFiles && plan().bytesOfOneKey() <= mostBytes
+        ? new Lookup(description(), request.task(schema), bucketsOfOneKey(), table.io())
+        : null;
+  }
+
+  private List<BucketPlan> bucketsOfOneKey() {
+    KeySlice key = request.filters().slice(schema);
+    return key == null
+        ? plan().buckets()
+        : plan().buckets().stream().map(bucket -> bucket.cutTo(key)).toList();
   }
 
   /** Filters on merged rows that test a value column, by the columns' names in the table. */
@@ -180,23 +172,6 @@ final class KeyedScan
     return request.has(column);
   }
 
-  private List<OutputColumn> output() {
-    List<OutputColumn> output = new ArrayList<>();
-    for (StructField field : request.wanted().fields()) {
-      if (field.name().equals(KeyedSchema.BUCKET)) {
-        output.add(new OutputColumn(OutputColumn.Source.BUCKET, -1, field.dataType(), false));
-      } else if (field.name().equals(KeyedSchema.IS_DELETED)) {
-        output.add(new OutputColumn(OutputColumn.Source.IS_DELETED, -1, field.dataType(), false));
-      } else if (field.name().equals(KeyedSchema.MERGE_INFO)) {
-        output.add(new OutputColumn(OutputColumn.Source.MERGE_INFO, -1, field.dataType(), false));
-      } else {
-        NestedField stored = schema.table().asStruct().field(field.name());
-        output.add(OutputColumn.of(schema, stored, field.dataType()));
-      }
-    }
-    return output;
-  }
-
   @Override
   public InputPartition[] planInputPartitions() {
     if (statement != null) {
@@ -210,15 +185,7 @@ final class KeyedScan
   @Override
   public PartitionReaderFactory createReaderFactory() {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
-    PushedFilters filters = request.filters();
-    ReadTask task =
-        new ReadTask(
-            schema,
-            output(),
-            FileFilter.of(filters.keyFilters(), schema.sortKey()),
-            FileFilter.of(filters.filters(), schema.table().columns()),
-            filters.rowTests(),
-            BATCH_ROWS);
+    ReadTask task = request.task(schema);
     return new BucketReaderFactory(task, context.broadcast(SerializableTable.copyOf(table)));
   }
 

@@ -1,6 +1,7 @@
 package io.keylake.spark.scan;
 
 import io.keylake.spark.engine.ParquetPushdown;
+import io.keylake.tables.planning.KeySlice;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;
 import java.util.List;
@@ -146,6 +147,24 @@ public record PushedFilters(
   /** What merged rows can be asked: key and values, or at least the values. */
   List<Expression> rowTests() {
     return List.of(Expressions.and(onKey, onValues), onValues);
+  }
+
+  /** Whether they let the rows of one key through at most, and files can be asked for it. */
+  boolean nameOneKey(KeyedSchema schema) {
+    return !keyFilters.isEmpty() && BucketFilter.namesAll(schema, onKey, schema.key());
+  }
+
+  /**
+   * The one value of the first sort column that they let through; null where it cannot be sliced.
+   */
+  @Nullable KeySlice slice(KeyedSchema schema) {
+    OptionalInt group = BucketFilter.group(schema, onKey);
+    NestedField first = schema.sortKey().get(0);
+    Object value =
+        group.isPresent()
+            ? Integer.valueOf(group.getAsInt())
+            : BucketFilter.equalities(schema, onKey).get(first.fieldId());
+    return value == null ? null : KeySlice.at(first.type(), value);
   }
 
   boolean isNone() {

@@ -1,8 +1,23 @@
 package io.keylake.spark.scan;
 
+import io.keylake.merge.MergeRules;
+import io.keylake.spark.merge.OutputColumn;
+import io.keylake.spark.merge.OutputColumn.Source;
+import io.keylake.spark.merge.ReadTask;
+import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.parquet.FileFilter;
+import io.keylake.tables.planning.ReadPlan;
+import io.keylake.tables.planning.ReadPlanner;
 import io.keylake.tables.planning.ReadPlanner.Beside;
+import io.keylake.tables.spec.KeyedSchema;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
@@ -46,5 +61,69 @@ record ScanRequest(
 
   boolean has(String column) {
     return Arrays.asList(wanted.fieldNames()).contains(column);
+  }
+
+  /** The columns as tasks give them. */
+  List<OutputColumn> output(KeyedSchema schema) {
+    List<OutputColumn> output = new ArrayList<>();
+    for (StructField field : wanted.fields()) {
+      switch (field.name()) {
+        case KeyedSchema.BUCKET -> output.add(hidden(Source.BUCKET, field));
+        case KeyedSchema.IS_DELETED -> output.add(hidden(Source.IS_DELETED, field));
+        case KeyedSchema.MERGE_INFO -> output.add(hidden(Source.MERGE_INFO, field));
+        default -> {
+          NestedField stored = schema.table().asStruct().field(field.name());
+          output.add(OutputColumn.of(schema, stored, field.dataType()));
+        }
+      }
+    }
+    return output;
+  }
+
+  private static OutputColumn hidden(Source source, StructField field) {
+    return new OutputColumn(source, -1, field.dataType(), false);
+  }
+
+  ReadPlan plan(Table table, KeyedSchema schema) {
+    ReadPlanner.Wish wish = wish(table, schema);
+    ReadPlanner planner =
+        buckets == null
+            ? new ReadPlanner(table, schema, wish)
+            : new ReadPlanner(table, schema, wish, buckets);
+    ReadPlan all = planner.plan();
+    return limit == ALL ? all : all.limited(limit);
+  }
+
+  private ReadPlanner.Wish wish(Table table, KeyedSchema schema) {
+    Set<Integer> values =
+        output(schema).stream()
+            .filter(column -> column.source() == Source.VALUE)
+            .map(OutputColumn::fieldId)
+            .collect(Collectors.toSet());
+    boolean stamps = has(KeyedSchema.MERGE_INFO);
+    MergeRules.Wanted rows =
+        after == null
+            ? stamps ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.ROWS
+            : stamps ? MergeRules.Wanted.HISTORY : MergeRules.Wanted.ROWS_AND_TOMBSTONES;
+    return new ReadPlanner.Wish(
+        snapshotId,
+        after,
+        filters.fileFilter(schema, ReadPlanner.buckets(table, snapshotId, after, besides)),
+        filters.onValues(),
+        values,
+        rows,
+        isOrdered(),
+        besides);
+  }
+
+  /** What every task is told. */
+  ReadTask task(KeyedSchema schema) {
+    return new ReadTask(
+        schema,
+        output(schema),
+        FileFilter.of(filters.keyFilters(), schema.sortKey()),
+        FileFilter.of(filters.filters(), schema.table().columns()),
+        filters.rowTests(),
+        DataFiles.BATCH_ROWS);
   }
 }

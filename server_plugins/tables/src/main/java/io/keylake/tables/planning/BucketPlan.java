@@ -15,6 +15,12 @@ public record BucketPlan(List<Serializable> partition, List<SectionPlan> section
     sections = List.copyOf(sections);
   }
 
+  /** The rows of a slice alone. */
+  public BucketPlan cutTo(KeySlice slice) {
+    return new BucketPlan(
+        partition, sections.stream().map(section -> section.cutTo(slice)).toList());
+  }
+
   public long rows() {
     return sections.stream().mapToLong(SectionPlan::rows).sum();
   }

@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  * what narrows it gives another plan.
  */
 public final class ReadPlan {
+  /** Iceberg begins another page after so many. */
+  private static final long ROWS_OF_A_PAGE = 20_000;
+
   private final KeyedSchema schema;
   private final int bucketCount;
   private final List<Bucket> buckets;
@@ -63,6 +66,32 @@ public final class ReadPlan {
    */
   public List<BucketPlan> spread(Spread wanted, RowGroups rowGroups) {
     return new Slicer(schema, wanted, rowGroups).spread(buckets);
+  }
+
+  /** How many files are read. */
+  public long files() {
+    return sections().flatMap(PlannedSection::files).count();
+  }
+
+  /** About how many bytes of the wanted columns are read to find one key. */
+  public long bytesOfOneKey() {
+    return sections().flatMap(PlannedSection::files).mapToLong(this::bytesOfOneKey).sum();
+  }
+
+  /**
+   * Pages say which keys they have, so that one of each column is read, where they can be asked.
+   */
+  private long bytesOfOneKey(PlannedFile file) {
+    boolean isAsked =
+        switch (schema.sortKey().get(0).type().typeId()) {
+          case INTEGER, LONG, DATE, DECIMAL, STRING -> true;
+          default -> false;
+        };
+    if (!isAsked) {
+      return file.wantedBytes();
+    }
+    long rows = Math.max(file.file().rows(), 1);
+    return file.wantedBytes() * Math.min(ROWS_OF_A_PAGE, rows) / rows;
   }
 
   /** A part of the plan that surely holds so many rows, or all of it. */

@@ -156,23 +156,11 @@ final class Slicer {
   private RowGroup fileAsOne(PlannedFile file) {
     KeyBound lower = file.facts().lower();
     Object first = lower.infinite() == 0 ? lower.values().get(0) : null;
-    return new RowGroup(boundary(first), file.file().rows());
+    return new RowGroup(KeySlice.boundary(first), file.file().rows());
   }
 
   private boolean isSliced() {
-    return switch (keyType.typeId()) {
-      case INTEGER, LONG, DATE, TIMESTAMP, STRING -> true;
-      default -> false;
-    };
-  }
-
-  private @Nullable Serializable boundary(@Nullable Object value) {
-    if (value == null) {
-      return null;
-    }
-    return value instanceof CharSequence text
-        ? (Serializable) text.toString()
-        : Long.valueOf(((Number) value).longValue());
+    return KeySlice.cuts(keyType);
   }
 
   /** At most {@code slices - 1} keys, ascending, that cut the rows evenly. */
