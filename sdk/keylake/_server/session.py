@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
-import os
 import re
 import uuid
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +21,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from keylake._definition.names import Setting
-from keylake._display.progress import StageBar, is_in_notebook
 from keylake._server.address import Address
-from keylake._server.channel import channel_to
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, meant, syntax_error
+from keylake._server.opened import WE_ASK, few_tries, let_go, opened
 from keylake._server.server import CATALOG_CLASS, VERSION, jars_lie_in, lines_to_add
 from keylake._server.statements import (
     Call,
@@ -55,7 +51,7 @@ from keylake.errors import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 CONNECT_LIMIT_SECONDS = 3.0
 MOST_BYTES_WITH_A_PLAN = 16 * 2**20
@@ -80,7 +76,6 @@ _AFTERWARDS = (
     "Connect again with kl.connect(). A write that was under way is either whole or not there: history() tells which, "
     "and a write with an idempotency_key= can simply be repeated."
 )
-_WE_ASK: ContextVar[bool] = ContextVar("we_ask", default=False)
 
 
 class Session:
@@ -95,7 +90,7 @@ class Session:
         if not self.address.answers(CONNECT_LIMIT_SECONDS):
             raise self._unreachable("nothing answers there")
         with self.asking():
-            self.spark = _opened(url, is_own=server is not None)
+            self.spark = opened(url, is_own=server is not None)
         try:
             self._check_plugin()
         except BaseException:
@@ -108,7 +103,7 @@ class Session:
         with contextlib.suppress(KeylakeError), self.asking(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pyspark warns of itself when the server is gone
             self.spark.stop()
-        _let_go(self.spark)
+        let_go(self.spark)
 
     # --------------------------------------------------------------------------------------------------- statements
 
@@ -187,14 +182,14 @@ class Session:
             connected: Any = self.spark
             copy = connected.cloneSession()
             try:
-                copy.client.set_retry_policies([_few_tries()])
+                copy.client.set_retry_policies([few_tries()])
                 copy.conf.set(Setting.IDEMPOTENCY_KEY, idempotency_key)
                 copy.sql(text, dict(parameters)).toArrow()
             finally:
                 with contextlib.suppress(Exception):  # the server may be gone; what was run is told all the same
                     copy.client.release_session()
                 copy.client.close()
-                vars(copy).clear()  # see _KEPT: nothing is left that it could close when it is collected
+                vars(copy).clear()  # see _KEPT in `opened`: nothing is left that it could close when it is collected
 
     def _fetched(self, text: str, parameters: Mapping[str, Any]) -> pa.Table:
         with self.asking():
@@ -264,7 +259,7 @@ class Session:
     @contextlib.contextmanager
     def asking(self) -> Generator[None]:
         """Whatever fails in the block comes out as one of our errors, in one sentence, and nothing else is printed."""
-        token = _WE_ASK.set(True)
+        token = WE_ASK.set(True)
         try:
             yield
         except KeylakeError:
@@ -272,7 +267,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 - pyspark raises of many kinds, and gRPC of its own
             raise self._meant(error) from None
         finally:
-            _WE_ASK.reset(token)
+            WE_ASK.reset(token)
 
     def _meant(self, error: Exception) -> KeylakeError:
         ours = from_server(error)
@@ -330,76 +325,11 @@ class Session:
         )
 
 
-# A session closes itself when it is collected, and waits for calls that are under way. Collected while a call is handed
-# to pyspark's threads, it would wait for itself: so it is kept until it is closed.
-_KEPT: dict[int, SparkSession] = {}
-
-
-def _let_go(spark: SparkSession) -> None:
-    """A session that is closed has nothing left to close when it is collected."""
-    closed: Any = spark
-    streams = vars(closed).pop("_sqm", None)
-    if streams is not None:
-        streams.close()
-    closed.client.close = lambda: None
-    _KEPT.pop(id(spark), None)
-
-
-def _opened(url: str, *, is_own: bool) -> SparkSession:
-    from pyspark.logger import PySparkLogger
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-    from pyspark.sql.connect.session import SparkSession as ConnectSession
-
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).addFilter(_not_ours)
-    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # pyspark's functions look here which kind of session they are for
-    connected: Any = ConnectSession.builder.channelBuilder(channel_to(url, is_own=is_own)).create()
-    spark: SparkSession = connected
-    _KEPT[id(spark)] = spark
-    try:
-        connected.client.set_retry_policies([_few_tries(), DefaultPolicy()])
-        spark.registerProgressHandler(StageBar())
-        spark.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
-        if is_in_notebook():
-            spark.conf.set("spark.sql.repl.eagerEval.enabled", "true")  # frames show their first rows
-    except BaseException:
-        connected.client.close()  # an open channel tries again and again, and gRPC writes each failure to stderr
-        _let_go(spark)
-        raise
-    return spark
-
-
-def _not_ours(record: logging.LogRecord) -> bool:  # noqa: ARG001
-    """Errors of our own statements are raised as sentences; pyspark would print them as well, with all their traces."""
-    return not _WE_ASK.get()
-
-
 def _schema(rows: pa.Table) -> Any:
     """Types are said, since Spark would guess a zone for timestamps that have none."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
-
-
-def _few_tries() -> Any:
-    """A server that is gone is told within seconds; pyspark would try for ten minutes."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
-
-    class FewTriesState(RetryPolicyState):
-        def next_attempt(self, exception: BaseException | None = None) -> int | None:
-            wait: int | None = super().next_attempt(exception)
-            if wait is None and exception is not None:
-                raise exception  # pyspark would warn before it does the same
-            return wait
-
-    class FewTries(DefaultPolicy):
-        def can_retry(self, e: BaseException) -> bool:
-            return getattr(getattr(e, "code", lambda: None)(), "name", "") == "UNAVAILABLE"
-
-        def to_state(self) -> RetryPolicyState:
-            return FewTriesState(self)
-
-    return FewTries(max_retries=4, initial_backoff=100, backoff_multiplier=3.0, max_backoff=1500, jitter=0)
 
 
 def _check_condition(where: object) -> None:

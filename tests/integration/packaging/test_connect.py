@@ -19,7 +19,7 @@ import pytest
 import keylake as kl
 from integration.conftest import TIME_ZONE
 from integration.spark_processes import connect_server, kill
-from keylake._server import session as sessions
+from keylake._server import opened as sessions
 from keylake._server.address import Address
 from keylake._server.embedded import SERVER_CLASS, EmbeddedServer
 from keylake._server.server import JARS

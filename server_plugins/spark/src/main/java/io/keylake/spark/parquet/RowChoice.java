@@ -35,8 +35,9 @@ public record RowChoice(FileFilter filter, @Nullable KeySlice slice, int firstKe
         Serializable lower = slice.lower();
         Serializable upper = slice.upper();
         predicate = and(predicate, lower == null ? null : atLeast(column, lower));
-        boolean isOpen = upper == null || slice.isOneValue(); // then the filter says the value
-        predicate = and(predicate, isOpen ? null : below(column, upper));
+        if (upper != null && !slice.isOneValue()) { // of one value the filter speaks
+          predicate = and(predicate, below(column, upper));
+        }
       }
     }
     return predicate;
