@@ -60,6 +60,16 @@ public record MergeRules(
   }
 
   /**
+   * Whether each merged row may be one stored row as it stands, which the merge then shows: all
+   * that is wanted is decided together, by the newest value.
+   */
+  public boolean mayBeStoredRows() {
+    return wanted == Wanted.ROWS
+        && classes.size() <= 1
+        && classes.stream().allMatch(columns -> columns.takes() == ColumnClass.Takes.NEWEST);
+  }
+
+  /**
    * Whether the row of the last run is the answer for its key: later runs are newer, every row is a
    * write of all wanted columns, and nothing was deleted.
    */

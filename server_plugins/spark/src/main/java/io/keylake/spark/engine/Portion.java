@@ -72,6 +72,16 @@ public final class Portion {
     return rows.iterator();
   }
 
+  /** Whether the rows follow each other without a gap. */
+  public boolean isStretch() {
+    return rows.getRanges().size() == 1;
+  }
+
+  /** The number of the first row in its row group. */
+  public long firstRow() {
+    return rows.getRanges().get(0).from;
+  }
+
   /** The pages that have the rows. */
   public PageReadStore pages() throws IOException {
     return file.readFilteredRowGroup(rowGroup, rows);

@@ -65,7 +65,13 @@ record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.O
         output.add(OutputColumn.of(schema, column, type));
       }
       FileFilter filter = FileFilter.of(filters.keyFilters(), schema.sortKey());
-      this.task = new ReadTask(schema, output, filter, filter, List.of(), DataFiles.BATCH_ROWS);
+      this.task =
+          new ReadTask(
+              schema,
+              output,
+              new ReadTask.Filters(filter, filter, List.of()),
+              true,
+              DataFiles.BATCH_ROWS);
       this.planner = planner(table, filters);
     }
 

@@ -52,6 +52,9 @@ final class ColumnarRunCursor extends RunCursor {
   private int firstNumber;
   private int nextNumber;
   private long rowsRead;
+  private long stretch;
+  private boolean isLocated;
+  private long[] positions = {};
 
   /**
    * @param values which of the wanted value columns to open
@@ -146,6 +149,16 @@ final class ColumnarRunCursor extends RunCursor {
     return firstNumber;
   }
 
+  /** The position in its file of a row of the batch. */
+  int position(int row) {
+    if (stretch < 0 && !isLocated) {
+      positions = positions.length == 0 ? new long[prefixes.length] : positions;
+      Objects.requireNonNull(reader, "a batch has been read").positions(positions);
+      isLocated = true;
+    }
+    return (int) (stretch < 0 ? positions[row] : stretch + row);
+  }
+
   @Override
   protected int load() throws IOException {
     while (true) {
@@ -186,7 +199,7 @@ final class ColumnarRunCursor extends RunCursor {
         if (!dataFiles.hasRows(next) || (rows != null && rows.isEmpty())) {
           continue;
         }
-        open = new StoredFileReader(dataFiles, next, reading, dataFiles.leftOut(next), rows);
+        open = new StoredFileReader(dataFiles, next, reading, dataFiles.shown(next), rows);
         reader = open;
         nextNumber = 0;
       }
@@ -194,6 +207,8 @@ final class ColumnarRunCursor extends RunCursor {
       if (next != null && next.numRows() > 0) {
         firstNumber = nextNumber;
         nextNumber += next.numRows();
+        stretch = open.stretch();
+        isLocated = false;
         return next;
       }
       if (next == null) {

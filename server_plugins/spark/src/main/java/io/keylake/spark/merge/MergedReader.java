@@ -44,6 +44,7 @@ final class MergedReader extends SectionReader {
   private final DataFiles files;
   private final List<ColumnarRunCursor> cursors;
   private final SortedMerge merge;
+  private final @Nullable SelectedRows selected;
   private final GatheredVector[] gathered;
   private final @Nullable CombinedColumn[] combined;
   private final boolean isStored;
@@ -67,6 +68,7 @@ final class MergedReader extends SectionReader {
               files));
     }
     this.merge = new SortedMerge(cursors, section.merging(), task.batchRows());
+    this.selected = needed.isAll() ? SelectedRows.during(task, section, cursors) : null;
     this.gathered =
         task.output().stream()
             .map(column -> GatheredVector.of(column.type(), task.batchRows()))
@@ -105,7 +107,13 @@ final class MergedReader extends SectionReader {
   @Nullable ColumnarBatch next() throws IOException {
     Decisions decisions = merge.next();
     if (decisions.count() == 0) {
+      if (selected != null) {
+        selected.keep();
+      }
       return null;
+    }
+    if (selected != null) {
+      selected.note(decisions);
     }
     boolean[] deleted = isDeleted(decisions);
     ColumnVector[] vectors = new ColumnVector[task.output().size()];

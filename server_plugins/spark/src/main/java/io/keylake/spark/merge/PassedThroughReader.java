@@ -8,7 +8,7 @@ import io.keylake.spark.parquet.SliceBounds;
 import io.keylake.spark.parquet.StoredFileReader;
 import io.keylake.spark.vectors.CountVector;
 import io.keylake.spark.vectors.GatheredVector;
-import io.keylake.spark.vectors.PickedVector;
+import io.keylake.spark.vectors.TakenVector;
 import io.keylake.spark.vectors.UuidVector;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
@@ -49,7 +50,7 @@ final class PassedThroughReader extends SectionReader {
   private final int[] places;
   private final GatheredVector[] gathered;
   private @Nullable StoredFileReader reader;
-  private @Nullable PeekableIntIterator leftOut;
+  private @Nullable PeekableIntIterator left;
   private long unread;
 
   PassedThroughReader(
@@ -73,7 +74,13 @@ final class PassedThroughReader extends SectionReader {
     this.places = new int[batchRows];
     this.gathered =
         task.output().stream()
-            .map(column -> GatheredVector.of(column.type(), batchRows))
+            .map(
+                column ->
+                    column.type() instanceof StringType
+                        ? null
+                        : GatheredVector.of(
+                            column.type(),
+                            batchRows)) // texts of one file are copied once, into rows
             .toArray(GatheredVector[]::new);
   }
 
@@ -96,7 +103,7 @@ final class PassedThroughReader extends SectionReader {
       if (!files.hasNext()) {
         return null;
       }
-      unread = files.next().liveRows();
+      unread = dataFiles.rows(files.next());
     }
     int rows = (int) Math.min(unread, task.batchRows());
     unread -= rows;
@@ -129,11 +136,13 @@ final class PassedThroughReader extends SectionReader {
 
   private void open(StoredFile file) throws IOException {
     if (dataFiles.hasRows(file)) {
-      RoaringBitmap all = dataFiles.leftOut(file);
-      long left = file.rows() - (all == null ? 0 : all.getLongCardinality());
-      boolean hasFewLeft = left < FEW_LEFT * file.rows();
-      reader = new StoredFileReader(dataFiles, file, reading, hasFewLeft ? all : null, null);
-      leftOut = hasFewLeft || all == null ? null : all.getIntIterator();
+      RoaringBitmap all = dataFiles.shown(file);
+      RoaringBitmap passing =
+          counts.isEmpty() ? Sieve.sift(task, reading.choice(), file, all, dataFiles) : null;
+      RoaringBitmap rows = passing == null ? all : passing;
+      boolean hasFewLeft = rows != null && rows.getLongCardinality() < FEW_LEFT * file.rows();
+      reader = new StoredFileReader(dataFiles, file, reading, hasFewLeft ? rows : null, null);
+      left = hasFewLeft || rows == null ? null : rows.getIntIterator();
     }
   }
 
@@ -146,20 +155,37 @@ final class PassedThroughReader extends SectionReader {
       from = bounds.first(prefixes, size);
       to = bounds.end(prefixes, size);
     }
-    PeekableIntIterator out = leftOut;
-    if (out == null) {
+    PeekableIntIterator rows = left;
+    if (rows == null) {
       for (int row = from; row < to; row++) {
         places[row - from] = row;
       }
       return Math.max(to - from, 0);
     }
+    long stretch = open.stretch();
+    return stretch < 0
+        ? chooseAmong(open, rows, from, to)
+        : chooseIn((int) stretch, rows, from, to);
+  }
+
+  private int chooseIn(int stretch, PeekableIntIterator rows, int from, int to) {
+    rows.advanceIfNeeded(stretch + from);
+    int end = stretch + to;
+    int count = 0;
+    while (rows.hasNext() && rows.peekNext() < end) {
+      places[count++] = rows.next() - stretch;
+    }
+    return count;
+  }
+
+  private int chooseAmong(StoredFileReader open, PeekableIntIterator rows, int from, int to) {
     open.positions(positions);
     int count = 0;
     for (int row = from; row < to; row++) {
       int position = (int) positions[row];
-      out.advanceIfNeeded(position);
+      rows.advanceIfNeeded(position);
       places[count] = row;
-      count += out.hasNext() && out.peekNext() == position ? 0 : 1;
+      count += rows.hasNext() && rows.peekNext() == position ? 1 : 0;
     }
     return count;
   }
@@ -194,17 +220,17 @@ final class PassedThroughReader extends SectionReader {
   }
 
   private ColumnVector picked(int index, ColumnVector stored, int count) {
-    ColumnVector[] sources = {stored};
     GatheredVector numbers = gathered[index];
     if (numbers == null) {
-      return new PickedVector(task.output().get(index).type(), sources, places);
+      return new TakenVector(task.output().get(index).type(), stored, places);
     }
-    numbers.gather(sources, places, count);
+    numbers.gather(new ColumnVector[] {stored}, places, count);
     return numbers;
   }
 
   @Override
   public void close() throws IOException {
+    dataFiles.forgetFooters();
     if (reader != null) {
       reader.close();
     }

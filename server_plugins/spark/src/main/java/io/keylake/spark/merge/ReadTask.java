@@ -20,33 +20,45 @@ import org.apache.spark.sql.types.DataType;
 /**
  * What every task of a scan knows: the wanted columns and how keys and versions are stored.
  *
- * @param keyFilter for files whose rows compete: every version of a row has the same key, so it
- *     drops all of them or none
- * @param rowFilter on keys and values, for files whose rows are the answer as they stand
- * @param rowTests what merged rows must satisfy, the strictest test first: one is enough, since
- *     Spark tests them again
+ * @param isOrdered whether the rows of a section have to come in key order
  * @param batchRows rows in a batch read from a file, and at most in a batch handed out
  */
 public record ReadTask(
     KeyedSchema schema,
     List<OutputColumn> output,
-    FileFilter keyFilter,
-    FileFilter rowFilter,
-    List<Expression> rowTests,
+    Filters filters,
+    boolean isOrdered,
     int batchRows)
     implements Serializable {
 
-  /** All rows. */
+  /**
+   * What the query filters by.
+   *
+   * @param onKeys for files whose rows compete: every version of a row has the same key, so it
+   *     drops all of them or none
+   * @param onRows on keys and values, for files whose rows are the answer as they stand
+   * @param onMerged what merged rows must satisfy, the strictest test first: one is enough, since
+   *     Spark tests them again
+   */
+  public record Filters(FileFilter onKeys, FileFilter onRows, List<Expression> onMerged)
+      implements Serializable {
+    static final Filters NONE = new Filters(FileFilter.NONE, FileFilter.NONE, List.of());
+
+    boolean areNone() {
+      return onKeys.isNone() && onRows.isNone();
+    }
+  }
+
+  /** All rows, in key order. */
   public static ReadTask unfiltered(KeyedSchema schema, List<OutputColumn> output) {
-    return new ReadTask(
-        schema, output, FileFilter.NONE, FileFilter.NONE, List.of(), DataFiles.BATCH_ROWS);
+    return new ReadTask(schema, output, Filters.NONE, true, DataFiles.BATCH_ROWS);
   }
 
   /** The columns to open in the files of a section of one run. */
   FileColumns columns(SectionPlan section) {
     List<NestedField> fields = new ArrayList<>();
     Set<Integer> keys = outputIds(OutputColumn.Source.KEY);
-    if (section.slice() != null || rowFilter.names(KeyedSchema.GROUP)) {
+    if (section.slice() != null || filters.onRows().names(KeyedSchema.GROUP)) {
       keys.add(firstKey());
     }
     addWanted(fields, keys, outputIds(OutputColumn.Source.VALUE));
@@ -111,7 +123,7 @@ public record ReadTask(
   }
 
   RowChoice choice(SectionPlan section) {
-    FileFilter filter = section.passedThrough() ? rowFilter : keyFilter;
+    FileFilter filter = section.passedThrough() ? filters.onRows() : filters.onKeys();
     return new RowChoice(filter, section.slice(), firstKey());
   }
 

@@ -1,6 +1,7 @@
 package io.keylake.spark.merge;
 
 import io.keylake.merge.Decisions;
+import io.keylake.spark.parquet.FileColumns;
 import io.keylake.spark.vectors.PickedVector;
 import io.keylake.tables.planning.SectionPlan;
 import java.util.ArrayList;
@@ -17,11 +18,12 @@ import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The query's filter, asked of merged rows. It may let a row pass that Spark, who tests it again,
- * does not; never the other way round.
+ * The query's filter, asked of merged rows, or of stored rows that are the answer as they stand. It
+ * may let a row pass that Spark, who tests it again, does not; never the other way round.
  */
 final class RowFilter implements StructLike {
   private final List<OutputColumn> output;
@@ -39,7 +41,7 @@ final class RowFilter implements StructLike {
 
   /** The strictest filter of a task that can be asked here; null when there is none. */
   static @Nullable RowFilter of(ReadTask task) {
-    return task.rowTests().stream()
+    return task.filters().onMerged().stream()
         .map(test -> of(task, test))
         .filter(Objects::nonNull)
         .findFirst()
@@ -90,6 +92,22 @@ final class RowFilter implements StructLike {
               ? rows.keys()
               : rows.places(section.classOf(column.fieldId()));
       vectors[i] = new PickedVector(column.type(), MergedReader.sources(cursors, column), places);
+    }
+  }
+
+  /** What it looks at, as it is stored. */
+  List<NestedField> fields() {
+    return fields;
+  }
+
+  /**
+   * The rows of a file that are asked next, where they are the answer as they stand.
+   *
+   * @param batch of {@link #fields}
+   */
+  void show(ColumnarBatch batch, FileColumns columns) {
+    for (int i = 0; i < vectors.length; i++) {
+      vectors[i] = batch.column(columns.position(fields.get(i).fieldId()));
     }
   }
 

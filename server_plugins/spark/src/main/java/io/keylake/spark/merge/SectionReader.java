@@ -2,6 +2,7 @@ package io.keylake.spark.merge;
 
 import io.keylake.spark.engine.ConstantVector;
 import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.selection.Selection;
 import io.keylake.tables.planning.SectionPlan;
 import java.io.Closeable;
 import java.io.IOException;
@@ -29,9 +30,14 @@ abstract class SectionReader implements Closeable {
   static SectionReader open(
       ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles files)
       throws IOException {
-    return section.passedThrough()
-        ? new PassedThroughReader(task, section, partition, files)
-        : new MergedReader(task, section, partition, files);
+    if (section.passedThrough()) {
+      return new PassedThroughReader(task, section, partition, files);
+    }
+    Selection selection = SelectedRows.before(task, section, files);
+    return selection == null
+        ? new MergedReader(task, section, partition, files)
+        : new PassedThroughReader(
+            task, section.withoutMerge(), partition, files.with(selection.byFile()));
   }
 
   /** The next batch, or null at the end. */

@@ -8,12 +8,17 @@ import io.keylake.merge.Decisions;
 import io.keylake.merge.MergeRules;
 import io.keylake.merge.SortedMerge;
 import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.parquet.FileColumns;
+import io.keylake.spark.parquet.RowChoice;
+import io.keylake.spark.parquet.StoredFileReader;
 import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
 
@@ -27,6 +32,9 @@ import org.roaringbitmap.RoaringBitmap;
  *       and what lost is not asked.
  *   <li>Give up as soon as it shows that most rows are needed: then one pass is cheaper than two.
  * </ol>
+ *
+ * <p>Where rows are the answer as they stand, one file after the other is sifted by the columns
+ * that the query filters by.
  *
  * <p>A tombstone speaks for rows that are not there any more, so sections with tombstones are not
  * sifted.
@@ -62,6 +70,10 @@ final class Sieve {
   record Needed(@Nullable List<List<RoaringBitmap>> byRun) {
     static final Needed ALL = new Needed(null);
 
+    boolean isAll() {
+      return byRun == null;
+    }
+
     @Nullable List<RoaringBitmap> ofRun(int run) {
       return byRun == null ? null : byRun.get(run);
     }
@@ -92,6 +104,54 @@ final class Sieve {
     try (SortedMerge merge = new SortedMerge(sieve.needed.cursors(), rules, task.batchRows())) {
       return sieve.sift(merge);
     }
+  }
+
+  /**
+   * The rows of one file that pass the filter of a task, where they are the answer as they stand;
+   * null where there is no filter of values, or where most rows pass it. Keys are in order: pages
+   * without those that are asked for are not read anyway.
+   *
+   * @param shown positions of the rows that may be shown; null for all of them
+   */
+  static @Nullable RoaringBitmap sift(
+      ReadTask task,
+      RowChoice choice,
+      StoredFile file,
+      @Nullable RoaringBitmap shown,
+      DataFiles files)
+      throws IOException {
+    RowFilter filter = RowFilter.of(task);
+    if (filter == null
+        || filter.columns().size() == task.output().size()
+        || task.schema().sortKey().containsAll(filter.fields())) {
+      return null;
+    }
+    FileColumns columns = FileColumns.of(filter.fields(), task.schema(), Set.of());
+    int batchRows = DataFiles.fittingRows(List.of(file), 1, task.batchRows());
+    StoredFileReader.Reading reading =
+        new StoredFileReader.Reading(columns, choice, batchRows, DataFiles.bytesEach(1));
+    RoaringBitmap passing = new RoaringBitmap();
+    long[] positions = new long[batchRows];
+    long tested = 0;
+    long passed = 0;
+    try (StoredFileReader reader = new StoredFileReader(files, file, reading, null, null)) {
+      for (ColumnarBatch batch = reader.next(); batch != null; batch = reader.next()) {
+        filter.show(batch, columns);
+        reader.positions(positions);
+        for (int i = 0; i < batch.numRows(); i++) {
+          int position = (int) positions[i];
+          if ((shown == null || shown.contains(position)) && filter.passes(i)) {
+            passing.add(position);
+            passed++;
+          }
+        }
+        tested += batch.numRows();
+        if (tested >= TRIAL_ROWS && passed > MOST_PASSING * tested) {
+          return null;
+        }
+      }
+    }
+    return passed > MOST_PASSING * tested ? null : passing;
   }
 
   private Needed sift(SortedMerge merge) throws IOException {

@@ -129,16 +129,22 @@ public final class DataFiles {
     return file.liveRows() > 0 && (rows == null || !rows.isEmpty());
   }
 
-  /** Which rows of a file have to be left out, by their position; null for none. */
-  public @Nullable RoaringBitmap leftOut(StoredFile file) throws IOException {
+  /** How many rows of a file are not left out, if it has none that are superseded. */
+  public long rows(StoredFile file) {
+    RoaringBitmap rows = wanted.get(file.location());
+    return rows == null ? file.liveRows() : rows.getLongCardinality();
+  }
+
+  /** Which rows of a file are not to be left out, by their position; null for all of them. */
+  public @Nullable RoaringBitmap shown(StoredFile file) throws IOException {
     RoaringBitmap superseded = Superseded.of(this, io, file);
     RoaringBitmap rows = wanted.get(file.location());
-    if (rows == null) {
-      return superseded;
+    if (superseded == null) {
+      return rows;
     }
-    RoaringBitmap others = RoaringBitmap.flip(rows, 0L, file.rows());
-    if (superseded != null) {
-      others.or(superseded);
+    RoaringBitmap others = RoaringBitmap.flip(superseded, 0L, file.rows());
+    if (rows != null) {
+      others.and(rows);
     }
     return others;
   }

@@ -30,6 +30,10 @@ public record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds)
     return new FileFilter(List.copyOf(filters), Map.copyOf(ids));
   }
 
+  public boolean isNone() {
+    return filters.isEmpty();
+  }
+
   public boolean names(String column) {
     return filters.stream().anyMatch(filter -> List.of(filter.references()).contains(column));
   }

@@ -10,8 +10,8 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import java.util.PrimitiveIterator;
-import java.util.stream.LongStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -42,26 +42,28 @@ public final class StoredFileReader implements Closeable {
   private final RowGroupDecoder decoder;
   private final ParquetFileReader pages;
   private final Iterator<Portion> portions;
-  private final Iterator<Portion> described;
   private final List<TextVector> texts = new ArrayList<>();
   private final ColumnarBatch batch;
   private int rowGroup = -1;
-  private PrimitiveIterator.OfLong rows = LongStream.empty().iterator();
-  private long firstRow;
+  private @Nullable Portion portion;
+  private PrimitiveIterator.@Nullable OfLong rows;
+  private int rowsBefore;
+  private int rowsRead;
+  private int rowsTold;
 
   /** How a file is read. */
   public record Reading(FileColumns columns, RowChoice choice, int batchRows, long mostBytes) {}
 
   /**
-   * @param superseded positions of rows to be left out; null for none
-   * @param needed numbers of the rows that are wanted, counted among those that the choice and what
-   *     is superseded leave; null for all of them
+   * @param shown positions of the rows to be read; null for all of them
+   * @param needed numbers of the rows that are wanted, counted among those that the choice leaves
+   *     of the shown ones; null for all of them
    */
   public StoredFileReader(
       DataFiles files,
       StoredFile file,
       Reading reading,
-      @Nullable RoaringBitmap superseded,
+      @Nullable RoaringBitmap shown,
       @Nullable RoaringBitmap needed)
       throws IOException {
     counters = files.counters();
@@ -76,9 +78,8 @@ public final class StoredFileReader implements Closeable {
       FilterPredicate predicate = reading.choice().on(columns);
       pages = opened.pages(predicate);
       pages.setRequestedSchema(columns);
-      List<Portion> wanted = portions(predicate, reading.mostBytes(), superseded, needed);
+      List<Portion> wanted = portions(predicate, reading.mostBytes(), shown, needed);
       portions = wanted.iterator();
-      described = wanted.iterator();
       decoder.feed(this::open, wanted.stream().mapToLong(Portion::rowCount).sum());
       int read = (int) wanted.stream().mapToInt(Portion::rowGroup).distinct().count();
       counters.rowGroupsSkipped += opened.footer().getBlocks().size() - read;
@@ -129,7 +130,7 @@ public final class StoredFileReader implements Closeable {
   private List<Portion> portions(
       @Nullable FilterPredicate predicate,
       long mostBytes,
-      @Nullable RoaringBitmap superseded,
+      @Nullable RoaringBitmap shown,
       @Nullable RoaringBitmap needed) {
     List<Portion> wanted = new ArrayList<>();
     MessageType columns = decoder.columns();
@@ -139,9 +140,9 @@ public final class StoredFileReader implements Closeable {
           predicate == null
               ? Portion.all(pages, group)
               : Portion.matching(pages, group, predicate, columns);
-      if (superseded != null) {
+      if (shown != null) {
         long first = pages.getRowGroups().get(group).getRowIndexOffset();
-        rows = rows.chosen((any, row) -> !superseded.contains((int) (first + row)), number);
+        rows = rows.chosen((any, row) -> shown.contains((int) (first + row)), number);
       }
       int left = Math.toIntExact(rows.rowCount());
       if (needed != null) {
@@ -157,12 +158,16 @@ public final class StoredFileReader implements Closeable {
 
   private PageReadStore open() throws IOException {
     texts.forEach(TextVector::forgetDictionary);
-    Portion portion = portions.next();
-    if (portion.rowGroup() != rowGroup) {
-      rowGroup = portion.rowGroup();
+    Portion next = portions.next();
+    if (next.rowGroup() != rowGroup) {
+      rowGroup = next.rowGroup();
       counters.rowGroupsRead++;
     }
-    return portion.pages();
+    portion = next;
+    rows = null;
+    rowsRead = 0;
+    rowsTold = 0;
+    return next.pages();
   }
 
   /** The next batch, or null at the end. */
@@ -175,23 +180,40 @@ public final class StoredFileReader implements Closeable {
       throw StoreFailure.reading(location, e);
     }
     batch.setNumRows(decoder.resultBatch().numRows());
+    rowsBefore = rowsRead;
+    rowsRead += batch.numRows();
     counters.rowsIn += batch.numRows();
     return batch;
   }
 
   /**
-   * The positions in the file of the rows of the batch. To be asked once for each batch, or for
-   * none.
+   * The position in the file of the first row of the batch, where the others follow it without a
+   * gap; -1 where they do not.
    */
+  public long stretch() {
+    Portion now = Objects.requireNonNull(portion, "a batch has been read");
+    return now.isStretch() ? firstOfRowGroup() + now.firstRow() + rowsBefore : -1;
+  }
+
+  /** The positions in the file of the rows of the batch. To be asked at most once for each. */
   public void positions(long[] into) {
-    for (int i = 0; i < batch.numRows(); i++) {
-      while (!rows.hasNext()) {
-        Portion portion = described.next();
-        rows = portion.rows();
-        firstRow = pages.getRowGroups().get(portion.rowGroup()).getRowIndexOffset();
-      }
-      into[i] = firstRow + rows.nextLong();
+    PrimitiveIterator.OfLong each = rows;
+    if (each == null) {
+      each = Objects.requireNonNull(portion, "a batch has been read").rows();
+      rows = each;
     }
+    for (; rowsTold < rowsBefore; rowsTold++) {
+      each.nextLong();
+    }
+    long first = firstOfRowGroup();
+    for (int i = 0; i < batch.numRows(); i++) {
+      into[i] = first + each.nextLong();
+    }
+    rowsTold += batch.numRows();
+  }
+
+  private long firstOfRowGroup() {
+    return pages.getRowGroups().get(rowGroup).getRowIndexOffset();
   }
 
   @Override

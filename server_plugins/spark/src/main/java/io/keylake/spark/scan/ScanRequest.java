@@ -121,9 +121,11 @@ record ScanRequest(
     return new ReadTask(
         schema,
         output(schema),
-        FileFilter.of(filters.keyFilters(), schema.sortKey()),
-        FileFilter.of(filters.filters(), schema.table().columns()),
-        filters.rowTests(),
+        new ReadTask.Filters(
+            FileFilter.of(filters.keyFilters(), schema.sortKey()),
+            FileFilter.of(filters.filters(), schema.table().columns()),
+            filters.rowTests()),
+        isOrdered(),
         DataFiles.BATCH_ROWS);
   }
 }

@@ -1,0 +1,25 @@
+package io.keylake.spark.selection;
+
+import java.util.Map;
+import org.roaringbitmap.RoaringBitmap;
+
+/**
+ * The stored rows that are the merged rows of a section, where each merged row is one stored row as
+ * it stands. Files are then read one by one, without their other rows, and nothing is merged.
+ *
+ * @param byFile positions of the rows, by the location of the file; for each file
+ */
+public record Selection(Map<String, RoaringBitmap> byFile) {
+  public Selection {
+    byFile = Map.copyOf(byFile);
+  }
+
+  /** In memory, locations included. */
+  long bytes() {
+    long bytes = 0;
+    for (Map.Entry<String, RoaringBitmap> file : byFile.entrySet()) {
+      bytes += file.getKey().length() + file.getValue().getLongSizeInBytes();
+    }
+    return bytes;
+  }
+}
