@@ -61,6 +61,7 @@ ROOMS_OF_TESTS = {
     "packaging",
     "schema",
     "clients",
+    "catalogs",
     "flink",
     "deletes",
     "reducers",

@@ -144,7 +144,7 @@ class ServerMissingPlugin(KeylakeError):
 
 
 class ServerUnreachable(KeylakeError):
-    """No Spark server answers."""
+    """No Spark server answers, or no catalog, where there is no server."""
 
 
 class StoreFailed(KeylakeError):

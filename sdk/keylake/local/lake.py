@@ -8,15 +8,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast, overload
 
-from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from typing_extensions import Self
 
 from keylake._definition.names import SPEC_PROPERTY
-from keylake._definition.table_names import name_parts
+from keylake._definition.table_names import name_parts, table_name
 from keylake._table.reads import Row
 from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, check_count, check_type
+from keylake.local.catalogs import asking, of_folder, opened, other_names, table_names
 from keylake.local.layout import layout_of
 from keylake.local.parquet import ParquetFiles
 from keylake.local.table import LocalTable
@@ -53,13 +53,9 @@ def open_lake(
                 "warehouse= is for the directory of an embedded lake, and properties= name another catalog. "
                 "Leave either out."
             )
-        return LocalLake(load_catalog(catalog, **properties), memory_bytes)
+        return LocalLake(opened(catalog, properties), memory_bytes)
     folder = Path(warehouse or "./lake").expanduser().resolve()
-    file = folder / "catalog.db"
-    if not file.is_file():
-        raise TableNotFound(f"{folder} is no lake: it has no file catalog.db. Make one with keylake.connect().")
-    uri = f"sqlite:///{file}"
-    return LocalLake(SqlCatalog(catalog, uri=uri, warehouse=str(folder), init_catalog_tables="false"), memory_bytes)
+    return LocalLake(of_folder(catalog, folder), memory_bytes)
 
 
 class LocalLake:
@@ -88,17 +84,18 @@ class LocalLake:
 
     def tables(self) -> tuple[str, ...]:
         """The names of all keyed tables of the catalog; reads the metadata of each table."""
-        spaces = self._catalog.list_namespaces()
-        found = [name for space in spaces for name in self._catalog.list_tables(space)]
-        keyed = [name for name in found if SPEC_PROPERTY in self._catalog.load_table(name).properties]
-        return tuple(sorted(".".join(name) for name in keyed))
+        found = list(table_names(self._catalog))
+        with asking(self._catalog.name, self._catalog.properties):
+            keyed = [name for name in found if SPEC_PROPERTY in self._catalog.load_table(name).properties]
+        return tuple(sorted(map(table_name, keyed)))
 
     def _opened(self, name: str, model: type[Table] | None) -> LocalTable[Any]:
         parts = name_parts(name)
         try:
-            table = self._catalog.load_table(tuple(parts))
+            with asking(self._catalog.name, self._catalog.properties):
+                table = self._catalog.load_table(tuple(parts))
         except (NoSuchTableError, NoSuchNamespaceError):
-            raise TableNotFound(f"There is no table {name}. lake.tables() lists the tables that are there.") from None
+            raise TableNotFound(self._no_table(name)) from None
         found = layout_of(name, table.metadata, table.metadata.schema()).spec
         if model is None:
             return LocalTable(table, found.name, model_of(found), self._files)
@@ -109,6 +106,15 @@ class LocalLake:
                 f"{'; '.join(differences)}. Change the definition, or open the table by its name."
             )
         return LocalTable(table, found.name, cast("type[Any]", model), self._files)
+
+    def _no_table(self, name: str) -> str:
+        others = other_names(self._catalog)
+        if others:
+            return (
+                f"There is no table {name} in the catalog {self._catalog.name!r}; its database also has the catalog "
+                f"{' and '.join(map(repr, others))}. Give the name of the catalog: keylake.local.open(catalog=...)."
+            )
+        return f"There is no table {name}. lake.tables() lists the tables that are there."
 
     def close(self) -> None:
         """Close the files and the catalog."""

@@ -14,6 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from keylake._table.business_time import BusinessTime
 from keylake.errors import SnapshotExpired, TableNotFound, Unsupported, check_type
+from keylake.local.catalogs import asking
 from keylake.local.changes.ranges import CommitRange, there
 from keylake.local.files import Listing, StoredFile
 from keylake.local.layout import Layout, layout_of
@@ -57,7 +58,8 @@ class Plans:
         """What the catalog says now."""
         with self._lock:
             try:
-                return self._table.refresh().metadata
+                with asking(self._table.catalog.name, self._table.catalog.properties):
+                    return self._table.refresh().metadata
             except NoSuchTableError:
                 raise TableNotFound(f"{self._name} is not in the catalog any more.") from None
 

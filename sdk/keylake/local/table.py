@@ -24,6 +24,7 @@ from keylake._table.rows import Rows
 from keylake._values.arrow_types import natural
 from keylake.errors import SchemaMismatch, TableNotFound, check_type
 from keylake.local.accumulators import check_accumulator
+from keylake.local.catalogs import asking
 from keylake.local.changes.feed import Feed
 from keylake.local.decisions import NOWHERE
 from keylake.local.files import by_bucket
@@ -235,8 +236,10 @@ class LocalTable(Generic[Row]):
         check_type("branch", branch, str | None, "the name of a branch")
         check_type("version", intention.version, str | int | None, "a number, or the name of a column")
         check_type("stream", intention.stream, str | None, "the name of a stream")
+        catalog = self._table.catalog
         try:
-            table = self._table.catalog.load_table(self._table.name())
+            with asking(catalog.name, catalog.properties):
+                table = catalog.load_table(self._table.name())
         except NoSuchTableError:
             raise TableNotFound(f"{self._name} is not in the catalog any more.") from None
         return SmallWrite(self._name, table, branch or "main", replace(intention, writer=_user())).made(rows)

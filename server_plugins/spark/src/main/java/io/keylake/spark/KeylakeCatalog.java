@@ -25,6 +25,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -227,7 +228,7 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
 
   private void createUnlessThere(String[] namespace) {
     try {
-      createNamespace(namespace, Map.of());
+      createNamespace(namespace, new HashMap<>()); // REST catalogs ask it for a null key
     } catch (NamespaceAlreadyExistsException e) {
       // somebody else was quicker
     }
