@@ -10,7 +10,7 @@
     equality-deletes  plain tables with equality deletes: heaps, times and bytes, beside stock Iceberg
     reducers    tables that aggregate as they merge, beside Spark's aggregation of the events
     aggregates  the same tables beside those that MERGE keeps in Delta
-    local       look-ups of single keys from Python without Spark, beside pyiceberg, DuckDB and delta-rs
+    local       look-ups and small writes from Python without Spark, beside pyiceberg, DuckDB, delta-rs and LanceDB
     install     what an install weighs, and how long it takes to the first merged read
     soak        writers, readers and a compactor at once, for ten minutes
 

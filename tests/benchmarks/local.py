@@ -4,8 +4,10 @@
     pyiceberg       a scan with a filter on the key, of one merged file in key order
     DuckDB          the same of the Parquet file of that table
     delta-rs        the same of one file that it has written
+    LanceDB         the same of a table with an index on the key
 
-Each answers the same keys, one after the other, in turns. DuckDB and delta-rs take part where they are installed.
+Each answers the same keys, one after the other, in turns. Then those that write by key take the same thousand rows,
+again in turns. DuckDB, delta-rs and LanceDB take part where they are installed.
 """
 
 import importlib
@@ -18,7 +20,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any
 
 import pyarrow as pa
@@ -34,9 +36,10 @@ from benchmarks.spark_server import ALIKE, HEAP
 from benchmarks.stopwatch import Times, seconds
 
 KEYS, UPDATES, CHANGED, BUCKETS = 2_000_000, 10, 0.1, 8
-ROUNDS, OTHERS, MANY, WARM_UP = 400, 40, 1000, 50
+ROUNDS, OTHERS, MANY, WARM_UP, WRITES = 400, 40, 1000, 50, 7
 MINE = "keylake.local"
 Look = Callable[[int], object]
+Upsert = Callable[[pa.Table], object]
 
 PEAK = """
 import sys
@@ -103,17 +106,57 @@ def _measured(folder: Path, keys: int, console: Console) -> list[Figure]:
             assert len({repr(answer) for answer in answers.values()}) == 1, f"they differ for {key}: {answers}"
         batch = [{"id": key} for key in draw.sample(range(keys), MANY)]
         many = sorted(seconds(lambda: table.get_many(batch)) * 1000 for _ in range(5))
+        memory = _peak(folder, keys)
+        written = _written(folder, table, merged, draw)
     figures = [
         figure("get, median", _at(alone, 50), Target(15), f"milliseconds, {ROUNDS} keys"),
         figure("get, 99th percentile", _at(alone, 99), Target(40), f"milliseconds, {ROUNDS} keys"),
         figure(f"get_many of {MANY} / get", many[2] / _at(alone, 50), Target(10), f"{many[2]:.1f} milliseconds"),
-        figure("memory of look-ups, MB", _peak(folder, keys), None, "beyond the imports, 500 look-ups"),
+        figure("memory of look-ups, MB", memory, None, "beyond the imports, 500 look-ups"),
         figure("read of the whole table", read, None, f"seconds, {len(merged):,} rows merged"),
     ]
     figures += [
         figure(f"{name}, median", _at(times, 50), None, f"milliseconds, {OTHERS} keys") for name, times in found.items()
     ]
+    how = f"milliseconds, median of {WRITES}"
+    figures += [
+        figure(f"upsert of {MANY} rows by {name}", median(times), Target(300) if name == MINE else None, how)
+        for name, times in written.items()
+    ]
     return figures
+
+
+def _written(
+    folder: Path, table: keylake.local.LocalTable[Profile], merged: pa.Table, draw: Random
+) -> dict[str, list[float]]:
+    """Milliseconds of each upsert, by who wrote it; all have the same rows afterwards."""
+    upserts: dict[str, Upsert] = {MINE: lambda rows: table.upsert(rows, version=UPDATES + 1), **_writers(folder)}
+    times: dict[str, list[float]] = {name: [] for name in upserts}
+    for number in range(WRITES):
+        chosen = pa.array(sorted(draw.sample(range(len(merged)), MANY)))
+        rows = merged.take(chosen).set_column(1, merged.schema.field("a"), pa.array([number] * MANY, pa.int64()))
+        for name, upsert in upserts.items():
+            times[name].append(seconds(lambda: upsert(rows)) * 1000)  # noqa: B023
+    return times
+
+
+def _writers(folder: Path) -> dict[str, Upsert]:
+    writers: dict[str, Upsert] = {}
+    if find_spec("deltalake"):
+        delta = importlib.import_module("deltalake")
+        writers["delta-rs"] = lambda rows: (
+            delta.DeltaTable(str(folder / "delta"))
+            .merge(rows, "s.id = t.id", source_alias="s", target_alias="t")
+            .when_matched_update_all()
+            .when_not_matched_insert_all()
+            .execute()
+        )
+    if find_spec("lancedb"):
+        lance = importlib.import_module("lancedb").connect(str(folder / "lance")).open_table("merged")
+        writers["LanceDB"] = lambda rows: (
+            lance.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+        )
+    return writers
 
 
 def _timed(look: Look, key: int, times: list[float]) -> object:
@@ -151,6 +194,10 @@ def _others(folder: Path, merged: pa.Table) -> dict[str, Look]:
             .register("t", delta.DeltaTable(str(folder / "delta")))
             .execute(f"SELECT * FROM t WHERE id = {key}")
         )
+    if find_spec("lancedb"):
+        lance = importlib.import_module("lancedb").connect(str(folder / "lance")).create_table("merged", merged)
+        lance.create_scalar_index("id")
+        looks["LanceDB"] = lambda key: _first(lance.search().where(f"id = {key}").limit(1).to_arrow())
     return looks
 
 
