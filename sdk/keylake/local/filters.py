@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from pyiceberg import expressions as ice
@@ -13,6 +14,7 @@ from pyiceberg.expressions.parser import parse
 from pyiceberg.expressions.visitors import bind, rewrite_not
 from pyiceberg.io.pyarrow import expression_to_pyarrow
 from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField
 
 from keylake.errors import DefinitionError, check_type
 from keylake.local.files import StoredFile
@@ -33,8 +35,9 @@ class Filter:
         """The condition that a text or an expression of pyiceberg says, on columns of the table."""
         check_type("where", where, str | ice.BooleanExpression, "a condition such as \"clicks > 5 AND city = 'Oslo'\"")
         try:
-            expression = parse(where) if isinstance(where, str) else where
-            bound = bind(Schema(*layout.fields.values()), rewrite_not(expression), case_sensitive=False)
+            expression = rewrite_not(parse(where) if isinstance(where, str) else where)
+            _check_literals(expression, {name.lower(): field for name, field in layout.fields.items()})
+            bound = bind(Schema(*layout.fields.values()), expression, case_sensitive=False)
         except Exception as error:  # noqa: BLE001  # the parser's errors have no common class
             raise DefinitionError(
                 f"where={where!r} is no condition on columns of {layout.spec.name}: {_first_line(error)}. "
@@ -62,7 +65,29 @@ class Filter:
         return True
 
 
+def _check_literals(expression: ice.BooleanExpression, fields: Mapping[str, NestedField]) -> None:
+    """Refuses a fraction beside whole numbers, which pyiceberg would round."""
+    for each in _parts(expression):
+        field = fields.get(str(getattr(each.term, "name", "")).lower())
+        if field is not None and isinstance(field.field_type, IntegerType | LongType):
+            literals = [each.literal] if isinstance(each, ice.LiteralPredicate) else getattr(each, "literals", ())
+            for value in (literal.value for literal in literals):
+                if isinstance(value, float | Decimal) and value != int(value):
+                    raise ValueError(f"{value} is no whole number, and column {field.name!r} is {field.field_type}")
+
+
+def _parts(expression: ice.BooleanExpression) -> Iterator[Any]:
+    """The comparisons of an expression that is not bound to columns yet."""
+    if isinstance(expression, ice.And | ice.Or):
+        yield from _parts(expression.left)
+        yield from _parts(expression.right)
+    elif isinstance(expression, ice.UnboundPredicate):
+        yield expression
+
+
 def _first_line(error: Exception) -> str:
+    if hasattr(error, "parser_element"):  # what the parser says is its whole grammar
+        return "it cannot be parsed"
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast, overload
+from typing import Any, overload
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -20,7 +20,7 @@ from keylake.local.catalogs import asking, of_folder, opened, other_names, table
 from keylake.local.layout import layout_of
 from keylake.local.parquet import ParquetFiles
 from keylake.local.table import LocalTable
-from keylake.schema import Table, model_of
+from keylake.schema import Table
 
 DEFAULT_MEMORY_BYTES = 256 << 20
 
@@ -98,14 +98,14 @@ class LocalLake:
             raise TableNotFound(self._no_table(name)) from None
         found = layout_of(name, table.metadata, table.metadata.schema()).spec
         if model is None:
-            return LocalTable(table, found.name, model_of(found), self._files)
+            return LocalTable(table, found.name, None, self._files)
         differences = model.table_spec().differences(found)
         if differences:
             raise SchemaMismatch(
                 f"{name} is another table than the one that was meant (here) in the lake (there): "
                 f"{'; '.join(differences)}. Change the definition, or open the table by its name."
             )
-        return LocalTable(table, found.name, cast("type[Any]", model), self._files)
+        return LocalTable(table, found.name, model, self._files)
 
     def _no_table(self, name: str) -> str:
         others = other_names(self._catalog)
@@ -114,6 +114,9 @@ class LocalLake:
                 f"There is no table {name} in the catalog {self._catalog.name!r}; its database also has the catalog "
                 f"{' and '.join(map(repr, others))}. Give the name of the catalog: keylake.local.open(catalog=...)."
             )
+        first, *rest = name_parts(name)
+        if first == self._catalog.name and len(rest) > 1:
+            return f"There is no table {name}. Leave the name of the catalog out: {table_name(rest)}."
         return f"There is no table {name}. lake.tables() lists the tables that are there."
 
     def close(self) -> None:

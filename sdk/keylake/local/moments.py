@@ -51,6 +51,8 @@ def moment_of(
     if isinstance(at, Commit | CommitInfo):
         at = at.snapshot_id
     if isinstance(at, str):
+        if branch is not None:
+            raise DefinitionError(f"at={at!r} names a tag or branch by itself. Leave branch={branch!r} out.")
         return _named(name, metadata, at)
     head = _head(name, metadata, branch)
     if at is None:

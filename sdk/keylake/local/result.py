@@ -88,7 +88,7 @@ class MergedRows(ArrowRows, Generic[Row]):
             profiles.read(where="user_id = 7").rows()
         """
         _check_whole(self._model, self._rows.column_names)
-        return self._model.from_rows(self._rows.to_pylist())
+        return self._model.from_rows(self._rows.select(self._model.table_spec().column_names).to_pylist())
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,12 @@ class Changes(ArrowRows, Generic[Row]):
         ]
 
     def _images(self, read: list[dict[str, Any]], key: list[str], side: str) -> list[Row | None]:
-        whole = [{**{name: row[name] for name in key}, **row[side]} for row in read if row[side] is not None]
+        names = [name for name in self._model.table_spec().column_names if name not in key]
+        whole = [
+            {**{name: row[name] for name in key}, **{name: row[side][name] for name in names}}
+            for row in read
+            if row[side] is not None
+        ]
         found = iter(self._model.from_rows(whole))
         return [None if row[side] is None else next(found) for row in read]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime
 import getpass
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic
@@ -32,6 +33,8 @@ from keylake.local.filters import Filter, Where
 from keylake.local.layout import Layout
 from keylake.local.lookups import Lookup, Sought
 from keylake.local.merging import Merge
+from keylake.local.models import Models, by_column
+from keylake.local.models import said as _said
 from keylake.local.moments import At
 from keylake.local.parquet import ParquetFiles
 from keylake.local.plans import Plans
@@ -47,12 +50,12 @@ class LocalTable(Generic[Row]):
     Every read looks for the newest commit first. Reads of a commit that was read before need no metadata again.
     """
 
-    def __init__(self, table: IcebergTable, name: str, model: type[Row], files: ParquetFiles) -> None:
+    def __init__(self, table: IcebergTable, name: str, model: type[Row] | None, files: ParquetFiles) -> None:
         self._table = table
         self._name = name
-        self._model = model
         self._parquet = files
         self._plans = Plans(table, name)
+        self._models = Models(name, model)
 
     @property
     def name(self) -> str:
@@ -61,8 +64,8 @@ class LocalTable(Generic[Row]):
 
     @property
     def spec(self) -> TableSpec:
-        """The definition of the table as it was when it was opened."""
-        return self._model.table_spec()
+        """The definition of the table: as it is now, or as the class says by which it was opened."""
+        return self._models.of(self._plans.at(None, None, None).layout).table_spec()
 
     def read(
         self,
@@ -94,7 +97,7 @@ class LocalTable(Generic[Row]):
             if wanted:
                 rows = merge.rows([WholeFile(file, self._parquet, self._table.io) for file in wanted])
                 pieces.append(rows if chosen is None else chosen.of_rows(rows))
-        return MergedRows(pa.concat_tables(pieces).select(list(names)), self._model)
+        return MergedRows(pa.concat_tables(pieces).select(list(names)), self._models.unchecked(plan.layout))
 
     def get(
         self,
@@ -111,9 +114,8 @@ class LocalTable(Generic[Row]):
             profiles.get(user_id=7, day=today)
         """
         if unnamed:
-            raise SchemaMismatch(
-                f"get() takes the key of {self._name} by the names of its columns: get({self._said()})."
-            )
+            said = _said(self.spec)
+            raise SchemaMismatch(f"get() takes the key of {self._name} by the names of its columns: get({said}).")
         return self.get_many([key], at=at, as_of=as_of, branch=branch)[0]
 
     def get_many(
@@ -130,17 +132,17 @@ class LocalTable(Generic[Row]):
 
             profiles.get_many([{"user_id": 7, "day": today}, {"user_id": 8, "day": today}])
         """
-        check_type("keys", keys, Iterable, f"a list of mappings such as dict({self._said()})")
-        given = self._by_column(keys)
+        check_type("keys", keys, Iterable, "a list of mappings such as {'user_id': 7}")
         plan = self._plans.at(branch, at, as_of)
-        sought = Sought.of(plan.layout, given, plan.buckets.counts)
+        model = self._models.of(plan.layout)
+        sought = Sought.of(plan.layout, by_column(keys, model, self._name), plan.buckets.counts)
         stretches, owners = Lookup(plan.layout, self._parquet, self._table.io).found(plan.buckets, sought)
-        rows, numbers = self._merge(plan.layout, plan.layout.spec.column_names).found(stretches, owners)
+        rows, numbers = self._merge(plan.layout, model.table_spec().column_names).found(stretches, owners)
         row_of = np.full(len(sought.keys), NOWHERE)
         row_of[numbers] = np.arange(len(numbers))
         places = row_of[sought.numbers].tolist()
         read = rows.to_pylist()
-        found = iter(self._model.from_rows(read[place] for place in places if place != NOWHERE))
+        found = iter(model.from_rows(read[place] for place in places if place != NOWHERE))
         return [None if place == NOWHERE else next(found) for place in places]
 
     def changes(
@@ -175,7 +177,7 @@ class LocalTable(Generic[Row]):
         values = tuple(name for name in self._columns(layout, columns) if name not in layout.spec.key)
         self._merge(layout, values)
         feed = Feed(Lookup(layout, self._parquet, self._table.io), values)
-        return Changes(feed.of(files), self._model)
+        return Changes(feed.of(files), self._models.unchecked(layout))
 
     def upsert(
         self,
@@ -244,32 +246,12 @@ class LocalTable(Generic[Row]):
             raise TableNotFound(f"{self._name} is not in the catalog any more.") from None
         return SmallWrite(self._name, table, branch or "main", replace(intention, writer=_user())).made(rows)
 
-    def _by_column(self, keys: Iterable[Mapping[str, object]]) -> list[list[object]]:
-        """The values of keys by key column."""
-        wanted = self.spec.key
-        names = set(wanted)
-        given = [key if isinstance(key, dict) and key.keys() == names else self._by_name(key, wanted) for key in keys]
-        return [[key[name] for key in given] for name in wanted]
-
-    def _by_name(self, key: Mapping[str, object], wanted: tuple[str, ...]) -> Mapping[str, object]:
-        """A key by the names of columns; it may have those of attributes."""
-        check_type("A key", key, Mapping, f"a mapping such as dict({self._said()})")
-        columns = {attribute: column for column, attribute in self._model.attributes().items()}
-        given = {columns.get(name, name): value for name, value in key.items()}
-        if set(given) != set(wanted):
-            raise SchemaMismatch(
-                f"The key of {self._name} is {', '.join(map(repr, wanted))}, "
-                f"and get() has {', '.join(map(repr, given)) or 'none'}."
-            )
-        return given
-
-    def _said(self) -> str:
-        return ", ".join(f"{name}=..." for name in self.spec.key)
-
     def _columns(self, layout: Layout, columns: Names | None) -> tuple[str, ...]:
         if columns is None:
             return layout.spec.column_names
         by_lower = {name.lower(): name for name in layout.spec.column_names}
+        if again := [name for name, count in Counter(map(str.lower, names_of(columns))).items() if count > 1]:
+            raise SchemaMismatch(f"columns= names {again[0]!r} of {self._name} more than once. Name it once.")
         for name in names_of(columns):
             if name.lower() not in by_lower:
                 raise SchemaMismatch(f"{self._name} has no column {name!r}. {layout.spec.hint(name)}")
