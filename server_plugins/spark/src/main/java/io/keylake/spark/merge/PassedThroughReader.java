@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -74,14 +75,13 @@ final class PassedThroughReader extends SectionReader {
     this.places = new int[batchRows];
     this.gathered =
         task.output().stream()
-            .map(
-                column ->
-                    column.type() instanceof StringType
-                        ? null
-                        : GatheredVector.of(
-                            column.type(),
-                            batchRows)) // texts of one file are copied once, into rows
+            .map(column -> gathering(column.type(), batchRows))
             .toArray(GatheredVector[]::new);
+  }
+
+  /** Null where values are looked up: texts of one file are copied once, into rows. */
+  private static @Nullable GatheredVector gathering(DataType type, int batchRows) {
+    return type instanceof StringType ? null : GatheredVector.of(type, batchRows);
   }
 
   /** Field ids of the columns that read as 0 where nothing was counted. */
