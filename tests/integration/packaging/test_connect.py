@@ -171,9 +171,11 @@ def plain_server(folder: Path, defaults: str = "") -> Iterator[int]:
     settings = {"ui.enabled": "false", "connect.grpc.binding.port": port, "connect.grpc.binding.address": "127.0.0.1"}
     options = [f"--conf=spark.{name}={value}" for name, value in settings.items()]
     command = [home / "bin" / "spark-submit", *options, "--class", SERVER_CLASS, "spark-internal"]
+    # With SPARK_REMOTE, which the fixture of other tests may have set, Spark's scripts would start a client.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     own = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(folder)}
     with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | own, cwd=folder)
+        server = subprocess.Popen(command, stdout=log, stderr=log, env=kept | own, cwd=folder)
     try:
         while not Address("127.0.0.1", port).answers(1):
             assert server.poll() is None, (folder / "log").read_text()
