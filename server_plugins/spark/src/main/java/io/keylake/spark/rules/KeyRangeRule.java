@@ -10,13 +10,9 @@ import io.keylake.spark.write.KeyRange;
 import io.keylake.spark.write.KeyRanges;
 import io.keylake.spark.write.KeySample;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
-import io.keylake.tables.spec.KeyedSchema;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Set;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.DirectShufflePartitionID;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -73,9 +69,11 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
     }
     LogicalPlan combined =
         CombinedRows.of(query, table.stored(), KeyedWriteRule.said(write, relation));
+    RowPlace place = RowPlace.of(query, table.stored());
+    Project numbered = place.numbered(combined);
     return fitsOneTask(query)
-        ? taking(Rows.BY_HASH, write, combined)
-        : taking(Rows.BY_RANGE, write, byRange(query, combined, table.stored()));
+        ? taking(Rows.BY_HASH, write, numbered)
+        : taking(Rows.BY_RANGE, write, byRange(place, query, numbered));
   }
 
   private static LogicalPlan taking(Rows rows, V2WriteCommand write, LogicalPlan query) {
@@ -124,35 +122,21 @@ public final class KeyRangeRule extends Rule<LogicalPlan> {
   }
 
   /**
-   * @param combined the same rows, some of them combined; a look at the keys leaves as many out
+   * @param query in which rows are looked at
+   * @param rows the same, with what they need on their way
    */
-  private LogicalPlan byRange(LogicalPlan query, LogicalPlan combined, KeyedSchema schema) {
-    Set<String> names = new LinkedHashSet<>(schema.spec().partitionBy());
-    names.add(KeyedSchema.BUCKET);
-    int columnsOfCell = names.size();
-    schema.sortKey().forEach(field -> names.add(field.name()));
-    List<Attribute> place = names.stream().map(name -> column(query, name)).toList();
-    DataType[] types = place.stream().map(Attribute::dataType).toArray(DataType[]::new);
+  private LogicalPlan byRange(RowPlace place, LogicalPlan query, Project rows) {
+    DataType[] types = place.types();
     int ranges = SessionSettings.shufflePartitions();
-    Project all = new Project(seq(List.<NamedExpression>copyOf(place)), query);
-    LogicalPlan places = combined == query ? all : CombinedRows.ofSame(all);
-    KeyRanges cutting = new KeyRanges(types, columnsOfCell);
-    KeyCuts cuts = new KeyCuts(types, () -> cutting.cuts(sample(places, ranges), ranges));
+    Project places = new Project(seq(List.<NamedExpression>copyOf(place.columns())), query);
+    LogicalPlan looked = rows.child() == query ? places : CombinedRows.ofSame(places);
+    KeyRanges cutting = new KeyRanges(types, place.columnsOfCell());
+    KeyCuts cuts = new KeyCuts(types, () -> cutting.cuts(sample(looked, ranges), ranges));
     Expression range =
         V2ExpressionUtils.resolveScalarFunction(
-            new KeyRange(cuts), seq(List.<Expression>copyOf(place)));
+            new KeyRange(cuts), seq(List.<Expression>copyOf(place.columns())));
     return new RepartitionByExpression(
-        seq(List.of(new DirectShufflePartitionID(range))),
-        combined,
-        Option.empty(),
-        Option.empty());
-  }
-
-  private static Attribute column(LogicalPlan query, String name) {
-    return CollectionConverters.asJava(query.output()).stream()
-        .filter(column -> column.name().equals(name))
-        .findFirst()
-        .orElseThrow();
+        seq(List.of(new DirectShufflePartitionID(range))), rows, Option.empty(), Option.empty());
   }
 
   private List<KeyRanges.Point> sample(LogicalPlan places, int ranges) {

@@ -14,5 +14,8 @@ public final class HelperColumn {
   /** The states of accumulators, of a row that several were combined to; null in all others. */
   public static final String COMBINED = "_merge_info:combined";
 
+  /** The beginning of a row's place in the order of the write, as a number; not in all writes. */
+  public static final String PLACE = "_merge_info:place";
+
   private HelperColumn() {}
 }

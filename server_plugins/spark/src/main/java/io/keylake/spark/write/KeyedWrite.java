@@ -121,7 +121,11 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     if (rows.areSorted()) {
       return new SortOrder[0];
     }
-    List<String> columns = new ArrayList<>(schema.spec().partitionBy());
+    List<String> columns = new ArrayList<>();
+    if (Arrays.asList(info.schema().fieldNames()).contains(HelperColumn.PLACE)) {
+      columns.add(HelperColumn.PLACE); // decides nearly always, and compares as a number
+    }
+    columns.addAll(schema.spec().partitionBy());
     columns.add(KeyedSchema.BUCKET);
     schema.sortKey().stream()
         .map(NestedField::name)

@@ -1,0 +1,55 @@
+package io.keylake.spark.rules;
+
+import io.keylake.spark.keys.OrderPrefix;
+import io.keylake.spark.statements.Columns;
+import io.keylake.spark.write.HelperColumn;
+import io.keylake.tables.spec.KeyedSchema;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.types.DataType;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Where rows that are prepared for a write belong: the columns in whose order they are stored.
+ *
+ * @param columns partition, bucket, and the rest of the key
+ * @param columnsOfCell how many of them are the partition and the bucket
+ */
+record RowPlace(List<Attribute> columns, int columnsOfCell) {
+
+  static RowPlace of(LogicalPlan rows, KeyedSchema schema) {
+    Set<String> names = new LinkedHashSet<>(schema.spec().partitionBy());
+    names.add(KeyedSchema.BUCKET);
+    int columnsOfCell = names.size();
+    schema.sortKey().forEach(field -> names.add(field.name()));
+    return new RowPlace(names.stream().map(name -> column(rows, name)).toList(), columnsOfCell);
+  }
+
+  static boolean isNumbered(LogicalPlan rows) {
+    return rows.output().exists(column -> column.name().equals(HelperColumn.PLACE));
+  }
+
+  private static Attribute column(LogicalPlan rows, String name) {
+    return CollectionConverters.asJava(rows.output()).stream()
+        .filter(column -> column.name().equals(name))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  DataType[] types() {
+    return columns.stream().map(Attribute::dataType).toArray(DataType[]::new);
+  }
+
+  /** The rows with their place as one number, by which they are sorted. */
+  Project numbered(LogicalPlan rows) {
+    List<NamedExpression> all = new ArrayList<>(CollectionConverters.asJava(rows.output()));
+    all.add(Columns.alias(OrderPrefix.of(columns), HelperColumn.PLACE));
+    return new Project(CollectionConverters.asScala(all).toSeq(), rows);
+  }
+}
