@@ -54,11 +54,6 @@ public final class CombinedRows extends LogicalPlan {
     return new CombinedRows(prepared, Objects.requireNonNull(combining));
   }
 
-  /** Rows of which those that are frequent in a task are there once or a few times. */
-  public static LogicalPlan ofSame(LogicalPlan rows) {
-    return new CombinedRows(rows, Combining.ofSame(columns(rows)));
-  }
-
   private static List<Attribute> columns(LogicalPlan plan) {
     return CollectionConverters.asJava(plan.output());
   }

@@ -74,14 +74,6 @@ record Combining(
         names.indexOf(HelperColumn.COMBINED));
   }
 
-  /** Leaves one of the rows that say the same. */
-  static Combining ofSame(List<Attribute> rows) {
-    List<Integer> all = new ArrayList<>();
-    rows.forEach(column -> all.add(all.size()));
-    List<DataType> types = rows.stream().map(Attribute::dataType).toList();
-    return new Combining(types, all, -1, List.of(), -1);
-  }
-
   /** Whether the writer may refuse a value of the type. */
   private static boolean isLookedAt(NestedField field) {
     return TypeUtil.find(

@@ -2,12 +2,10 @@ package io.keylake.spark.engine;
 
 import java.util.Map;
 import org.apache.iceberg.expressions.Expression;
-import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -71,11 +69,6 @@ public final class ClassicSession {
   private static scala.collection.immutable.Map<String, String> immutable(
       Map<String, String> options) {
     return scala.collection.immutable.Map.from(CollectionConverters.asScala(options));
-  }
-
-  /** The rows of a plan, which is planned now and run by the jobs that use them. */
-  public RDD<InternalRow> rows(LogicalPlan plan) {
-    return session.sessionState().executePlan(plan, CommandExecutionMode.ALL()).toRdd();
   }
 
   /** The physical plan of a statement that is not run yet. */

@@ -42,6 +42,16 @@ public final class SessionSettings {
     return (Long) SQLConf.get().getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES());
   }
 
+  /** The least size of shuffled data that is a task of its own. */
+  public static long leastBytesPerTask() {
+    return (Long) SQLConf.get().getConf(SQLConf.COALESCE_PARTITIONS_MIN_PARTITION_SIZE());
+  }
+
+  /** Whether small partitions of a shuffle become one task. */
+  public static boolean coalescesPartitions() {
+    return SQLConf.get().coalesceShufflePartitionsEnabled();
+  }
+
   /**
    * The size of files that is worth a task.
    *

@@ -3,11 +3,14 @@ package io.keylake.spark.parquet;
 import java.util.Map;
 import org.apache.iceberg.TableProperties;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
-import org.apache.spark.sql.catalyst.expressions.UnsafeMapData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
@@ -27,12 +30,7 @@ final class PageRows {
    * speaks for the others. The limit alone would not be looked at before a hundred rows are there.
    */
   static Map<String, String> limit(InternalRow first, StructType type) {
-    long bytes = 0;
-    for (int i = 0; i < type.length(); i++) {
-      if (!first.isNullAt(i)) {
-        bytes += bytes(first, i, type);
-      }
-    }
+    long bytes = bytes(first, type);
     if (bytes < LARGE_ROW_BYTES) {
       return Map.of();
     }
@@ -44,24 +42,49 @@ final class PageRows {
         rows);
   }
 
-  private static long bytes(InternalRow row, int position, StructType type) {
-    var column = type.fields()[position].dataType();
-    if (column instanceof StringType) {
-      return row.getUTF8String(position).numBytes();
+  /** About how many bytes a row has. */
+  static long bytes(InternalRow row, StructType type) {
+    long bytes = 0;
+    for (int i = 0; i < type.length(); i++) {
+      if (!row.isNullAt(i)) {
+        bytes += bytes(row, i, type.fields()[i].dataType());
+      }
     }
-    if (column instanceof BinaryType) {
-      return row.getBinary(position).length;
+    return bytes;
+  }
+
+  private static long bytes(SpecializedGetters holder, int position, DataType type) {
+    if (type instanceof StringType) {
+      return holder.getUTF8String(position).numBytes();
     }
-    if (column instanceof ArrayType && row.getArray(position) instanceof UnsafeArrayData array) {
-      return array.getSizeInBytes();
+    if (type instanceof BinaryType) {
+      return holder.getBinary(position).length;
     }
-    if (column instanceof MapType && row.getMap(position) instanceof UnsafeMapData map) {
-      return map.getSizeInBytes();
+    if (type instanceof ArrayType array) {
+      return bytes(holder.getArray(position), array.elementType());
     }
-    if (column instanceof StructType struct
-        && row.getStruct(position, struct.length()) instanceof UnsafeRow nested) {
-      return nested.getSizeInBytes();
+    if (type instanceof MapType map) {
+      MapData entries = holder.getMap(position);
+      return bytes(entries.keyArray(), map.keyType())
+          + bytes(entries.valueArray(), map.valueType());
+    }
+    if (type instanceof StructType struct) {
+      return bytes(holder.getStruct(position, struct.length()), struct);
     }
     return Long.BYTES;
+  }
+
+  private static long bytes(ArrayData array, DataType type) {
+    if (array instanceof UnsafeArrayData packed) {
+      return packed.getSizeInBytes();
+    }
+    if (UnsafeRow.isFixedLength(type)) {
+      return (long) array.numElements() * type.defaultSize();
+    }
+    long bytes = 0;
+    for (int i = 0; i < array.numElements(); i++) {
+      bytes += array.isNullAt(i) ? 0 : bytes(array, i, type);
+    }
+    return bytes;
   }
 }

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -39,6 +40,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class SortedFiles implements Closeable {
   private static final int ROWS_BETWEEN_LENGTH_CHECKS = 1000;
+  private static final long MOST_BYTES_HELD = 4 << 20;
   private static final int LONGEST_FOLDER = 200; // file systems take names of at most 255 bytes
 
   private final Table table;
@@ -51,6 +53,9 @@ public final class SortedFiles implements Closeable {
   private final long targetFileSize;
   private final Set<Integer> absent;
   private final List<DataFile> done = new ArrayList<>();
+  private final List<InternalRow> first = new ArrayList<>(); // of the next file, until it is begun
+  private long bytesOfFirst;
+  private @Nullable StructLike partition; // of these
   private @Nullable DataWriter<InternalRow> writer;
   private long rows;
 
@@ -126,21 +131,56 @@ public final class SortedFiles implements Closeable {
         && writer.length() >= targetFileSize) {
       finishFile();
     }
-    try {
-      if (writer == null) {
-        writer = open(partition, row);
-      }
-      writer.write(row);
-    } catch (IOException | RuntimeException e) {
-      throw StoreFailure.writing(table.name(), e);
+    if (writer == null) {
+      this.partition = partition;
+      hold(row);
+    } else {
+      add(writer, row);
     }
     rows++;
   }
 
-  private DataWriter<InternalRow> open(StructLike partition, InternalRow first) throws IOException {
+  /** How a file is written depends on its first rows. */
+  private void hold(InternalRow row) {
+    first.add(row.copy());
+    bytesOfFirst += PageRows.bytes(row, storedType);
+    if (first.size() == Dictionaries.ROWS || bytesOfFirst > MOST_BYTES_HELD) {
+      begin(false);
+    }
+  }
+
+  /**
+   * @param areAll whether the rows that are held are all of the file
+   */
+  private void begin(boolean areAll) {
+    DataWriter<InternalRow> begun = open(Objects.requireNonNull(partition), areAll);
+    writer = begun;
+    first.forEach(row -> add(begun, row));
+    first.clear();
+    bytesOfFirst = 0;
+  }
+
+  private void add(DataWriter<InternalRow> file, InternalRow row) {
+    try {
+      file.write(row);
+    } catch (RuntimeException e) {
+      throw StoreFailure.writing(table.name(), e);
+    }
+  }
+
+  private DataWriter<InternalRow> open(StructLike partition, boolean areAll) {
+    try {
+      return opened(partition, areAll);
+    } catch (IOException | RuntimeException e) {
+      throw StoreFailure.writing(table.name(), e);
+    }
+  }
+
+  private DataWriter<InternalRow> opened(StructLike partition, boolean areAll) throws IOException {
     EncryptedOutputFile file = place(places, spec, partition);
     Map<String, String> properties = new HashMap<>(table.properties());
-    PageRows.limit(first, storedType).forEach(properties::putIfAbsent);
+    PageRows.limit(first.get(0), storedType).forEach(properties::putIfAbsent);
+    Dictionaries.leftOut(first, areAll, stored).forEach(properties::putIfAbsent);
     return FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
             FileFormat.PARQUET, InternalRow.class, file)
         .setAll(properties)
@@ -169,6 +209,9 @@ public final class SortedFiles implements Closeable {
 
   /** Ends the file at hand: the next row lies in another partition, or beyond a gap. */
   public void finishFile() throws IOException {
+    if (!first.isEmpty()) {
+      begin(true);
+    }
     if (writer != null) {
       try {
         writer.close();
@@ -214,6 +257,7 @@ public final class SortedFiles implements Closeable {
 
   /** Deletes what was written. */
   public void abort() throws IOException {
+    first.clear();
     finishFile();
     done.forEach(file -> table.io().deleteFile(file.location()));
     done.clear();

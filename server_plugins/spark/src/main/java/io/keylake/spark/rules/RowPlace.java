@@ -1,6 +1,8 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.keys.OrderPrefix;
+import io.keylake.spark.spread.SpreadRows;
+import io.keylake.spark.spread.Spreading;
 import io.keylake.spark.statements.Columns;
 import io.keylake.spark.write.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;
@@ -9,10 +11,10 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.types.DataType;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -31,10 +33,6 @@ record RowPlace(List<Attribute> columns, int columnsOfCell) {
     return new RowPlace(names.stream().map(name -> column(rows, name)).toList(), columnsOfCell);
   }
 
-  static boolean isNumbered(LogicalPlan rows) {
-    return rows.output().exists(column -> column.name().equals(HelperColumn.PLACE));
-  }
-
   private static Attribute column(LogicalPlan rows, String name) {
     return CollectionConverters.asJava(rows.output()).stream()
         .filter(column -> column.name().equals(name))
@@ -42,14 +40,20 @@ record RowPlace(List<Attribute> columns, int columnsOfCell) {
         .orElseThrow();
   }
 
-  DataType[] types() {
-    return columns.stream().map(Attribute::dataType).toArray(DataType[]::new);
-  }
-
   /** The rows with their place as one number, by which they are sorted. */
   Project numbered(LogicalPlan rows) {
     List<NamedExpression> all = new ArrayList<>(CollectionConverters.asJava(rows.output()));
     all.add(Columns.alias(OrderPrefix.of(columns), HelperColumn.PLACE));
     return new Project(CollectionConverters.asScala(all).toSeq(), rows);
+  }
+
+  /** The rows, with these columns among theirs, spread over tasks. */
+  SpreadRows spread(LogicalPlan rows) {
+    List<ExprId> ids =
+        CollectionConverters.asJava(rows.output()).stream().map(Attribute::exprId).toList();
+    return new SpreadRows(
+        rows,
+        new Spreading(
+            columns.stream().map(column -> ids.indexOf(column.exprId())).toList(), columnsOfCell));
   }
 }

@@ -1,6 +1,5 @@
 package io.keylake.spark.write;
 
-import io.keylake.spark.write.WriteLayout.Column;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.BinaryType;
@@ -11,39 +10,47 @@ import org.apache.spark.sql.types.StringType;
 
 /** Whether two incoming rows have the same key. */
 final class KeyEquality {
-  private final Column[] key;
+  private final Same[] columns;
+
+  /** Whether two rows have the same value of a column. */
+  private interface Same {
+    boolean in(InternalRow a, InternalRow b);
+  }
 
   KeyEquality(WriteLayout layout) {
-    this.key = layout.key().toArray(Column[]::new);
+    this.columns =
+        layout.key().stream()
+            .map(column -> same(column.position(), column.type()))
+            .toArray(Same[]::new);
   }
 
   boolean same(InternalRow a, InternalRow b) {
-    for (Column column : key) {
-      if (!same(a, b, column.position(), column.type())) {
+    for (Same column : columns) {
+      if (!column.in(a, b)) {
         return false;
       }
     }
     return true;
   }
 
-  private static boolean same(InternalRow a, InternalRow b, int i, DataType type) {
+  private static Same same(int i, DataType type) {
     if (WriteLayout.isInt(type)) {
-      return a.getInt(i) == b.getInt(i);
+      return (a, b) -> a.getInt(i) == b.getInt(i);
     }
     if (type instanceof BooleanType) {
-      return a.getBoolean(i) == b.getBoolean(i);
+      return (a, b) -> a.getBoolean(i) == b.getBoolean(i);
     }
     if (type instanceof StringType) {
-      return a.getUTF8String(i).equals(b.getUTF8String(i));
+      return (a, b) -> a.getUTF8String(i).equals(b.getUTF8String(i));
     }
     if (type instanceof BinaryType) {
-      return Arrays.equals(a.getBinary(i), b.getBinary(i));
+      return (a, b) -> Arrays.equals(a.getBinary(i), b.getBinary(i));
     }
     if (type instanceof DecimalType decimal) {
       int precision = decimal.precision();
       int scale = decimal.scale();
-      return a.getDecimal(i, precision, scale).equals(b.getDecimal(i, precision, scale));
+      return (a, b) -> a.getDecimal(i, precision, scale).equals(b.getDecimal(i, precision, scale));
     }
-    return a.getLong(i) == b.getLong(i);
+    return (a, b) -> a.getLong(i) == b.getLong(i);
   }
 }

@@ -28,16 +28,16 @@ public final class KeyedWriteBuilder
     AS_GIVEN,
     PREPARED,
     /** The writer wants them in buckets and sorted. */
-    BY_HASH,
+    BY_BUCKET,
     /** One task has them all, which the writer wants sorted. */
     IN_ONE_TASK,
-    /** Each task has ranges of keys, which the writer wants sorted. */
-    BY_RANGE,
+    /** Each task has whole buckets or ranges of keys, which the writer wants sorted. */
+    SPREAD,
     /** Each task has ranges of keys of one bucket, sorted. */
     IN_PLACE;
 
     boolean areSpread() {
-      return this == IN_ONE_TASK || this == BY_RANGE || this == IN_PLACE;
+      return this == IN_ONE_TASK || this == SPREAD || this == IN_PLACE;
     }
 
     boolean areSorted() {

@@ -1,4 +1,4 @@
-package io.keylake.spark.write;
+package io.keylake.spark.spread;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -16,7 +16,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * range should have. It is then cut between values of the first key column; only a value that has
  * too many rows itself is cut by the next column, and so on. A key is never cut.
  */
-public final class KeyRanges {
+final class KeyRanges {
   private static final double LOOSE = 1.5; // what is this much over the limit is left whole
   private static final double WIDER = 1.1;
 
@@ -28,7 +28,7 @@ public final class KeyRanges {
    * @param types of the columns of a row's place: partition, bucket, and the rest of the key
    * @param columnsOfCell how many of them are the partition and the bucket
    */
-  public KeyRanges(DataType[] types, int columnsOfCell) {
+  KeyRanges(DataType[] types, int columnsOfCell) {
     this.types = types;
     this.columnsOfCell = columnsOfCell;
     for (int columns = 0; columns <= types.length; columns++) {
@@ -47,7 +47,7 @@ public final class KeyRanges {
    *
    * @param rows how many rows it stands for
    */
-  public record Point(InternalRow place, long rows) {}
+  record Point(InternalRow place, long rows) {}
 
   /** Neighbours with the same values of the first columns. */
   private record Group(List<Point> points, int columns, long rows) {}
@@ -57,13 +57,11 @@ public final class KeyRanges {
    *
    * @param ranges how many there may be
    */
-  public List<InternalRow> cuts(List<Point> sample, int ranges) {
+  List<InternalRow> cuts(List<Point> sample, int ranges) {
     List<Point> sorted = new ArrayList<>(sample);
     sorted.sort(Comparator.comparing(Point::place, orders.get(types.length)));
     List<Group> cells = groups(sorted, columnsOfCell);
-    long rows = cells.stream().mapToLong(Group::rows).sum();
-    // With fewer cells than tasks, as many tasks as cells are enough while none of them is hot.
-    double limit = (double) rows / Math.min(ranges, Math.max(1, cells.size()));
+    double limit = (double) cells.stream().mapToLong(Group::rows).sum() / ranges;
     Cutting cutting = new Cutting();
     cutting.cut(cells, limit);
     while (cutting.cuts.size() >= ranges) {

@@ -1,6 +1,6 @@
-package io.keylake.spark.write;
+package io.keylake.spark.spread;
 
-import io.keylake.spark.write.KeyRanges.Point;
+import io.keylake.spark.spread.KeyRanges.Point;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 
 /**
  * Some rows of a task: of every so many one at random, and of the more, the more there are. Which
@@ -15,11 +16,12 @@ import org.apache.spark.sql.catalyst.InternalRow;
  *
  * @param stride how many rows each of them stands for
  */
-public record KeySample(List<InternalRow> rows, long stride) implements Serializable {
+record KeySample(List<InternalRow> rows, long stride) implements Serializable {
   /**
-   * @param atMost how many rows to keep; an even number
+   * @param placeOf what is kept of a row
+   * @param atMost how many to keep; an even number
    */
-  public static KeySample of(Iterator<InternalRow> all, int atMost) {
+  static KeySample of(Iterator<InternalRow> all, UnsafeProjection placeOf, int atMost) {
     List<InternalRow> kept = new ArrayList<>();
     Random random = new Random(0);
     long stride = 1;
@@ -28,7 +30,7 @@ public record KeySample(List<InternalRow> rows, long stride) implements Serializ
     while (all.hasNext()) {
       InternalRow row = all.next();
       if (passed == picked) {
-        kept.add(row.copy());
+        kept.add(placeOf.apply(row).copy());
       }
       if (++passed == stride) {
         if (kept.size() == atMost) {
@@ -50,7 +52,7 @@ public record KeySample(List<InternalRow> rows, long stride) implements Serializ
     rows.subList(half, rows.size()).clear();
   }
 
-  public Stream<Point> points() {
+  Stream<Point> points() {
     return rows.stream().map(row -> new Point(row, stride));
   }
 }

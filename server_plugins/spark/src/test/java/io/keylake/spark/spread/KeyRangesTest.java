@@ -1,9 +1,9 @@
-package io.keylake.spark.write;
+package io.keylake.spark.spread;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.keylake.spark.write.KeyRanges.Point;
+import io.keylake.spark.spread.KeyRanges.Point;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -12,6 +12,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -28,7 +29,7 @@ class KeyRangesTest {
     for (int bucket = 0; bucket < 16; bucket++) {
       addBucket(sample, bucket, 900 + random.nextInt(200));
     }
-    assertEquals(wholeBuckets(1, 16), shown(RANGES.cuts(sample, 200)));
+    assertEquals(wholeBuckets(1, 16), shown(RANGES.cuts(sample, 16)));
   }
 
   @Test
@@ -65,7 +66,7 @@ class KeyRangesTest {
     }
     List<String> cuts =
         new KeyRanges(types, 1)
-            .cuts(sample, 16).stream()
+            .cuts(sample, 10).stream()
                 .map(
                     cut ->
                         cut.toSeq(
@@ -74,15 +75,15 @@ class KeyRangesTest {
                 .toList();
     assertEquals(
         List.of(
-            "0:5:null",
+            "0:4:null",
             "0:7:null",
             "0:7:100",
             "0:7:200",
             "0:7:300",
             "0:7:400",
             "0:8:null",
-            "0:13:null",
-            "0:18:null"),
+            "0:12:null",
+            "0:16:null"),
         cuts);
   }
 
@@ -117,7 +118,7 @@ class KeyRangesTest {
     for (int i = 0; i < 100_000; i++) {
       rows.add(new GenericInternalRow(new Object[] {i % 64, (long) i}));
     }
-    KeySample sample = KeySample.of(rows.iterator(), 1000);
+    KeySample sample = KeySample.of(rows.iterator(), UnsafeProjection.create(TYPES), 1000);
     long standsFor = sample.points().mapToLong(Point::rows).sum();
     assertEquals(100_000, standsFor, 1000);
     assertEquals(64, sample.rows().stream().map(row -> row.getInt(0)).distinct().count());
@@ -148,9 +149,7 @@ class KeyRangesTest {
   }
 
   private static Map<Integer, Long> sizes(List<Point> sample, List<InternalRow> cuts) {
-    KeyCuts found = new KeyCuts(TYPES, () -> cuts);
-    found.find();
-    KeyRange range = new KeyRange(found);
+    KeyRange range = new KeyRange(TYPES, cuts);
     Map<Integer, Long> sizes = new TreeMap<>();
     sample.forEach(
         point -> sizes.merge(range.produceResult(point.place()), point.rows(), Long::sum));

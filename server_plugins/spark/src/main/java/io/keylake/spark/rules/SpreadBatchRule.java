@@ -9,24 +9,24 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSource;
 
 /**
- * Combines rows of each batch of a streaming query before they are moved, and numbers their places,
- * as {@link KeyRangeRule} does for other writes.
+ * Says how the rows of each batch of a streaming query get to their tasks, as {@link SpreadRule}
+ * does for other writes.
  */
-public final class CombineBatchRule extends Rule<LogicalPlan> {
+public final class SpreadBatchRule extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     if (!(plan instanceof WriteToMicroBatchDataSource write
         && write.table() instanceof KeyedTable table
-        && table.rows() == Rows.PREPARED
-        && !RowPlace.isNumbered(write.query()))) {
+        && table.rows() == Rows.PREPARED)) {
       return plan;
     }
     WriteOptions options = StreamWriteRule.said(write);
     LogicalPlan combined = CombinedRows.of(write.query(), table.stored(), options);
+    RowPlace place = RowPlace.of(combined, table.stored());
     return write.copy(
         write.relation(),
-        write.table(),
-        RowPlace.of(combined, table.stored()).numbered(combined),
+        table.taking(Rows.SPREAD),
+        place.spread(place.numbered(combined)),
         write.queryId(),
         write.writeOptions(),
         write.outputMode(),

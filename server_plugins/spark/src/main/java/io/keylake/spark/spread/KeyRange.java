@@ -1,38 +1,41 @@
-package io.keylake.spark.write;
+package io.keylake.spark.spread;
 
 import io.keylake.spark.keys.IntFunction;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.jspecify.annotations.Nullable;
 
 /** The number of the range in which a row lies: how many cuts are not above it. */
-public final class KeyRange implements IntFunction {
+final class KeyRange implements IntFunction {
   private static final long serialVersionUID = 1L;
-  private final KeyCuts cuts;
+  private final DataType[] types;
+  private final InternalRow[] cuts;
   private transient @Nullable Comparator<InternalRow> order;
 
-  public KeyRange(KeyCuts cuts) {
-    this.cuts = cuts;
-  }
-
-  KeyCuts cuts() {
-    return cuts;
+  /**
+   * @param types of the columns of a place
+   * @param cuts the places at which ranges begin, without the first, in order
+   */
+  KeyRange(DataType[] types, List<InternalRow> cuts) {
+    this.types = types;
+    this.cuts = cuts.toArray(InternalRow[]::new);
   }
 
   @Override
   public Integer produceResult(InternalRow row) {
     if (order == null) {
-      order = KeyRanges.order(cuts.types());
+      order = KeyRanges.order(types);
     }
-    int found = Arrays.binarySearch(cuts.found(), row, order);
+    int found = Arrays.binarySearch(cuts, row, order);
     return found >= 0 ? found + 1 : -found - 1;
   }
 
   @Override
   public DataType[] inputTypes() {
-    return cuts.types();
+    return types;
   }
 
   @Override
