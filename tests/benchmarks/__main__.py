@@ -5,6 +5,7 @@
     compaction  what compaction keeps, writes and costs, day by day; leaves a picture, too
     settling    what it costs to settle a table instead of merging it, and what reads make of it
     joins       four feature tables joined to samples; publishing to a key-value store; writes of skewed keys
+    loads       a first load and ten upserts beside appends to a plain table
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
     sql         UPDATE, DELETE and MERGE beside Iceberg's and Delta's, and reads right afterwards
     equality-deletes  plain tables with equality deletes: heaps, times and bytes, beside stock Iceberg
@@ -37,6 +38,7 @@ from benchmarks import (  # noqa: E402
     figures,
     first,
     install,
+    loads,
     local,
     reads,
     reducers,
@@ -54,6 +56,7 @@ BENCHES = (
     "compaction",
     "settling",
     "joins",
+    "loads",
     "repair",
     "sql",
     "equality-deletes",
@@ -107,6 +110,7 @@ def main() -> None:
         "compaction": compaction.run,
         "settling": settling.run,
         "joins": partial(backfill.run, chosen=asked.part),
+        "loads": loads.run,
         "repair": repair.run,
         "sql": partial(sql.run, trial=asked.trial),
         "equality-deletes": partial(equality_deletes.run, chosen=asked.part),

@@ -5,8 +5,10 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * How the partitions of a shuffle become tasks. Small neighbours are one task; a partition that has
- * much more than a task should have is hot, and has to be divided.
+ * How the partitions of a shuffle become tasks. Small neighbours are one task. A partition is hot,
+ * and has to be divided, where it has much more than its share, or where there are fewer than cores
+ * that could work on them: what divides it is one more shuffle of its rows, so that partitions are
+ * left whole where all cores have their share of them.
  *
  * @param whole tasks of whole partitions, in order
  * @param hot partitions
@@ -24,8 +26,9 @@ record TaskShares(List<Share> whole, List<Integer> hot, double bytes) {
    */
   static TaskShares of(long[] partitions, int cores, TaskSize size) {
     long all = Arrays.stream(partitions).sum();
-    long filled = Math.max(Arrays.stream(partitions).filter(bytes -> bytes > 0).count(), 1);
-    double limit = (double) all / Math.min(tasks(all, partitions.length, cores, size), filled);
+    long filled = Arrays.stream(partitions).filter(bytes -> bytes > 0).count();
+    long many = Math.min(tasks(all, partitions.length, cores, size), Math.max(filled, cores));
+    double limit = (double) all / many;
     List<Integer> hot = new ArrayList<>();
     List<Share> whole = new ArrayList<>();
     double before = 0;

@@ -47,6 +47,16 @@ class TaskSharesTest {
   }
 
   @Test
+  void fewPartitionsAreDividedAmongManyCores() {
+    long[] eightBuckets = {0, 170, 160, 160, 150, 170, 160, 160, 170, 0, 0, 0};
+    assertEquals(List.of(), TaskShares.of(eightBuckets, 8, SIZE).hot());
+    long[] many = Arrays.copyOf(eightBuckets, 200);
+    TaskShares shares = TaskShares.of(many, 20, SIZE);
+    assertEquals(List.of(1, 2, 3, 4, 5, 6, 7, 8), shares.hot());
+    assertEquals(3, shares.tasksFor(170));
+  }
+
+  @Test
   void nothingIsHotInAWriteThatFitsOneTask() {
     assertEquals(List.of(), TaskShares.of(new long[] {1, 60, 1}, 2, SIZE).hot());
   }
