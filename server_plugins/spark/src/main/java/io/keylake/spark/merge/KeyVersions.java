@@ -73,8 +73,6 @@ public record KeyVersions(
     try (SortedMerge merge = new SortedMerge(runs, section.merging(), 1)) {
       Decisions decisions = merge.next();
       return decisions.count() == 0 ? NONE : new Found(task, section, runs, decisions).versions();
-    } finally {
-      files.forgetFooters();
     }
   }
 

@@ -41,7 +41,6 @@ import org.jspecify.annotations.Nullable;
  * (and at what is filtered by) is likely to spare most of the other columns, that look comes first.
  */
 final class MergedReader extends SectionReader {
-  private final DataFiles files;
   private final List<ColumnarRunCursor> cursors;
   private final SortedMerge merge;
   private final @Nullable SelectedRows selected;
@@ -54,7 +53,6 @@ final class MergedReader extends SectionReader {
   MergedReader(ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles files)
       throws IOException {
     super(task, section, partition);
-    this.files = files;
     Sieve.Needed needed = Sieve.sift(task, section, files);
     this.cursors = new ArrayList<>();
     for (int run = 0; run < section.runs().size(); run++) {
@@ -283,7 +281,6 @@ final class MergedReader extends SectionReader {
 
   @Override
   public void close() throws IOException {
-    files.forgetFooters();
     merge.close();
   }
 }

@@ -230,7 +230,6 @@ final class PassedThroughReader extends SectionReader {
 
   @Override
   public void close() throws IOException {
-    dataFiles.forgetFooters();
     if (reader != null) {
       reader.close();
     }

@@ -3,7 +3,6 @@ package io.keylake.spark.parquet;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.io.FileIO;
@@ -13,7 +12,6 @@ import org.apache.parquet.filter2.compat.FilterCompat;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
-import org.apache.parquet.hadoop.util.HadoopCodecs;
 import org.apache.parquet.io.SeekableInputStream;
 import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
@@ -36,21 +34,15 @@ public final class DataFiles {
   private final FileIO io;
   private final ReadCounters counters;
   private final Map<String, RoaringBitmap> wanted;
-  private final Map<String, ParquetMetadata> footers;
 
   public DataFiles(FileIO io, ReadCounters counters) {
-    this(io, counters, Map.of(), new HashMap<>());
+    this(io, counters, Map.of());
   }
 
-  private DataFiles(
-      FileIO io,
-      ReadCounters counters,
-      Map<String, RoaringBitmap> wanted,
-      Map<String, ParquetMetadata> footers) {
+  private DataFiles(FileIO io, ReadCounters counters, Map<String, RoaringBitmap> wanted) {
     this.io = io;
     this.counters = counters;
     this.wanted = wanted;
-    this.footers = footers;
   }
 
   /**
@@ -59,7 +51,7 @@ public final class DataFiles {
    * @param rows their positions, by the location of the file; all of files that are not in it
    */
   public DataFiles with(Map<String, RoaringBitmap> rows) {
-    return new DataFiles(io, counters, rows, footers);
+    return new DataFiles(io, counters, rows);
   }
 
   ReadCounters counters() {
@@ -100,26 +92,13 @@ public final class DataFiles {
   Opened open(StoredFile file) throws IOException {
     IcebergInput input =
         new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes(), counters);
-    SeekableInputStream stream = stream(input);
+    SeekableInputStream stream = input.newStream();
     counters.filesOpened++;
     try {
-      ParquetMetadata footer = footers.get(file.location());
-      if (footer == null) {
-        footer = ParquetFileReader.readFooter(input, options(null), stream);
-        footers.put(file.location(), footer);
-      }
-      return new Opened(input, stream, footer);
+      return new Opened(input, stream, Footers.of(file, input, options(null), stream));
     } catch (IOException | RuntimeException e) {
       stream.close();
       throw StoreFailure.reading(file.location(), e);
-    }
-  }
-
-  private static SeekableInputStream stream(IcebergInput input) {
-    try {
-      return input.newStream();
-    } catch (IOException | RuntimeException e) {
-      throw StoreFailure.reading(input.toString(), e);
     }
   }
 
@@ -149,17 +128,12 @@ public final class DataFiles {
     return others;
   }
 
-  /** To be called when the files of a section have been read. */
-  public void forgetFooters() {
-    footers.clear();
-  }
-
   private static ParquetReadOptions options(@Nullable FilterPredicate predicate) {
     ParquetReadOptions.Builder options =
         ParquetReadOptions.builder(new PlainParquetConfiguration());
     if (predicate != null) {
       options.withRecordFilter(FilterCompat.get(predicate));
     }
-    return options.withCodecFactory(new PageCodecs(HadoopCodecs.newFactory(0))).build();
+    return options.withCodecFactory(new PageCodecs()).build();
   }
 }

@@ -40,6 +40,9 @@ public record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds)
 
   /** What a file with this schema can be asked, or null for nothing. */
   @Nullable FilterPredicate on(MessageType file) {
+    if (filters.isEmpty()) {
+      return null;
+    }
     ParquetPushdown pushdown = new ParquetPushdown(file);
     FilterPredicate all = null;
     for (Filter filter : filters) {

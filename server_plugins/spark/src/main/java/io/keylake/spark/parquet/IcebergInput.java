@@ -1,12 +1,17 @@
 package io.keylake.spark.parquet;
 
-import java.io.FilterInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import org.apache.iceberg.io.SeekableInputStream;
 import org.apache.parquet.io.DelegatingSeekableInputStream;
 import org.apache.parquet.io.InputFile;
+import org.jspecify.annotations.Nullable;
 
-/** A file of any Iceberg FileIO, as Parquet wants to read it. Counts the bytes that are read. */
+/**
+ * A file of any Iceberg FileIO, as Parquet wants to read it. It is opened when the first byte is
+ * read: of a file whose footer is known, nothing else may be needed. Counts the bytes that are
+ * read.
+ */
 record IcebergInput(org.apache.iceberg.io.InputFile file, long length, ReadCounters counters)
     implements InputFile {
   @Override
@@ -15,17 +20,17 @@ record IcebergInput(org.apache.iceberg.io.InputFile file, long length, ReadCount
   }
 
   @Override
-  public org.apache.parquet.io.SeekableInputStream newStream() throws IOException {
-    CountingStream stream = new CountingStream(file.newStream(), counters);
+  public org.apache.parquet.io.SeekableInputStream newStream() {
+    CountingStream stream = new CountingStream(file, counters);
     return new DelegatingSeekableInputStream(stream) {
       @Override
       public long getPos() throws IOException {
-        return stream.position();
+        return stream.opened().getPos();
       }
 
       @Override
       public void seek(long position) throws IOException {
-        stream.seek(position);
+        stream.opened().seek(position);
       }
     };
   }
@@ -35,36 +40,44 @@ record IcebergInput(org.apache.iceberg.io.InputFile file, long length, ReadCount
     return file.location();
   }
 
-  private static final class CountingStream extends FilterInputStream {
-    private final SeekableInputStream stream;
+  private static final class CountingStream extends InputStream {
+    private final org.apache.iceberg.io.InputFile file;
     private final ReadCounters counters;
+    private @Nullable SeekableInputStream stream;
 
-    CountingStream(SeekableInputStream stream, ReadCounters counters) {
-      super(stream);
-      this.stream = stream;
+    CountingStream(org.apache.iceberg.io.InputFile file, ReadCounters counters) {
+      this.file = file;
       this.counters = counters;
     }
 
-    long position() throws IOException {
-      return stream.getPos();
-    }
-
-    void seek(long position) throws IOException {
-      stream.seek(position);
+    SeekableInputStream opened() {
+      SeekableInputStream open = stream;
+      if (open == null) {
+        open = file.newStream();
+        stream = open;
+      }
+      return open;
     }
 
     @Override
     public int read() throws IOException {
-      int value = stream.read();
+      int value = opened().read();
       counters.bytesRead += value < 0 ? 0 : 1;
       return value;
     }
 
     @Override
     public int read(byte[] into, int offset, int length) throws IOException {
-      int read = stream.read(into, offset, length);
+      int read = opened().read(into, offset, length);
       counters.bytesRead += Math.max(read, 0);
       return read;
+    }
+
+    @Override
+    public void close() throws IOException {
+      if (stream != null) {
+        stream.close();
+      }
     }
   }
 }

@@ -8,6 +8,7 @@ import org.apache.parquet.bytes.BytesInput;
 import org.apache.parquet.bytes.HeapByteBufferAllocator;
 import org.apache.parquet.compression.CompressionCodecFactory;
 import org.apache.parquet.hadoop.metadata.CompressionCodecName;
+import org.apache.parquet.hadoop.util.HadoopCodecs;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,22 +19,28 @@ import org.jspecify.annotations.Nullable;
 final class PageCodecs implements CompressionCodecFactory {
   private static final ByteBufferAllocator HEAP = HeapByteBufferAllocator.getInstance();
 
-  private final CompressionCodecFactory others;
+  private @Nullable CompressionCodecFactory others;
   private @Nullable Zstd zstd;
 
-  PageCodecs(CompressionCodecFactory others) {
-    this.others = others;
+  /** Made when it is needed: it makes a configuration of Hadoop. */
+  private CompressionCodecFactory others() {
+    CompressionCodecFactory made = others;
+    if (made == null) {
+      made = HadoopCodecs.newFactory(0);
+      others = made;
+    }
+    return made;
   }
 
   @Override
   public BytesInputCompressor getCompressor(CompressionCodecName name) {
-    return others.getCompressor(name);
+    return others().getCompressor(name);
   }
 
   @Override
   public BytesInputDecompressor getDecompressor(CompressionCodecName name) {
     if (name != CompressionCodecName.ZSTD) {
-      return others.getDecompressor(name);
+      return others().getDecompressor(name);
     }
     if (zstd == null) {
       zstd = new Zstd();
@@ -43,7 +50,9 @@ final class PageCodecs implements CompressionCodecFactory {
 
   @Override
   public void release() {
-    others.release();
+    if (others != null) {
+      others.release();
+    }
     if (zstd != null) {
       zstd.context.close();
       zstd = null;

@@ -8,9 +8,7 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.iceberg.io.FileIO;
-import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.column.statistics.Statistics;
-import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
@@ -27,12 +25,10 @@ public record ParquetRowGroups(FileIO io, int keyId) implements RowGroups {
 
   @Override
   public List<RowGroup> of(StoredFile file) {
-    IcebergInput input =
-        new IcebergInput(
-            io.newInputFile(file.location(), file.bytes()), file.bytes(), new ReadCounters());
-    try (ParquetFileReader reader =
-        ParquetFileReader.open(input, ParquetReadOptions.builder().build())) {
-      return rowGroups(reader.getFooter());
+    try {
+      DataFiles.Opened opened = new DataFiles(io, new ReadCounters()).open(file);
+      opened.stream().close();
+      return rowGroups(opened.footer());
     } catch (IOException e) {
       throw new UncheckedIOException("cannot read the footer of " + file.location(), e);
     }

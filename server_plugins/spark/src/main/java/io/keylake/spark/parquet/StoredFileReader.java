@@ -12,16 +12,9 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
 import java.util.PrimitiveIterator;
-import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileStatus;
-import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.mapred.FileSplit;
-import org.apache.hadoop.mapreduce.TaskAttemptID;
-import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
 import org.apache.parquet.column.page.PageReadStore;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.hadoop.ParquetFileReader;
-import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.parquet.schema.MessageType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
@@ -29,7 +22,6 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
-import scala.Option;
 
 /**
  * Batches of one data file, by Spark's own vectorised reader: it reads struct leaves, lists and
@@ -71,9 +63,7 @@ public final class StoredFileReader implements Closeable {
     DataFiles.Opened opened = files.open(file);
     boolean isReady = false;
     try {
-      decoder = new RowGroupDecoder(reading.batchRows());
-      StructType stored = reading.columns().in(opened.footer().getFileMetaData().getSchema());
-      initialize(decoder, file, opened, RowGroupDecoder.configuration(stored));
+      decoder = Decoders.of(opened.footer(), reading.columns(), reading.batchRows());
       MessageType columns = decoder.columns();
       FilterPredicate predicate = reading.choice().on(columns);
       pages = opened.pages(predicate);
@@ -88,9 +78,6 @@ public final class StoredFileReader implements Closeable {
       decoder.enableReturningBatches();
       batch = shown(decoder.resultBatch());
       isReady = true;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IOException("interrupted while opening " + file.location(), e);
     } catch (IOException | RuntimeException e) {
       throw StoreFailure.reading(location, e);
     } finally {
@@ -111,20 +98,6 @@ public final class StoredFileReader implements Closeable {
       }
     }
     return new ColumnarBatch(vectors);
-  }
-
-  /** The decoder wants to be told of a Hadoop file; what it reads comes from {@link #pages}. */
-  private static void initialize(
-      RowGroupDecoder decoder, StoredFile file, DataFiles.Opened opened, Configuration conf)
-      throws IOException, InterruptedException {
-    Path name = new Path("file:///" + file.location().hashCode());
-    FileStatus status = new FileStatus(file.bytes(), false, 1, file.bytes(), 0, name);
-    decoder.initialize(
-        new FileSplit(name, 0, file.bytes(), new String[0]),
-        new TaskAttemptContextImpl(conf, new TaskAttemptID()),
-        Option.apply(HadoopInputFile.fromStatus(status, conf)),
-        Option.apply(opened.stream()),
-        Option.apply(opened.footer()));
   }
 
   private List<Portion> portions(
