@@ -51,9 +51,10 @@ from keylake.errors import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 CONNECT_LIMIT_SECONDS = 3.0
+MOST_BYTES_AS_THEY_ARE = 2**20  # of more, pyspark sends what the server keeps
 MOST_BYTES_WITH_A_PLAN = 16 * 2**20
 ROWS_IN_A_GROUP = 1 << 18
 
@@ -217,8 +218,14 @@ class Session:
             file.unlink(missing_ok=True)
 
     def frame(self, rows: pa.Table) -> DataFrame:
-        """Local rows as a frame that carries them."""
+        """Local rows as a frame that carries them.
+
+        Of few rows the plan is made here: pyspark would first ask the server for settings, and the server would analyse
+        a schema that the rows have anyway.
+        """
         with self.asking():
+            if rows.nbytes < MOST_BYTES_AS_THEY_ARE:
+                return _carrying(rows, self.spark)
             return self.spark.createDataFrame(rows, schema=_schema(rows))
 
     def columns(self, frame: DataFrame) -> tuple[str, ...]:
@@ -330,6 +337,15 @@ def _schema(rows: pa.Table) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+
+
+def _carrying(rows: pa.Table, spark: SparkSession) -> DataFrame:
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.connect.plan import LocalRelation
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    connected: Any = spark
+    return ConnectFrame(LocalRelation(rows.cast(to_arrow_schema(_schema(rows)))), connected)
 
 
 def _check_condition(where: object) -> None:

@@ -1,6 +1,7 @@
 package io.keylake.spark;
 
 import io.keylake.spark.combine.CombineStrategy;
+import io.keylake.spark.driver.DriverWriteStrategy;
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.ExchangeRule;
 import io.keylake.spark.functions.ColumnFunctions;
@@ -62,6 +63,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     extensions.injectPlannerStrategy(session -> new SpreadStrategy());
     extensions.injectPlannerStrategy(session -> new CombineStrategy());
     extensions.injectPlannerStrategy(session -> new LookupStrategy(session));
+    extensions.injectPlannerStrategy(session -> new DriverWriteStrategy());
     extensions.injectQueryStagePrepRule(session -> new ExchangeRule());
     extensions.injectQueryStagePrepRule(session -> new MergedInPlaceRule());
     extensions.injectColumnar(session -> physical(new KeyedMergeJoinRule()));

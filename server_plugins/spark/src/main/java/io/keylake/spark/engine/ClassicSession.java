@@ -66,6 +66,11 @@ public final class ClassicSession {
     session.sessionState().executePlan(write, CommandExecutionMode.ALL()).assertCommandExecuted();
   }
 
+  /** Lets what the session has cached of a table be read anew. */
+  public void hasChanged(LogicalPlan table) {
+    session.sharedState().cacheManager().recacheByPlan(session, table);
+  }
+
   private static scala.collection.immutable.Map<String, String> immutable(
       Map<String, String> options) {
     return scala.collection.immutable.Map.from(CollectionConverters.asScala(options));

@@ -1,5 +1,7 @@
 package io.keylake.spark.engine;
 
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.KeylakeException.Kind;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkTableUtil;
 import org.apache.spark.network.util.JavaUtils;
@@ -31,6 +33,17 @@ public final class SessionSettings {
   public static long bytes(String name, long otherwise) {
     String set = value(name);
     return set == null ? otherwise : JavaUtils.byteStringAsBytes(set);
+  }
+
+  /** A number; a default where it is not set. */
+  public static long number(String name, long otherwise) {
+    String set = value(name);
+    try {
+      return set == null ? otherwise : Long.parseLong(set.trim());
+    } catch (NumberFormatException e) {
+      throw new KeylakeException(
+          Kind.DEFINITION, "setting %s is '%s'; it must be a whole number".formatted(name, set));
+    }
   }
 
   public static int shufflePartitions() {

@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.StructType;
  * How many rows a page may have. Parquet looks at the size of a page after a hundred rows at the
  * earliest; of large values that would make pages that no merge of many files can hold.
  */
-final class PageRows {
+public final class PageRows {
   private static final long PAGE_BYTES = 256 << 10;
   private static final long LARGE_ROW_BYTES = 8 << 10;
 
@@ -43,7 +43,7 @@ final class PageRows {
   }
 
   /** About how many bytes a row has. */
-  static long bytes(InternalRow row, StructType type) {
+  public static long bytes(InternalRow row, StructType type) {
     long bytes = 0;
     for (int i = 0; i < type.length(); i++) {
       if (!row.isNullAt(i)) {

@@ -101,6 +101,23 @@ public final class SortedFiles implements Closeable {
     this.metrics = MetricsConfig.from(properties, table.schema(), order);
   }
 
+  private SortedFiles(SortedFiles like, OutputFileFactory places) {
+    this.table = like.table;
+    this.spec = like.spec;
+    this.stored = like.stored;
+    this.storedType = like.storedType;
+    this.places = places;
+    this.metrics = like.metrics;
+    this.order = like.order;
+    this.targetFileSize = like.targetFileSize;
+    this.absent = like.absent;
+  }
+
+  /** Others of the same form, which are written at the same time. */
+  public SortedFiles beside(OutputFileFactory others) {
+    return new SortedFiles(this, others);
+  }
+
   /**
    * Parquet has no structs without members: a table that is all key has no column whose version
    * could be stored. They are the last members of theirs, so that those before keep their places.

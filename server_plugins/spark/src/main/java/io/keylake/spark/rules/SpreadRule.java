@@ -3,6 +3,7 @@ package io.keylake.spark.rules;
 import io.keylake.spark.combine.CombinedRows;
 import io.keylake.spark.statements.MergeRewrite;
 import io.keylake.spark.table.KeyedTable;
+import io.keylake.spark.write.DriverWrite;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -13,13 +14,14 @@ import org.apache.spark.sql.catalyst.plans.logical.Repartition;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Says how the rows of a write to a keyed table get to their tasks:
  *
  * <ol>
  *   <li>Rows that lie where they belong already stay there.
- *   <li>A few thousand that came with the statement are written by one task.
+ *   <li>A few thousand that came with the statement are written by the driver, or by one task.
  *   <li>Those of a MERGE that was joined bucket by bucket need no shuffle, as Spark sees itself.
  *   <li>All others are spread over tasks of about one size, whatever is hot.
  * </ol>
@@ -39,6 +41,9 @@ public final class SpreadRule extends Rule<LogicalPlan> {
     if (RowsInPlace.are(query, table)) {
       return taking(Rows.IN_PLACE, write, RowsInPlace.inOrder(query));
     }
+    if (isOfDriver(query, table)) {
+      return taking(Rows.BY_DRIVER, write, query);
+    }
     if (areFew(query)) {
       return taking(Rows.IN_ONE_TASK, write, new Repartition(1, false, query));
     }
@@ -56,6 +61,14 @@ public final class SpreadRule extends Rule<LogicalPlan> {
     KeyedTable table = (KeyedTable) relation.table();
     return (LogicalPlan)
         write.withNewTable(table.taking(rows).inPlaceOf(relation)).withNewQuery(query);
+  }
+
+  private static boolean isOfDriver(LogicalPlan query, KeyedTable table) {
+    return query instanceof LocalRelation local
+        && !local.isStreaming()
+        && table.statement() == null
+        && DriverWrite.takes(
+            CollectionConverters.asJava(local.data()), local.schema(), table.stored());
   }
 
   /** Rows that came with the statement, so that their number is known, and not worth a shuffle. */

@@ -1,7 +1,6 @@
 package io.keylake.spark.write;
 
 import io.keylake.spark.maintenance.Maintenance;
-import io.keylake.spark.parquet.SortedFiles;
 import io.keylake.spark.write.KeyedDataWriter.Written;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.tables.commits.Commits;
@@ -25,13 +24,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
-import org.apache.iceberg.expressions.Expression;
-import org.apache.iceberg.io.OutputFileFactory;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.PropertyUtil;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -54,6 +50,7 @@ import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -118,9 +115,15 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   @Override
   public SortOrder[] requiredOrdering() {
-    if (rows.areSorted()) {
-      return new SortOrder[0];
-    }
+    return rows.areSorted()
+        ? new SortOrder[0]
+        : order().stream()
+            .map(name -> Expressions.sort(column(name), SortDirection.ASCENDING))
+            .toArray(SortOrder[]::new);
+  }
+
+  /** The columns by which rows are sorted before they are written. */
+  List<String> order() {
     List<String> columns = new ArrayList<>();
     if (Arrays.asList(info.schema().fieldNames()).contains(HelperColumn.PLACE)) {
       columns.add(HelperColumn.PLACE); // decides nearly always, and compares as a number
@@ -137,9 +140,25 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     if (layout.rowOrder() >= 0) {
       columns.add(HelperColumn.ROW_ORDER);
     }
-    return columns.stream()
-        .map(name -> Expressions.sort(column(name), SortDirection.ASCENDING))
-        .toArray(SortOrder[]::new);
+    return columns;
+  }
+
+  /** How many of these columns say which file a row belongs to. */
+  int columnsOfCell() {
+    return schema.spec().partitionBy().size() + 1;
+  }
+
+  /** The rows as they come to the writers. */
+  StructType rowType() {
+    return info.schema();
+  }
+
+  Rows rows() {
+    return rows;
+  }
+
+  String tableName() {
+    return table.name();
   }
 
   private static NamedReference column(String name) {
@@ -189,12 +208,24 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     return writerFactory(info.queryId());
   }
 
+  /** The writers of as many parts of the rows, for this process. */
+  List<KeyedDataWriter> writersHere(int parts) {
+    labels(spark, options.labels());
+    return writers(info.queryId()).writers(table, parts);
+  }
+
+  private DataWriterFactory writerFactory(String operation) {
+    PartWriters writers = writers(operation);
+    Broadcast<Table> copy =
+        JavaSparkContext.fromSparkContext(spark.sparkContext())
+            .broadcast(SerializableTable.copyOf(table));
+    return new WriterFactory(copy, writers);
+  }
+
   /**
-   * Makes the writers of tasks.
-   *
    * @param operation a part of the names of files that no other write has
    */
-  private DataWriterFactory writerFactory(String operation) {
+  private PartWriters writers(String operation) {
     table.refresh();
     if (options.adopts() == null) {
       Lineage.check(
@@ -213,42 +244,15 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
                 table.properties(),
                 TableProperties.WRITE_TARGET_FILE_SIZE_BYTES,
                 TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT);
-    Broadcast<Table> copy =
-        JavaSparkContext.fromSparkContext(spark.sparkContext())
-            .broadcast(SerializableTable.copyOf(table));
-    return new WriterFactory(
-        copy,
-        schema,
-        layout,
-        options.verb(),
-        fixedVersion,
-        effect.stated(),
-        targetFileSize,
-        operation);
+    return new PartWriters(
+        schema, layout, options.verb(), fixedVersion, effect.stated(), targetFileSize, operation);
   }
 
-  private record WriterFactory(
-      Broadcast<Table> table,
-      KeyedSchema schema,
-      WriteLayout layout,
-      WriteOptions.Verb verb,
-      @Nullable Long fixedVersion,
-      Expression replaces,
-      long targetFileSize,
-      String queryId)
+  private record WriterFactory(Broadcast<Table> table, PartWriters writers)
       implements DataWriterFactory {
     @Override
     public DataWriter<InternalRow> createWriter(int partitionId, long taskId) {
-      Table own = table.value();
-      OutputFileFactory places =
-          OutputFileFactory.builderFor(own, partitionId, taskId)
-              .format(FileFormat.PARQUET)
-              .operationId(queryId)
-              .build();
-      SortedFiles sorted = new SortedFiles(own, schema, layout.stored(), places, targetFileSize);
-      BucketFiles files = new BucketFiles(layout, sorted, replaces);
-      return new KeyedDataWriter(
-          schema, layout, verb, new RowVersions(layout, fixedVersion), files);
+      return writers.writer(table.value(), partitionId, taskId);
     }
   }
 

@@ -31,17 +31,19 @@ public final class KeyedWriteBuilder
     BY_BUCKET,
     /** One task has them all, which the writer wants sorted. */
     IN_ONE_TASK,
+    /** The driver has them all, as {@link DriverWrite} does, and sorts them. */
+    BY_DRIVER,
     /** Each task has whole buckets or ranges of keys, which the writer wants sorted. */
     SPREAD,
     /** Each task has ranges of keys of one bucket, sorted. */
     IN_PLACE;
 
     boolean areSpread() {
-      return this == IN_ONE_TASK || this == SPREAD || this == IN_PLACE;
+      return this == IN_ONE_TASK || this == SPREAD || areSorted();
     }
 
     boolean areSorted() {
-      return this == IN_PLACE;
+      return this == BY_DRIVER || this == IN_PLACE;
     }
   }
 

@@ -34,7 +34,7 @@ public record Append(@Nullable String branch, List<DataFile> files, WriteSummary
     VersionedWrite write = VersionedWrite.of(attempt, branches, files, summary);
     for (int i = 0; i < branches.size(); i++) {
       int number = i;
-      AppendFiles append = attempt.transaction().newAppend();
+      AppendFiles append = attempt.append(branches.get(i));
       write.files().forEach(append::appendFile);
       attempt.commit(
           branches.get(i),

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManageSnapshots;
 import org.apache.iceberg.ManifestFile;
@@ -25,9 +26,12 @@ import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.SnapshotUpdate;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.Transaction;
 import org.apache.iceberg.UpdateProperties;
+import org.apache.iceberg.util.PropertyUtil;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.apache.iceberg.util.ThreadPools;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -74,6 +78,24 @@ public final class Attempt {
     return new Parent(metadata(), table.io(), name, ancestors(name));
   }
 
+  /**
+   * Adds files. Where manifests are many, some of them are merged; else Iceberg need not look at
+   * them once more after the commit.
+   *
+   * @param branch null for main
+   */
+  AppendFiles append(@Nullable String branch) {
+    SnapshotRef head = metadata().ref(name(branch));
+    int manifests =
+        head == null ? 0 : metadata().snapshot(head.snapshotId()).allManifests(table.io()).size();
+    int most =
+        PropertyUtil.propertyAsInt(
+            metadata().properties(),
+            TableProperties.MANIFEST_MIN_MERGE_COUNT,
+            TableProperties.MANIFEST_MIN_MERGE_COUNT_DEFAULT);
+    return manifests + 1 < most ? transaction.newFastAppend() : transaction.newAppend();
+  }
+
   /** Changes branches together with the parts. */
   public ManageSnapshots references() {
     return transaction.manageSnapshots();
@@ -91,6 +113,7 @@ public final class Attempt {
       update.toBranch(part.branch); // some updates are of main only
     }
     update.scanManifestsWith(new PromptExecutor());
+    update.writeManifestsWith(new PromptExecutor(), ThreadPools.WORKER_THREAD_POOL_SIZE);
     update.validateWith(part::isValid);
     update.commit();
     part.snapshotId = metadata().ref(part.branch).snapshotId();

@@ -1,0 +1,155 @@
+package io.keylake.spark.write;
+
+import io.keylake.spark.engine.SessionSettings;
+import io.keylake.spark.parquet.PageRows;
+import io.keylake.spark.write.KeyedWriteBuilder.Rows;
+import io.keylake.spark.write.PartRun.Part;
+import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.TableSpec;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.stream.IntStream;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Ascending$;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InterpretedOrdering;
+import org.apache.spark.sql.catalyst.expressions.InterpretedUnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * A write of rows that came with the statement and are so few that the driver writes them itself: a
+ * job takes longer to start than the files take.
+ */
+public final class DriverWrite {
+  /** More rows are written by tasks; 0 for all. */
+  public static final String MOST_ROWS = "spark.keylake.write.driver-rows";
+
+  private static final long MOST_ROWS_BY_DEFAULT = 4096;
+  private static final long MOST_BYTES = 8L << 20;
+
+  private final KeyedWrite write;
+
+  private DriverWrite(KeyedWrite write) {
+    this.write = write;
+  }
+
+  /**
+   * Whether the driver writes these rows to a table. Classes of users, by which columns may be
+   * reduced, run in tasks.
+   *
+   * @param type of the rows
+   */
+  public static boolean takes(List<InternalRow> rows, StructType type, KeyedSchema schema) {
+    TableSpec spec = schema.spec();
+    return rows.size() <= SessionSettings.number(MOST_ROWS, MOST_ROWS_BY_DEFAULT)
+        && rows.stream().mapToLong(row -> PageRows.bytes(row, type)).sum() <= MOST_BYTES
+        && schema.values().stream()
+            .map(NestedField::name)
+            .noneMatch(column -> spec.reducer(column).isOfUser());
+  }
+
+  /** Null for a write that is left to tasks. */
+  public static @Nullable DriverWrite of(Write write) {
+    return write instanceof KeyedWrite keyed && keyed.rows() == Rows.BY_DRIVER
+        ? new DriverWrite(keyed)
+        : null;
+  }
+
+  /** Writes the rows and commits them, or leaves nothing of them. */
+  public void run(List<InternalRow> rows) {
+    PartRun run = new PartRun(write.tableName(), parts(sorted(rows)));
+    try {
+      run.finish();
+      if (Thread.currentThread().isInterrupted()) {
+        throw new CancellationException(write.description());
+      }
+      write.commit(run.written());
+    } catch (RuntimeException | Error e) {
+      abort(run.written(), e);
+      throw e;
+    }
+  }
+
+  private void abort(WriterCommitMessage[] written, Throwable why) {
+    try {
+      write.abort(written);
+    } catch (RuntimeException e) {
+      why.addSuppressed(e);
+    }
+  }
+
+  /** The rows in the form that tasks get them. */
+  private List<InternalRow> sorted(List<InternalRow> rows) {
+    StructField[] fields = write.rowType().fields();
+    List<Expression> columns = IntStream.range(0, fields.length).mapToObj(this::column).toList();
+    UnsafeProjection packed = InterpretedUnsafeProjection.createProjection(seq(columns));
+    List<InternalRow> sorted = new ArrayList<>();
+    rows.forEach(row -> sorted.add(packed.apply(row).copy()));
+    sorted.sort(ordering(write.order()));
+    return sorted;
+  }
+
+  /** Some rows for each writer, none of which shares a file with another one. */
+  private List<Part> parts(List<InternalRow> rows) {
+    InterpretedOrdering cell = ordering(write.order().subList(0, write.columnsOfCell()));
+    List<Integer> begins = new ArrayList<>();
+    for (int i = 0; i < rows.size(); i++) {
+      if (i == 0 || cell.compare(rows.get(i - 1), rows.get(i)) != 0) {
+        begins.add(i);
+      }
+    }
+    int count = Math.min(begins.size(), PartRun.MOST_AT_ONCE);
+    List<KeyedDataWriter> writers = write.writersHere(count);
+    List<Part> parts = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      int next = (i + 1) * begins.size() / count;
+      int end = next == begins.size() ? rows.size() : begins.get(next);
+      int begin = begins.get(i * begins.size() / count);
+      parts.add(new Part(writers.get(i), rows.subList(begin, end)));
+    }
+    return parts;
+  }
+
+  private InterpretedOrdering ordering(List<String> names) {
+    List<String> all = Arrays.asList(write.rowType().fieldNames());
+    return new InterpretedOrdering(
+        seq(
+            names.stream()
+                .map(name -> column(all.indexOf(name)))
+                .map(
+                    column ->
+                        new SortOrder(
+                            column,
+                            Ascending$.MODULE$,
+                            NullsFirst$.MODULE$,
+                            seq(List.<Expression>of())))
+                .toList()));
+  }
+
+  private Expression column(int position) {
+    StructField field = write.rowType().fields()[position];
+    return new BoundReference(position, field.dataType(), true);
+  }
+
+  private static <T> Seq<T> seq(List<T> list) {
+    return CollectionConverters.asScala(list).toSeq();
+  }
+
+  @Override
+  public String toString() {
+    return write.description();
+  }
+}
