@@ -6,6 +6,7 @@
     settling    what it costs to settle a table instead of merging it, and what reads make of it
     joins       four feature tables joined to samples; publishing to a key-value store; writes of skewed keys
     loads       a first load and ten upserts beside appends to a plain table
+    small_writes  upserts of 1, 100 and 2,000 rows beside appends to a plain table
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
     sql         UPDATE, DELETE and MERGE beside Iceberg's and Delta's, and reads right afterwards
     equality-deletes  plain tables with equality deletes: heaps, times and bytes, beside stock Iceberg
@@ -44,6 +45,7 @@ from benchmarks import (  # noqa: E402
     reducers,
     repair,
     settling,
+    small_writes,
     soak,
     sql,
 )
@@ -57,6 +59,7 @@ BENCHES = (
     "settling",
     "joins",
     "loads",
+    "small_writes",
     "repair",
     "sql",
     "equality-deletes",
@@ -111,6 +114,7 @@ def main() -> None:
         "settling": settling.run,
         "joins": partial(backfill.run, chosen=asked.part),
         "loads": loads.run,
+        "small_writes": small_writes.run,
         "repair": repair.run,
         "sql": partial(sql.run, trial=asked.trial),
         "equality-deletes": partial(equality_deletes.run, chosen=asked.part),

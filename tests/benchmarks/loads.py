@@ -9,17 +9,15 @@ turns, each round to new tables.
 3. Bytes           of the data files.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rich.console import Console
 
 import keylake as kl
 from benchmarks.engine import Connected
 from benchmarks.figures import Figure, Findings, Target, figure
-from benchmarks.machine import PLAIN, machine
+from benchmarks.machine import PLAIN, machine, processor_seconds
 from benchmarks.stopwatch import Times, seconds
 from benchmarks.systems.keyed import Keyed
 from benchmarks.systems.plain import Plain
@@ -70,9 +68,9 @@ def _round(
     for part, written in ((LOAD, [base]), (UPSERTS, upserts)):
         for writer in writers if number % 2 else reversed(writers):
             cost = costs[writer.name][part]
-            before = _processor_seconds(lake), _size(writer)
+            before = processor_seconds(lake), _size(writer)
             cost.time.append(seconds(_writing(writer, written)))
-            cost.processor.append(_processor_seconds(lake) - before[0])
+            cost.processor.append(processor_seconds(lake) - before[0])
             cost.size.append(_size(writer) - before[1])
     stored = f"SELECT count(DISTINCT key), count(*) FROM {plain.table}"
     (keys, rows), *_ = plain.engine.fetch(stored)
@@ -92,13 +90,6 @@ def _writing(writer: Keyed | Plain, batches: Sequence[Batch]) -> Callable[[], No
 
 def _size(writer: Keyed | Plain) -> int:
     return sum(path.stat().st_size for path in writer.data_files())
-
-
-def _processor_seconds(lake: kl.Lake) -> float:
-    """What the server has used of its processors, as Linux counts it."""
-    process = lake.spark.sql("SELECT java_method('java.lang.ProcessHandle', 'current')").collect()[0][0]
-    ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _figures(costs: Mapping[str, Mapping[str, Cost]]) -> list[Figure]:

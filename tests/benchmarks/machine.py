@@ -59,6 +59,13 @@ def machine() -> Generator[Machine]:
         yield Machine(folder, opened)
 
 
+def processor_seconds(lake: kl.Lake) -> float:
+    """What the server has used of its processors, as Linux counts it."""
+    process = lake.spark.sql("SELECT java_method('java.lang.ProcessHandle', 'current')").collect()[0][0]
+    ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def processor() -> str:
     """The processor, as the machine calls it."""
     described = Path("/proc/cpuinfo")

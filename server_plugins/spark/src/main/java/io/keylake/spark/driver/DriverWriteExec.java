@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Objects;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
@@ -19,11 +19,11 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class DriverWriteExec extends V2CommandExec {
   private static final long serialVersionUID = 1L;
-  private final transient LogicalPlan table;
+  private final transient DataSourceV2Relation table;
   private final transient DriverWrite write;
   private final transient List<InternalRow> rows;
 
-  public DriverWriteExec(LogicalPlan table, DriverWrite write, List<InternalRow> rows) {
+  public DriverWriteExec(DataSourceV2Relation table, DriverWrite write, List<InternalRow> rows) {
     this.table = table;
     this.write = write;
     this.rows = rows;

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -44,6 +45,6 @@ public final class DriverWriteStrategy extends SparkStrategy {
   private static SparkPlan planned(V2WriteCommand command, DriverWrite write) {
     LocalRelation rows = (LocalRelation) command.query();
     return new DriverWriteExec(
-        (LogicalPlan) command.table(), write, CollectionConverters.asJava(rows.data()));
+        (DataSourceV2Relation) command.table(), write, CollectionConverters.asJava(rows.data()));
   }
 }

@@ -1,5 +1,7 @@
 package io.keylake.spark.engine;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.spark.sql.AnalysisException;
@@ -10,7 +12,9 @@ import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -66,9 +70,19 @@ public final class ClassicSession {
     session.sessionState().executePlan(write, CommandExecutionMode.ALL()).assertCommandExecuted();
   }
 
-  /** Lets what the session has cached of a table be read anew. */
-  public void hasChanged(LogicalPlan table) {
-    session.sharedState().cacheManager().recacheByPlan(session, table);
+  /** Lets what is cached of a table be read anew, as Spark does after a write by tasks. */
+  public void hasChanged(DataSourceV2Relation table) {
+    CacheManager cached = session.sharedState().cacheManager();
+    if (table.catalog().isEmpty() || table.identifier().isEmpty()) {
+      cached.recacheByPlan(session, table);
+      return;
+    }
+    Identifier identifier = table.identifier().get();
+    List<String> name = new ArrayList<>();
+    name.add(table.catalog().get().name());
+    name.addAll(List.of(identifier.namespace()));
+    name.add(identifier.name());
+    cached.recacheTableOrView(session, CollectionConverters.asScala(name).toSeq(), false);
   }
 
   private static scala.collection.immutable.Map<String, String> immutable(
