@@ -87,9 +87,9 @@ def _costs(lake: kl.Lake, size: int, rounds: int) -> Mapping[str, Cost]:
             costs[name].time.append(median(seconds(partial(writers[name], batch)) for batch in batches))
             costs[name].processor.append((processor_seconds(lake) - before) / WRITES)
     newest = f"SELECT max_by(struct(id, at, a, b, c, d), at) AS newest FROM {plain} GROUP BY id"
-    expected = lake.spark.sql(f"SELECT newest.* FROM ({newest}) ORDER BY id").toArrow()
+    expected = lake.spark.sql(f"SELECT newest.* FROM ({newest}) ORDER BY id").toArrow().to_pylist()
     for written in (by_driver, by_a_task):
-        assert written.read().orderBy("id").toArrow().equals(expected)
+        assert written.read().orderBy("id").toArrow().to_pylist() == expected
     return costs
 
 
