@@ -5,6 +5,8 @@ import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.history.UndoneCommits;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.kept.FileTest;
+import io.keylake.tables.kept.SnapshotFiles;
 import io.keylake.tables.spec.ColumnNames;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -55,6 +57,19 @@ public record FileListing(
     Snapshot head = table.currentSnapshot();
     boolean isHead = head != null && head.snapshotId() == snapshotId;
     return planned(table.newScan().useSnapshot(snapshotId), then, isHead ? table.schema() : then);
+  }
+
+  /** The same for a query, of which others may follow: all files of the snapshot are kept. */
+  List<FileScanTask> forQuery(long snapshotId) {
+    Snapshot snapshot = table.snapshot(snapshotId);
+    SnapshotFiles kept = SnapshotFiles.ofProcess();
+    if (statistics == null || !kept.areFew(snapshot, statistics)) {
+      return at(snapshotId);
+    }
+    OlderDefinition.check(table, snapshot);
+    FileListing all = new FileListing(table, schema, Expressions.alwaysTrue(), statistics);
+    List<FileScanTask> files = kept.of(snapshot, statistics, () -> all.at(snapshotId));
+    return files.stream().filter(new FileTest(schema, filter)::mayMatch).toList();
   }
 
   /**

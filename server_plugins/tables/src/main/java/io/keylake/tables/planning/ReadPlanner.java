@@ -252,11 +252,11 @@ public final class ReadPlanner {
     }
     List<FileScanTask> tasks = new ArrayList<>();
     if (snapshotId != null) {
-      tasks.addAll(listing().at(snapshotId));
+      tasks.addAll(listing().forQuery(snapshotId));
     }
     for (int number = 0; number < wish.besides().size(); number++) {
       int of = number;
-      List<FileScanTask> own = listing().at(wish.besides().get(number).snapshotId());
+      List<FileScanTask> own = listing().forQuery(wish.besides().get(number).snapshotId());
       own.forEach(task -> besides.put(task.file().location(), of));
       tasks.addAll(own);
     }

@@ -1,4 +1,4 @@
-"""Footers of data files are kept by the process, and are never used for another file."""
+"""What the process keeps: footers, never used for another file, and files of snapshots, under any names of columns."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ SHAPE = Shape("explicit", buckets=1, reducers={})
 
 
 def of_one_file(lake: kl.Lake, rows: int) -> tuple[Twin, Path]:
-    twin = SHAPE.create(lake, fresh_name("footers"))
+    twin = SHAPE.create(lake, fresh_name("kept"))
     values = {"c": 0.5, "d": [1], "e": None}
     twin.upsert([{"id": key, "a": key, "b": f"text {key * 7919}", **values} for key in range(rows)], version=1)
     ((location,),) = lake.spark.sql(f"SELECT file_path FROM {twin.sql_name}.files").collect()
@@ -65,3 +65,41 @@ def test_a_file_in_the_place_of_another_is_read_as_it_is(lake: kl.Lake) -> None:
     assert read == [{"id": key, "a": key + 1000} for key in range(100)]
     assert twin.table.read(columns=["id"], where="a >= 1000").toArrow().num_rows == 100
     lake.spark.sql(f"DROP TABLE {twin.sql_name}").collect()  # its metadata does not fit
+
+
+def found(lake: kl.Lake, query: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in lake.spark.sql(query).collect()]
+
+
+def test_the_manifests_of_a_snapshot_are_read_once(lake: kl.Lake) -> None:
+    twin, _ = of_one_file(lake, rows=500)
+    query = f"SELECT a, b FROM {twin.sql_name} WHERE id = "
+    assert found(lake, f"{query}3") == [(3, f"text {3 * 7919}")]
+    manifests = [Path(urlsplit(path).path) for (path,) in found(lake, f"SELECT path FROM {twin.sql_name}.manifests")]
+    for path in manifests:
+        path.rename(path.with_suffix(".away"))
+    assert found(lake, f"{query}7") == [(7, f"text {7 * 7919}")]
+    assert found(lake, f"{query}7000") == []
+    for path in manifests:
+        path.with_suffix(".away").rename(path)
+    twin.update([{"id": 7, "a": 70}, {"id": 7000, "a": 1}], version=2)
+    assert found(lake, f"{query}7") == [(70, f"text {7 * 7919}")]
+    assert found(lake, f"{query}7000") == [(1, None)]
+
+
+def test_columns_of_a_kept_snapshot_get_other_names(lake: kl.Lake) -> None:
+    twin = Shape("commit", buckets=4, reducers={}).create(lake, fresh_name("kept"))
+    for first in (0, 20, 40):
+        twin.update([{"id": key, "a": key + 100} for key in range(first, first + 30)])
+    head = twin.table.history()[0].snapshot_id
+    table = twin.sql_name
+    before = f"SELECT id, a FROM {table} WHERE id = 41"
+    assert found(lake, before) == [(41, 141)]
+    for change in ("id TO was", "a TO id"):
+        lake.spark.sql(f"ALTER TABLE {table} RENAME COLUMN {change}").collect()
+    assert found(lake, f"SELECT was, id FROM {table} WHERE was = 41") == [(41, 141)]
+    assert found(lake, f"SELECT was, id FROM {table} WHERE was = 141") == []
+    assert found(lake, f"SELECT was, id FROM {table} WHERE id = 141") == [(41, 141)]
+    lake.spark.sql(f"INSERT INTO {table} (was, id) VALUES (41, 7)").collect()
+    assert found(lake, f"SELECT was, id FROM {table} WHERE was = 41") == [(41, 7)]
+    assert found(lake, f"SELECT id, a FROM {table} VERSION AS OF {head} WHERE id = 41") == [(41, 141)]
