@@ -19,10 +19,8 @@ import org.apache.parquet.schema.MessageType;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.sql.execution.datasources.parquet.SpecificParquetRecordReaderBase;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
-import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.vectorized.ColumnVector;
 import scala.Option;
 
 /**
@@ -165,32 +163,6 @@ public final class RowGroupDecoder extends VectorizedParquetRecordReader {
       READER.set(this, source);
     } catch (IllegalAccessException e) {
       throw new IllegalStateException(e);
-    }
-  }
-
-  /** The numbers of dictionary entries by which a decoded column holds its values, if it does. */
-  public static final class EntryNumbers {
-    private final WritableColumnVector decoded;
-
-    private EntryNumbers(WritableColumnVector decoded) {
-      this.decoded = decoded;
-    }
-
-    /**
-     * @param decoded a column of this decoder
-     */
-    public static EntryNumbers of(ColumnVector decoded) {
-      return new EntryNumbers((WritableColumnVector) decoded);
-    }
-
-    /** Whether the current batch has a dictionary. */
-    public boolean exist() {
-      return decoded.hasDictionary();
-    }
-
-    /** The number of a row whose value is not null, in a batch with a dictionary. */
-    public int at(int row) {
-      return decoded.getDictionaryIds().getDictId(row);
     }
   }
 }

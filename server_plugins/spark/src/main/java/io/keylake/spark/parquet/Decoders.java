@@ -3,9 +3,22 @@ package io.keylake.spark.parquet;
 import io.keylake.spark.engine.RowGroupDecoder;
 import io.keylake.tables.kept.Kept;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.parquet.column.Encoding;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.FileMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.schema.MessageType;
+import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName;
+import org.apache.parquet.schema.Type;
+import org.apache.parquet.schema.Type.Repetition;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Decoders of files, made like those of other files with the same schema. */
@@ -13,21 +26,115 @@ final class Decoders {
   private static final int SHARE_OF_HEAP = 128;
   private static final int BYTES_OF_COLUMN = 3000;
 
-  private static final Kept<Shape, RowGroupDecoder> FIRST =
+  private static final Kept<Shape, Decoders> FIRST =
       Kept.ofHeap(
           SHARE_OF_HEAP,
-          (shape, decoder) -> (long) BYTES_OF_COLUMN * (1 + decoder.columns().getPaths().size()));
+          (shape, decoders) -> (long) BYTES_OF_COLUMN * (1 + decoders.all.getPaths().size()));
 
-  private Decoders() {}
+  private final RowGroupDecoder others;
+  private final MessageType all;
+  private final List<String> texts;
 
-  private record Shape(MessageType file, String writer, StructType columns) {}
+  /**
+   * @param others decodes all columns but those of texts
+   * @param all columns that are read, as the file has them
+   * @param texts for each column its name in the file, if {@link TextColumn} decodes it, or ""
+   */
+  private Decoders(RowGroupDecoder others, MessageType all, List<String> texts) {
+    this.others = others;
+    this.all = all;
+    this.texts = texts;
+  }
 
-  static RowGroupDecoder of(ParquetMetadata footer, FileColumns columns, int batchRows)
-      throws IOException {
+  /**
+   * @param haveTexts whether texts are written as {@link TextColumn} reads them
+   */
+  private record Shape(MessageType file, String writer, StructType columns, boolean haveTexts) {}
+
+  static Decoders of(ParquetMetadata footer, FileColumns columns) throws IOException {
     FileMetaData file = footer.getFileMetaData();
-    Shape shape = new Shape(file.getSchema(), file.getCreatedBy(), columns.schema());
-    return FIRST
-        .get(shape, () -> RowGroupDecoder.of(footer, columns.in(file.getSchema())))
-        .like(batchRows);
+    StructType stored = columns.in(file.getSchema());
+    List<String> texts = texts(file.getSchema(), stored);
+    boolean haveTexts = areReadable(footer, new HashSet<>(texts));
+    Shape shape = new Shape(file.getSchema(), file.getCreatedBy(), columns.schema(), haveTexts);
+    return FIRST.get(
+        shape,
+        () -> made(footer, stored, haveTexts ? texts : texts.stream().map(any -> "").toList()));
+  }
+
+  private static Decoders made(ParquetMetadata footer, StructType stored, List<String> texts)
+      throws IOException {
+    MessageType file = footer.getFileMetaData().getSchema();
+    StructType others = new StructType();
+    for (int i = 0; i < stored.length(); i++) {
+      if (texts.get(i).isEmpty()) {
+        others = others.add(stored.fields()[i]);
+      }
+    }
+    RowGroupDecoder decoder = RowGroupDecoder.of(footer, others);
+    List<Type> all = new ArrayList<>(decoder.columns().getFields());
+    texts.stream().filter(name -> !name.isEmpty()).forEach(name -> all.add(file.getType(name)));
+    return new Decoders(decoder, new MessageType(file.getName(), all), texts);
+  }
+
+  private static List<String> texts(MessageType file, StructType stored) {
+    List<String> texts = new ArrayList<>();
+    for (StructField field : stored.fields()) {
+      texts.add(
+          field.dataType() instanceof StringType
+                  && file.containsField(field.name())
+                  && isFlat(file.getType(field.name()))
+              ? field.name()
+              : "");
+    }
+    return texts;
+  }
+
+  private static boolean isFlat(Type type) {
+    return type.isPrimitive()
+        && type.getRepetition() != Repetition.REPEATED
+        && type.asPrimitiveType().getPrimitiveTypeName() == PrimitiveTypeName.BINARY;
+  }
+
+  private static boolean areReadable(ParquetMetadata footer, Set<String> texts) {
+    for (BlockMetaData block : footer.getBlocks()) {
+      for (ColumnChunkMetaData chunk : block.getColumns()) {
+        if (chunk.getPath().size() == 1
+            && texts.contains(chunk.getPath().toArray()[0])
+            && !Collections.disjoint(TextColumn.NOT_READ, chunk.getEncodings())) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /**
+   * Whether Spark's decoder may be told to leave rows out within pages. Of numbers written as
+   * differences it then gives wrong ones: after it was asked for none of them, which it does where
+   * a gap ends, it begins its page again.
+   */
+  static boolean skipRows(ParquetMetadata footer, MessageType columns) {
+    for (BlockMetaData block : footer.getBlocks()) {
+      for (ColumnChunkMetaData chunk : block.getColumns()) {
+        if (chunk.getEncodings().contains(Encoding.DELTA_BINARY_PACKED)
+            && columns.containsPath(chunk.getPath().toArray())) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  RowGroupDecoder others(int batchRows) {
+    return others.like(batchRows);
+  }
+
+  MessageType all() {
+    return all;
+  }
+
+  List<String> texts() {
+    return texts;
   }
 }

@@ -2,7 +2,7 @@ package io.keylake.spark.parquet;
 
 import io.keylake.spark.engine.Portion;
 import io.keylake.spark.engine.RowGroupDecoder;
-import io.keylake.spark.vectors.TextVector;
+import io.keylake.spark.vectors.TakenVector;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.Closeable;
@@ -11,12 +11,10 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
-import java.util.PrimitiveIterator;
 import org.apache.parquet.column.page.PageReadStore;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.schema.MessageType;
-import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -25,8 +23,8 @@ import org.roaringbitmap.RoaringBitmap;
 
 /**
  * Batches of one data file, by Spark's own vectorised reader: it reads struct leaves, lists and
- * maps as columns, which Iceberg's does not. Bytes come through Iceberg's FileIO, from wherever the
- * table lies. A batch is valid until the next one is asked for.
+ * maps as columns, which Iceberg's does not. Texts stay in their pages. Bytes come through
+ * Iceberg's FileIO, from wherever the table lies. A batch is valid until the next one is asked for.
  */
 public final class StoredFileReader implements Closeable {
   private final String location;
@@ -34,14 +32,13 @@ public final class StoredFileReader implements Closeable {
   private final RowGroupDecoder decoder;
   private final ParquetFileReader pages;
   private final Iterator<Portion> portions;
-  private final List<TextVector> texts = new ArrayList<>();
+  private final MessageType columns;
+  private final List<TextColumn> texts = new ArrayList<>();
   private final ColumnarBatch batch;
+  private final boolean skipsRows;
+  private final int[] taken;
   private int rowGroup = -1;
-  private @Nullable Portion portion;
-  private PrimitiveIterator.@Nullable OfLong rows;
-  private int rowsBefore;
-  private int rowsRead;
-  private int rowsTold;
+  private @Nullable PortionRows rows;
 
   /** How a file is read. */
   public record Reading(FileColumns columns, RowChoice choice, int batchRows, long mostBytes) {}
@@ -63,20 +60,25 @@ public final class StoredFileReader implements Closeable {
     DataFiles.Opened opened = files.open(file);
     boolean isReady = false;
     try {
-      decoder = Decoders.of(opened.footer(), reading.columns(), reading.batchRows());
-      MessageType columns = decoder.columns();
+      Decoders decoders = Decoders.of(opened.footer(), reading.columns());
+      decoder = decoders.others(reading.batchRows());
+      columns = decoders.all();
+      skipsRows = Decoders.skipRows(opened.footer(), columns);
+      taken = new int[skipsRows ? 0 : reading.batchRows()];
       FilterPredicate predicate = reading.choice().on(columns);
       pages = opened.pages(predicate);
       pages.setRequestedSchema(columns);
-      List<Portion> wanted = portions(predicate, reading.mostBytes(), shown, needed);
+      long mostBytes = skipsRows ? reading.mostBytes() : Long.MAX_VALUE;
+      List<Portion> wanted = portions(predicate, mostBytes, shown, needed);
       portions = wanted.iterator();
-      decoder.feed(this::open, wanted.stream().mapToLong(Portion::rowCount).sum());
+      decoder.feed(
+          this::open, wanted.stream().map(this::decoded).mapToLong(Portion::rowCount).sum());
       int read = (int) wanted.stream().mapToInt(Portion::rowGroup).distinct().count();
       counters.rowGroupsSkipped += opened.footer().getBlocks().size() - read;
       counters.columnsOpened += read == 0 ? 0 : columns.getColumns().size();
       decoder.initBatch(new StructType(), null);
       decoder.enableReturningBatches();
-      batch = shown(decoder.resultBatch());
+      batch = batch(decoders.texts(), reading.batchRows());
       isReady = true;
     } catch (IOException | RuntimeException e) {
       throw StoreFailure.reading(location, e);
@@ -87,14 +89,21 @@ public final class StoredFileReader implements Closeable {
     }
   }
 
-  private ColumnarBatch shown(ColumnarBatch stored) {
-    ColumnVector[] vectors = new ColumnVector[stored.numCols()];
+  /**
+   * @param names of the columns that are texts
+   */
+  private ColumnarBatch batch(List<String> names, int batchRows) {
+    ColumnVector[] vectors = new ColumnVector[names.size()];
+    int others = 0;
     for (int i = 0; i < vectors.length; i++) {
-      vectors[i] = stored.column(i);
-      if (vectors[i].dataType() instanceof StringType) {
-        TextVector text = new TextVector(vectors[i]);
+      if (names.get(i).isEmpty()) {
+        ColumnVector decoded = decoder.resultBatch().column(others++);
+        vectors[i] = skipsRows ? decoded : new TakenVector(decoded.dataType(), decoded, taken);
+      } else {
+        String[] path = {names.get(i)};
+        TextColumn text = new TextColumn(columns.getColumnDescription(path), batchRows);
         texts.add(text);
-        vectors[i] = text;
+        vectors[i] = text.texts();
       }
     }
     return new ColumnarBatch(vectors);
@@ -106,7 +115,6 @@ public final class StoredFileReader implements Closeable {
       @Nullable RoaringBitmap shown,
       @Nullable RoaringBitmap needed) {
     List<Portion> wanted = new ArrayList<>();
-    MessageType columns = decoder.columns();
     int number = 0;
     for (int group = 0; group < pages.getRowGroups().size(); group++) {
       Portion rows =
@@ -129,34 +137,57 @@ public final class StoredFileReader implements Closeable {
     return wanted;
   }
 
+  private Portion decoded(Portion wanted) {
+    return skipsRows ? wanted : Portion.all(pages, wanted.rowGroup());
+  }
+
   private PageReadStore open() throws IOException {
-    texts.forEach(TextVector::forgetDictionary);
     Portion next = portions.next();
     if (next.rowGroup() != rowGroup) {
       rowGroup = next.rowGroup();
       counters.rowGroupsRead++;
     }
-    portion = next;
-    rows = null;
-    rowsRead = 0;
-    rowsTold = 0;
-    return next.pages();
+    rows = new PortionRows(next, !skipsRows);
+    PageReadStore opened = decoded(next).pages();
+    for (TextColumn text : texts) {
+      text.begin(opened);
+    }
+    return opened;
   }
 
   /** The next batch, or null at the end. */
   public @Nullable ColumnarBatch next() throws IOException {
     try {
-      if (!decoder.nextBatch()) {
-        return null;
-      }
+      do {
+        if (!decoder.nextBatch()) {
+          return null;
+        }
+        PortionRows now = rows();
+        int decoded = decoder.resultBatch().numRows();
+        now.advance(decoded);
+        batch.setNumRows(skipsRows ? decoded : now.take(taken));
+      } while (batch.numRows() == 0);
+      readTexts();
     } catch (IOException | RuntimeException e) {
       throw StoreFailure.reading(location, e);
     }
-    batch.setNumRows(decoder.resultBatch().numRows());
-    rowsBefore = rowsRead;
-    rowsRead += batch.numRows();
     counters.rowsIn += batch.numRows();
     return batch;
+  }
+
+  private void readTexts() throws IOException {
+    long first = rows().stretch();
+    for (TextColumn text : texts) {
+      if (first >= 0) {
+        text.read(first, batch.numRows());
+      } else {
+        text.read(rows().numbers(), batch.numRows());
+      }
+    }
+  }
+
+  private PortionRows rows() {
+    return Objects.requireNonNull(rows, "a batch has been read");
   }
 
   /**
@@ -164,25 +195,17 @@ public final class StoredFileReader implements Closeable {
    * gap; -1 where they do not.
    */
   public long stretch() {
-    Portion now = Objects.requireNonNull(portion, "a batch has been read");
-    return now.isStretch() ? firstOfRowGroup() + now.firstRow() + rowsBefore : -1;
+    long first = rows().stretch();
+    return first < 0 ? first : firstOfRowGroup() + first;
   }
 
-  /** The positions in the file of the rows of the batch. To be asked at most once for each. */
+  /** The positions in the file of the rows of the batch. */
   public void positions(long[] into) {
-    PrimitiveIterator.OfLong each = rows;
-    if (each == null) {
-      each = Objects.requireNonNull(portion, "a batch has been read").rows();
-      rows = each;
-    }
-    for (; rowsTold < rowsBefore; rowsTold++) {
-      each.nextLong();
-    }
     long first = firstOfRowGroup();
+    long[] numbers = rows().numbers();
     for (int i = 0; i < batch.numRows(); i++) {
-      into[i] = first + each.nextLong();
+      into[i] = first + numbers[i];
     }
-    rowsTold += batch.numRows();
   }
 
   private long firstOfRowGroup() {

@@ -217,8 +217,8 @@ public abstract class GatheredVector extends ReadOnlyVector {
   }
 
   /**
-   * Short texts of dictionaries, of which each run has its own, lie anywhere: they are copied next
-   * to each other. All others stay where they are.
+   * Short texts lie anywhere in the pages of their runs: they are copied next to each other. Long
+   * ones stay where they are.
    */
   private static final class Texts extends GatheredVector {
     private static final int SHORT_BYTES = 64;

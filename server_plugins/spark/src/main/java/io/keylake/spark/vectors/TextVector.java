@@ -1,116 +1,111 @@
 package io.keylake.spark.vectors;
 
-import io.keylake.spark.engine.RowGroupDecoder.EntryNumbers;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stored column of text. Where the file holds it as numbers into a dictionary, an entry becomes
- * text once, not once for every row that has it; and where rows are copied, the entries lie close
- * together, since rows want them in any order.
+ * A stored column of text, which stays in the pages of its file: Parquet writes the length of a
+ * text, in four bytes, and then its bytes, in pages of values and in dictionaries alike. So the
+ * place where the bytes begin says all about a text.
  */
 public final class TextVector extends ReadOnlyVector {
-  static final int NOT_COPIED = -1;
+  /** Instead of the place of a text. */
+  public static final int NULL = -1;
 
-  private final ColumnVector stored;
-  private final EntryNumbers numbers;
-  private UTF8String[] entries = new UTF8String[0];
-  private int[] begins = {};
-  private int[] lengths = {}; // 0 where the entry is not known, or is no text at all
-  private byte[] bytes = {};
-  private int end;
+  /** How many bytes say how long a text is. */
+  public static final int BYTES_OF_LENGTH = Integer.BYTES;
+
+  static final int NOT_COPIED = -1;
+  private static final VarHandle LENGTH =
+      MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+
+  private final int[] places;
+  private byte[][] pages = new byte[2][];
+  private int[] ends = new int[2]; // the number of the row after the last one of each page
+  private int pagesUsed;
+  private int rows;
 
   /**
-   * @param stored as the decoder of the file fills it
+   * @param capacity rows of a batch
    */
-  public TextVector(ColumnVector stored) {
+  public TextVector(int capacity) {
     super(DataTypes.StringType);
-    this.stored = stored;
-    this.numbers = EntryNumbers.of(stored);
+    places = new int[capacity];
   }
 
-  /** To be called when another row group begins: it has a dictionary of its own. */
-  public void forgetDictionary() {
-    Arrays.fill(entries, null);
-    Arrays.fill(lengths, 0);
-    end = 0;
+  /** The length that is written at a place. */
+  public static int length(byte[] page, int at) {
+    return (int) LENGTH.get(page, at);
+  }
+
+  /** Begins another batch. */
+  public void clear() {
+    Arrays.fill(pages, 0, pagesUsed, null);
+    pagesUsed = 0;
+    rows = 0;
+  }
+
+  /**
+   * Adds rows.
+   *
+   * @param page where their texts lie; not changed any more
+   * @param begins where the text of a row begins, or {@link #NULL}; it is copied
+   */
+  public void append(byte[] page, int[] begins, int first, int count) {
+    if (pagesUsed == 0 || pages[pagesUsed - 1] != page) {
+      if (pagesUsed == pages.length) {
+        pages = Arrays.copyOf(pages, 2 * pagesUsed);
+        ends = Arrays.copyOf(ends, 2 * pagesUsed);
+      }
+      pages[pagesUsed++] = page;
+    }
+    System.arraycopy(begins, first, places, rows, count);
+    rows += count;
+    ends[pagesUsed - 1] = rows;
+  }
+
+  private byte[] page(int row) {
+    int i = 0;
+    while (row >= ends[i]) {
+      i++;
+    }
+    return pages[i];
   }
 
   @Override
   public boolean isNullAt(int row) {
-    return stored.isNullAt(row);
-  }
-
-  @Override
-  public boolean hasNull() {
-    return stored.hasNull();
-  }
-
-  @Override
-  public int numNulls() {
-    return stored.numNulls();
+    return places[row] == NULL;
   }
 
   @Override
   public @Nullable UTF8String getUTF8String(int row) {
-    if (stored.isNullAt(row)) {
+    int place = places[row];
+    if (place == NULL) {
       return null;
     }
-    return numbers.exist() ? entry(row) : stored.getUTF8String(row);
-  }
-
-  private UTF8String entry(int row) {
-    int number = numbers.at(row);
-    if (number >= entries.length) {
-      entries = Arrays.copyOf(entries, Math.max(number + 1, 2 * entries.length));
-    }
-    UTF8String text = entries[number];
-    if (text == null) {
-      text = stored.getUTF8String(row);
-      entries[number] = text;
-    }
-    return text;
+    byte[] page = page(row);
+    return UTF8String.fromBytes(page, place, length(page, place - BYTES_OF_LENGTH));
   }
 
   /**
-   * Copies the text of a row that has one, out of a dictionary.
+   * Copies the text of a row that has one.
    *
    * @param into has room for the longest text that is copied
-   * @return its bytes, or {@link #NOT_COPIED} where there are more of them than may be, or where it
-   *     is in no dictionary
+   * @return its bytes, or {@link #NOT_COPIED} where there are more of them than may be
    */
   int copy(int row, byte[] into, int at, int most) {
-    if (!numbers.exist()) {
-      return NOT_COPIED;
-    }
-    int number = numbers.at(row);
-    if (number >= lengths.length || lengths[number] == 0) {
-      keep(number, stored.getUTF8String(row).getBytes(), most);
-    }
-    int length = lengths[number];
+    int place = places[row];
+    byte[] page = page(row);
+    int length = length(page, place - BYTES_OF_LENGTH);
     if (length > most) {
       return NOT_COPIED;
     }
-    System.arraycopy(bytes, begins[number], into, at, length);
+    System.arraycopy(page, place, into, at, length);
     return length;
-  }
-
-  private void keep(int number, byte[] text, int most) {
-    if (number >= lengths.length) {
-      lengths = Arrays.copyOf(lengths, Math.max(number + 1, 2 * lengths.length));
-      begins = Arrays.copyOf(begins, lengths.length);
-    }
-    lengths[number] = text.length;
-    if (text.length <= most) {
-      if (end + text.length > bytes.length) {
-        bytes = Arrays.copyOf(bytes, 2 * (end + text.length));
-      }
-      System.arraycopy(text, 0, bytes, end, text.length);
-      begins[number] = end;
-      end += text.length;
-    }
   }
 }
