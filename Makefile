@@ -136,7 +136,7 @@ flink: .build/flink/.built
 ## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients and the site
 .PHONY: lock
 lock: .build/uv
-	.build/uv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 --upgrade --quiet \
+	.build/uv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 --upgrade --no-strip-extras --quiet \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	    --output-file sdk/requirements.lock
 	.build/uv/bin/uv pip compile --group clients --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
@@ -145,7 +145,7 @@ lock: .build/uv
 	.build/uv/bin/uv pip compile --group site --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	    --output-file sdk/docs/requirements.lock
-	.build/uv/bin/uv pip compile --group notebooks --universal --python-version 3.11 --upgrade --quiet \
+	.build/uv/bin/uv pip compile --group notebooks --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	    --output-file tests/integration/notebooks/requirements.lock
 

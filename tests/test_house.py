@@ -93,7 +93,9 @@ def pom(folder: Path) -> dict[str, str]:
 
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-LOCKED = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", (ROOT / "sdk/requirements.lock").read_text(), flags=re.MULTILINE))
+LOCKED = dict(
+    re.findall(r"^([a-z0-9-]+)(?:\[.*\])?==(\S+)", (ROOT / "sdk/requirements.lock").read_text(), flags=re.MULTILINE)
+)
 
 
 # ------------------------------------------------------------------------------------------------------ what lies where

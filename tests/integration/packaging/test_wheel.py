@@ -85,9 +85,11 @@ def installed(interpreter: str | Path, folder: Path, *packages: str | Path) -> P
     made = run(interpreter, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
     assert made.returncode == 0, made.stderr
     locked = re.findall(
-        r"^([a-z0-9-]+==\S+(?: ; .+)?) \\$", (ROOT / "sdk/requirements.lock").read_text(), flags=re.MULTILINE
+        r"^([a-z0-9-]+)(?:\[.*\])?(==\S+(?: ; .+)?) \\$",
+        (ROOT / "sdk/requirements.lock").read_text(),
+        flags=re.MULTILINE,
     )
-    (folder / "locked.txt").write_text("\n".join(locked))
+    (folder / "locked.txt").write_text("\n".join(map("".join, locked)))
     python = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
     beside = ["--find-links", next(package.parent for package in packages if isinstance(package, Path))]
