@@ -5,8 +5,9 @@
     compaction  what compaction keeps, writes and costs, day by day; leaves a picture, too
     settling    what it costs to settle a table instead of merging it, and what reads make of it
     joins       four feature tables joined to samples; publishing to a key-value store; writes of skewed keys
+    lookups     rows by their keys beside SQL of a merged plain table
     loads       a first load and ten upserts beside appends to a plain table
-    small_writes  upserts of 1, 100 and 2,000 rows beside appends to a plain table
+    small-writes  upserts of 1, 100 and 2,000 rows beside appends to a plain table
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
     sql         UPDATE, DELETE and MERGE beside Iceberg's and Delta's, and reads right afterwards
     equality-deletes  plain tables with equality deletes: heaps, times and bytes, beside stock Iceberg
@@ -41,6 +42,7 @@ from benchmarks import (  # noqa: E402
     install,
     loads,
     local,
+    lookups,
     reads,
     reducers,
     repair,
@@ -59,7 +61,8 @@ BENCHES = (
     "settling",
     "joins",
     "loads",
-    "small_writes",
+    "lookups",
+    "small-writes",
     "repair",
     "sql",
     "equality-deletes",
@@ -114,7 +117,8 @@ def main() -> None:
         "settling": settling.run,
         "joins": partial(backfill.run, chosen=asked.part),
         "loads": loads.run,
-        "small_writes": small_writes.run,
+        "lookups": lookups.run,
+        "small-writes": small_writes.run,
         "repair": repair.run,
         "sql": partial(sql.run, trial=asked.trial),
         "equality-deletes": partial(equality_deletes.run, chosen=asked.part),
