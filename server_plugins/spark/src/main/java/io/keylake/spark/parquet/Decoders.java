@@ -5,7 +5,6 @@ import io.keylake.tables.kept.Kept;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.parquet.column.Encoding;
@@ -21,7 +20,7 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** Decoders of files, made like those of other files with the same schema. */
+/** What decodes the columns of a file, made like that of other files with the same schema. */
 final class Decoders {
   private static final int SHARE_OF_HEAP = 128;
   private static final int BYTES_OF_COLUMN = 3000;
@@ -47,19 +46,20 @@ final class Decoders {
   }
 
   /**
-   * @param haveTexts whether texts are written as {@link TextColumn} reads them
+   * @param hasTexts whether texts are written as {@link TextColumn} reads them
    */
-  private record Shape(MessageType file, String writer, StructType columns, boolean haveTexts) {}
+  private record Shape(MessageType file, String writer, StructType columns, boolean hasTexts) {}
 
   static Decoders of(ParquetMetadata footer, FileColumns columns) throws IOException {
     FileMetaData file = footer.getFileMetaData();
-    StructType stored = columns.in(file.getSchema());
-    List<String> texts = texts(file.getSchema(), stored);
-    boolean haveTexts = areReadable(footer, new HashSet<>(texts));
-    Shape shape = new Shape(file.getSchema(), file.getCreatedBy(), columns.schema(), haveTexts);
+    boolean hasTexts = hasNone(TextColumn.NOT_READ, footer, file.getSchema());
+    Shape shape = new Shape(file.getSchema(), file.getCreatedBy(), columns.schema(), hasTexts);
     return FIRST.get(
         shape,
-        () -> made(footer, stored, haveTexts ? texts : texts.stream().map(any -> "").toList()));
+        () -> {
+          StructType stored = columns.in(file.getSchema());
+          return made(footer, stored, texts(file.getSchema(), stored, hasTexts));
+        });
   }
 
   private static Decoders made(ParquetMetadata footer, StructType stored, List<String> texts)
@@ -77,11 +77,12 @@ final class Decoders {
     return new Decoders(decoder, new MessageType(file.getName(), all), texts);
   }
 
-  private static List<String> texts(MessageType file, StructType stored) {
+  private static List<String> texts(MessageType file, StructType stored, boolean hasTexts) {
     List<String> texts = new ArrayList<>();
     for (StructField field : stored.fields()) {
       texts.add(
-          field.dataType() instanceof StringType
+          hasTexts
+                  && field.dataType() instanceof StringType
                   && file.containsField(field.name())
                   && isFlat(file.getType(field.name()))
               ? field.name()
@@ -96,28 +97,20 @@ final class Decoders {
         && type.asPrimitiveType().getPrimitiveTypeName() == PrimitiveTypeName.BINARY;
   }
 
-  private static boolean areReadable(ParquetMetadata footer, Set<String> texts) {
-    for (BlockMetaData block : footer.getBlocks()) {
-      for (ColumnChunkMetaData chunk : block.getColumns()) {
-        if (chunk.getPath().size() == 1
-            && texts.contains(chunk.getPath().toArray()[0])
-            && !Collections.disjoint(TextColumn.NOT_READ, chunk.getEncodings())) {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
-
   /**
    * Whether Spark's decoder may be told to leave rows out within pages. Of numbers written as
    * differences it then gives wrong ones: after it was asked for none of them, which it does where
    * a gap ends, it begins its page again.
    */
   static boolean skipRows(ParquetMetadata footer, MessageType columns) {
+    return hasNone(Set.of(Encoding.DELTA_BINARY_PACKED), footer, columns);
+  }
+
+  private static boolean hasNone(
+      Set<Encoding> encodings, ParquetMetadata footer, MessageType columns) {
     for (BlockMetaData block : footer.getBlocks()) {
       for (ColumnChunkMetaData chunk : block.getColumns()) {
-        if (chunk.getEncodings().contains(Encoding.DELTA_BINARY_PACKED)
+        if (!Collections.disjoint(encodings, chunk.getEncodings())
             && columns.containsPath(chunk.getPath().toArray())) {
           return false;
         }
