@@ -167,9 +167,23 @@ async def connections(files: Files, served: Served) -> AsyncGenerator[Opened]:
     end = TlsEnd(LOOPBACK, 0, files.certificate, files.key)
     trusting = ssl.create_default_context(cafile=files.roots)
     trusting.set_alpn_protocols(["h2"])
-    inner = await asyncio.start_server(served, LOOPBACK, 0)
+    ends: list[asyncio.StreamWriter] = []
+
+    async def served_here(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ends.append(writer)
+        await served(reader, writer)
+
+    async def opened() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("localhost", end.port, ssl=trusting, family=socket.AF_INET)
+        ends.append(writer)
+        return reader, writer
+
+    inner = await asyncio.start_server(served_here, LOOPBACK, 0)
     async with inner, end.passing_on_to(inner.sockets[0].getsockname()[1]):
-        yield lambda: asyncio.open_connection("localhost", end.port, ssl=trusting, family=socket.AF_INET)
+        yield opened
+        for writer in ends:
+            writer.transport.abort()
+        await asyncio.sleep(0.1)  # the loop closes sockets in its next round; left open, they would be warned of later
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -12,13 +12,25 @@ import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.FileMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+import org.apache.parquet.schema.LogicalTypeAnnotation;
+import org.apache.parquet.schema.LogicalTypeAnnotation.IntLogicalTypeAnnotation;
+import org.apache.parquet.schema.LogicalTypeAnnotation.TimeUnit;
+import org.apache.parquet.schema.LogicalTypeAnnotation.TimestampLogicalTypeAnnotation;
 import org.apache.parquet.schema.MessageType;
-import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName;
+import org.apache.parquet.schema.PrimitiveType;
 import org.apache.parquet.schema.Type;
 import org.apache.parquet.schema.Type.Repetition;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampNTZType;
+import org.apache.spark.sql.types.TimestampType;
 
 /** What decodes the columns of a file, made like that of other files with the same schema. */
 final class Decoders {
@@ -32,69 +44,83 @@ final class Decoders {
 
   private final RowGroupDecoder others;
   private final MessageType all;
-  private final List<String> texts;
+  private final List<String> flat;
 
   /**
-   * @param others decodes all columns but those of texts
+   * @param others decodes all columns that {@link FlatColumn} does not
    * @param all columns that are read, as the file has them
-   * @param texts for each column its name in the file, if {@link TextColumn} decodes it, or ""
+   * @param flat for each column its name in the file, if {@link FlatColumn} decodes it, or ""
    */
-  private Decoders(RowGroupDecoder others, MessageType all, List<String> texts) {
+  private Decoders(RowGroupDecoder others, MessageType all, List<String> flat) {
     this.others = others;
     this.all = all;
-    this.texts = texts;
+    this.flat = flat;
   }
 
   /**
-   * @param hasTexts whether texts are written as {@link TextColumn} reads them
+   * @param isPlain whether all values are written as {@link FlatColumn} reads them
    */
-  private record Shape(MessageType file, String writer, StructType columns, boolean hasTexts) {}
+  private record Shape(MessageType file, String writer, StructType columns, boolean isPlain) {}
 
   static Decoders of(ParquetMetadata footer, FileColumns columns) throws IOException {
     FileMetaData file = footer.getFileMetaData();
-    boolean hasTexts = hasNone(TextColumn.NOT_READ, footer, file.getSchema());
-    Shape shape = new Shape(file.getSchema(), file.getCreatedBy(), columns.schema(), hasTexts);
+    boolean isPlain = hasNone(FlatColumn.NOT_READ, footer, file.getSchema());
+    Shape shape = new Shape(file.getSchema(), file.getCreatedBy(), columns.schema(), isPlain);
     return FIRST.get(
         shape,
         () -> {
           StructType stored = columns.in(file.getSchema());
-          return made(footer, stored, texts(file.getSchema(), stored, hasTexts));
+          return made(footer, stored, flat(file.getSchema(), stored, isPlain));
         });
   }
 
-  private static Decoders made(ParquetMetadata footer, StructType stored, List<String> texts)
+  private static Decoders made(ParquetMetadata footer, StructType stored, List<String> flat)
       throws IOException {
     MessageType file = footer.getFileMetaData().getSchema();
     StructType others = new StructType();
     for (int i = 0; i < stored.length(); i++) {
-      if (texts.get(i).isEmpty()) {
+      if (flat.get(i).isEmpty()) {
         others = others.add(stored.fields()[i]);
       }
     }
     RowGroupDecoder decoder = RowGroupDecoder.of(footer, others);
     List<Type> all = new ArrayList<>(decoder.columns().getFields());
-    texts.stream().filter(name -> !name.isEmpty()).forEach(name -> all.add(file.getType(name)));
-    return new Decoders(decoder, new MessageType(file.getName(), all), texts);
+    flat.stream().filter(name -> !name.isEmpty()).forEach(name -> all.add(file.getType(name)));
+    return new Decoders(decoder, new MessageType(file.getName(), all), flat);
   }
 
-  private static List<String> texts(MessageType file, StructType stored, boolean hasTexts) {
-    List<String> texts = new ArrayList<>();
+  private static List<String> flat(MessageType file, StructType stored, boolean isPlain) {
+    List<String> names = new ArrayList<>();
     for (StructField field : stored.fields()) {
-      texts.add(
-          hasTexts
-                  && field.dataType() instanceof StringType
+      names.add(
+          isPlain
                   && file.containsField(field.name())
-                  && isFlat(file.getType(field.name()))
+                  && file.getType(field.name()) instanceof PrimitiveType type
+                  && type.getRepetition() != Repetition.REPEATED
+                  && isAsStored(field.dataType(), type)
               ? field.name()
               : "");
     }
-    return texts;
+    return names;
   }
 
-  private static boolean isFlat(Type type) {
-    return type.isPrimitive()
-        && type.getRepetition() != Repetition.REPEATED
-        && type.asPrimitiveType().getPrimitiveTypeName() == PrimitiveTypeName.BINARY;
+  /** Whether values are to Spark what they are in the file. */
+  private static boolean isAsStored(DataType wanted, PrimitiveType type) {
+    LogicalTypeAnnotation logical = type.getLogicalTypeAnnotation();
+    boolean isSigned =
+        logical == null || logical instanceof IntLogicalTypeAnnotation number && number.isSigned();
+    return switch (type.getPrimitiveTypeName()) {
+      case INT32 -> wanted instanceof IntegerType && isSigned || wanted instanceof DateType;
+      case INT64 ->
+          wanted instanceof LongType && isSigned
+              || (wanted instanceof TimestampType || wanted instanceof TimestampNTZType)
+                  && logical instanceof TimestampLogicalTypeAnnotation time
+                  && time.getUnit() == TimeUnit.MICROS;
+      case FLOAT -> wanted instanceof FloatType;
+      case DOUBLE -> wanted instanceof DoubleType;
+      case BINARY -> wanted instanceof StringType;
+      default -> false;
+    };
   }
 
   /**
@@ -127,7 +153,7 @@ final class Decoders {
     return all;
   }
 
-  List<String> texts() {
-    return texts;
+  List<String> flat() {
+    return flat;
   }
 }

@@ -6,62 +6,116 @@ import org.apache.parquet.column.values.bitpacking.BytePacker;
 import org.apache.parquet.column.values.bitpacking.Packer;
 
 /**
- * Numbers of a few bits each, as Parquet has levels and the numbers of dictionary entries:
- * stretches of one number, and groups of eight.
+ * Numbers of a few bits each, as Parquet has levels and the numbers of dictionary entries, one
+ * after another: stretches of one number, and groups of eight.
  */
 final class PackedNumbers {
   private static final int GROUP = 8;
 
-  private PackedNumbers() {}
+  private final byte[] packed;
+  private final ByteBuffer buffer;
+  private final int bits;
+  private final BytePacker packer;
+  private final int[] group = new int[GROUP];
+  private int groupAt = GROUP;
+  private int at;
+  private int number;
+  private int repeated; // how often the number comes again
+  private int groups; // that follow
 
-  /**
-   * An array with room for so many numbers.
-   *
-   * @param old taken where it is large enough
-   */
-  static int[] room(int[] old, int count) {
-    int most = count + GROUP - 1; // a group may begin with the last one
-    return old.length >= most ? old : new int[most];
+  PackedNumbers(byte[] packed, int begin, int bits) {
+    this.packed = packed;
+    this.buffer = ByteBuffer.wrap(packed);
+    this.at = begin;
+    this.bits = bits;
+    this.packer = Packer.LITTLE_ENDIAN.newBytePacker(bits);
+  }
+
+  /** The next numbers. */
+  void read(int[] into, int first, int count) {
+    int done = first;
+    int end = first + count;
+    while (done < end) {
+      if (groupAt < GROUP) {
+        int many = Math.min(GROUP - groupAt, end - done);
+        System.arraycopy(group, groupAt, into, done, many);
+        groupAt += many;
+        done += many;
+      } else if (repeated > 0) {
+        int many = Math.min(repeated, end - done);
+        Arrays.fill(into, done, done + many, number);
+        repeated -= many;
+        done += many;
+      } else if (groups > 0) {
+        while (groups > 0 && end - done >= GROUP) {
+          unpack(into, done);
+          done += GROUP;
+        }
+        if (groups > 0 && done < end) {
+          unpack(group, 0);
+          groupAt = 0;
+        }
+      } else {
+        readHeader();
+      }
+    }
   }
 
   /**
-   * @param into has {@link #room} for them
+   * Passes numbers over.
+   *
+   * @return their sum
    */
-  static void unpack(byte[] packed, int begin, int bits, int[] into, int count) {
-    BytePacker packer = Packer.LITTLE_ENDIAN.newBytePacker(bits);
-    ByteBuffer all = ByteBuffer.wrap(packed);
-    int at = begin;
-    int done = 0;
-    while (done < count) {
-      int header = 0;
-      int shift = 0;
-      byte next;
-      do {
-        next = packed[at++];
-        header |= (next & 0x7F) << shift;
-        shift += 7;
-      } while (next < 0);
-      int many = header >>> 1;
-      if ((header & 1) == 0) {
-        int number = 0;
-        for (int i = 0; i < bits; i += Byte.SIZE) {
-          number |= (packed[at++] & 0xFF) << i;
-        }
-        int end = Math.min(count, done + Math.max(many, 0));
-        Arrays.fill(into, done, end, number);
-        done = end;
+  long skip(int count) {
+    long sum = 0;
+    int left = count;
+    while (left > 0) {
+      if (groupAt < GROUP) {
+        sum += group[groupAt++];
+        left--;
+      } else if (repeated > 0) {
+        int many = Math.min(repeated, left);
+        sum += (long) many * number;
+        repeated -= many;
+        left -= many;
+      } else if (groups > 0) {
+        unpack(group, 0);
+        groupAt = 0;
       } else {
-        for (int i = 0; i < many && done < count; i++) {
-          if (at + bits > packed.length) { // the last group may be cut
-            byte[] whole = Arrays.copyOfRange(packed, at, at + bits);
-            packer.unpack8Values(ByteBuffer.wrap(whole), 0, into, done);
-          } else {
-            packer.unpack8Values(all, at, into, done);
-          }
-          at += bits;
-          done += GROUP;
-        }
+        readHeader();
       }
+    }
+    return sum;
+  }
+
+  private void unpack(int[] into, int first) {
+    if (at + bits > packed.length) { // the last group may be cut
+      packer.unpack8Values(
+          ByteBuffer.wrap(Arrays.copyOfRange(packed, at, at + bits)), 0, into, first);
+    } else {
+      packer.unpack8Values(buffer, at, into, first);
+    }
+    at += bits;
+    groups--;
+  }
+
+  private void readHeader() {
+    int header = 0;
+    int shift = 0;
+    byte next;
+    do {
+      next = packed[at++];
+      header |= (next & 0x7F) << shift;
+      shift += 7;
+    } while (next < 0);
+    if ((header & 1) != 0) {
+      groups = header >>> 1;
+      return;
+    }
+    repeated = header >>> 1;
+    number = 0;
+    for (int i = 0; i < bits; i += Byte.SIZE) {
+      number |= (packed[at++] & 0xFF) << i;
     }
   }
 }

@@ -22,9 +22,10 @@ import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
- * Batches of one data file, by Spark's own vectorised reader: it reads struct leaves, lists and
- * maps as columns, which Iceberg's does not. Texts stay in their pages. Bytes come through
- * Iceberg's FileIO, from wherever the table lies. A batch is valid until the next one is asked for.
+ * Batches of one data file. Numbers and texts stay in their pages; all else is decoded by Spark's
+ * own vectorised reader, which reads struct leaves, lists and maps as columns, as Iceberg's does
+ * not. Bytes come through Iceberg's FileIO, from wherever the table lies. A batch is valid until
+ * the next one is asked for.
  */
 public final class StoredFileReader implements Closeable {
   private final String location;
@@ -33,7 +34,7 @@ public final class StoredFileReader implements Closeable {
   private final ParquetFileReader pages;
   private final Iterator<Portion> portions;
   private final MessageType columns;
-  private final List<TextColumn> texts = new ArrayList<>();
+  private final List<FlatColumn> flat = new ArrayList<>();
   private final ColumnarBatch batch;
   private final boolean skipsRows;
   private final int[] taken;
@@ -78,7 +79,7 @@ public final class StoredFileReader implements Closeable {
       counters.columnsOpened += read == 0 ? 0 : columns.getColumns().size();
       decoder.initBatch(new StructType(), null);
       decoder.enableReturningBatches();
-      batch = batch(decoders.texts(), reading.batchRows());
+      batch = batch(decoders.flat(), reading.columns().schema(), reading.batchRows());
       isReady = true;
     } catch (IOException | RuntimeException e) {
       throw StoreFailure.reading(location, e);
@@ -90,9 +91,9 @@ public final class StoredFileReader implements Closeable {
   }
 
   /**
-   * @param names of the columns that are texts
+   * @param names of the columns that {@link FlatColumn} decodes, or ""
    */
-  private ColumnarBatch batch(List<String> names, int batchRows) {
+  private ColumnarBatch batch(List<String> names, StructType types, int batchRows) {
     ColumnVector[] vectors = new ColumnVector[names.size()];
     int others = 0;
     for (int i = 0; i < vectors.length; i++) {
@@ -101,9 +102,11 @@ public final class StoredFileReader implements Closeable {
         vectors[i] = skipsRows ? decoded : new TakenVector(decoded.dataType(), decoded, taken);
       } else {
         String[] path = {names.get(i)};
-        TextColumn text = new TextColumn(columns.getColumnDescription(path), batchRows);
-        texts.add(text);
-        vectors[i] = text.texts();
+        FlatColumn column =
+            new FlatColumn(
+                columns.getColumnDescription(path), types.fields()[i].dataType(), batchRows);
+        flat.add(column);
+        vectors[i] = column.values();
       }
     }
     return new ColumnarBatch(vectors);
@@ -149,8 +152,8 @@ public final class StoredFileReader implements Closeable {
     }
     rows = new PortionRows(next, !skipsRows);
     PageReadStore opened = decoded(next).pages();
-    for (TextColumn text : texts) {
-      text.begin(opened);
+    for (FlatColumn column : flat) {
+      column.begin(opened);
     }
     return opened;
   }
@@ -167,7 +170,7 @@ public final class StoredFileReader implements Closeable {
         now.advance(decoded);
         batch.setNumRows(skipsRows ? decoded : now.take(taken));
       } while (batch.numRows() == 0);
-      readTexts();
+      readFlat();
     } catch (IOException | RuntimeException e) {
       throw StoreFailure.reading(location, e);
     }
@@ -175,13 +178,13 @@ public final class StoredFileReader implements Closeable {
     return batch;
   }
 
-  private void readTexts() throws IOException {
+  private void readFlat() throws IOException {
     long first = rows().stretch();
-    for (TextColumn text : texts) {
+    for (FlatColumn column : flat) {
       if (first >= 0) {
-        text.read(first, batch.numRows());
+        column.read(first, batch.numRows());
       } else {
-        text.read(rows().numbers(), batch.numRows());
+        column.read(rows().numbers(), batch.numRows());
       }
     }
   }

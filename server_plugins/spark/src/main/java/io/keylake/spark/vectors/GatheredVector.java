@@ -222,7 +222,7 @@ public abstract class GatheredVector extends ReadOnlyVector {
    */
   private static final class Texts extends GatheredVector {
     private static final int SHORT_BYTES = 64;
-    private static final int ELSEWHERE = TextVector.NOT_COPIED;
+    private static final int ELSEWHERE = PageVector.NOT_COPIED;
     private final int[] begins;
     private final int[] lengths;
     private final UTF8String[] elsewhere;
@@ -247,7 +247,7 @@ public abstract class GatheredVector extends ReadOnlyVector {
         bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, begins.length * SHORT_BYTES / 4));
       }
       int length =
-          source instanceof TextVector texts ? texts.copy(row, bytes, end, SHORT_BYTES) : ELSEWHERE;
+          source instanceof PageVector texts ? texts.copy(row, bytes, end, SHORT_BYTES) : ELSEWHERE;
       begins[i] = end;
       lengths[i] = length;
       if (length == ELSEWHERE) {

@@ -4,43 +4,46 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stored column of text, which stays in the pages of its file: Parquet writes the length of a
- * text, in four bytes, and then its bytes, in pages of values and in dictionaries alike. So the
- * place where the bytes begin says all about a text.
+ * A stored column of numbers or texts, which stay in the pages of their file: Parquet has them in
+ * the same form in pages of values and in dictionaries, and the length of a text before its bytes.
+ * So the place where a value begins says all about it.
  */
-public final class TextVector extends ReadOnlyVector {
-  /** Instead of the place of a text. */
+public final class PageVector extends ReadOnlyVector {
+  /** Instead of the place of a value. */
   public static final int NULL = -1;
 
   /** How many bytes say how long a text is. */
   public static final int BYTES_OF_LENGTH = Integer.BYTES;
 
   static final int NOT_COPIED = -1;
-  private static final VarHandle LENGTH =
+  private static final VarHandle INTS =
       MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle LONGS =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
   private final int[] places;
   private byte[][] pages = new byte[2][];
   private int[] ends = new int[2]; // the number of the row after the last one of each page
   private int pagesUsed;
   private int rows;
+  private boolean hasNull;
 
   /**
-   * @param capacity rows of a batch
+   * @param places of the values of a batch, row by row; who decodes the pages fills it
    */
-  public TextVector(int capacity) {
-    super(DataTypes.StringType);
-    places = new int[capacity];
+  public PageVector(DataType type, int[] places) {
+    super(type);
+    this.places = places;
   }
 
-  /** The length that is written at a place. */
-  public static int length(byte[] page, int at) {
-    return (int) LENGTH.get(page, at);
+  /** A number of four bytes. */
+  public static int intAt(byte[] page, int place) {
+    return (int) INTS.get(page, place);
   }
 
   /** Begins another batch. */
@@ -48,15 +51,15 @@ public final class TextVector extends ReadOnlyVector {
     Arrays.fill(pages, 0, pagesUsed, null);
     pagesUsed = 0;
     rows = 0;
+    hasNull = false;
   }
 
   /**
-   * Adds rows.
+   * Says that the places of more rows are known.
    *
-   * @param page where their texts lie; not changed any more
-   * @param begins where the text of a row begins, or {@link #NULL}; it is copied
+   * @param page where their values lie; not changed any more
    */
-  public void append(byte[] page, int[] begins, int first, int count) {
+  public void add(byte[] page, int count, boolean mayBeNull) {
     if (pagesUsed == 0 || pages[pagesUsed - 1] != page) {
       if (pagesUsed == pages.length) {
         pages = Arrays.copyOf(pages, 2 * pagesUsed);
@@ -64,9 +67,9 @@ public final class TextVector extends ReadOnlyVector {
       }
       pages[pagesUsed++] = page;
     }
-    System.arraycopy(begins, first, places, rows, count);
     rows += count;
     ends[pagesUsed - 1] = rows;
+    hasNull |= mayBeNull;
   }
 
   private byte[] page(int row) {
@@ -78,8 +81,33 @@ public final class TextVector extends ReadOnlyVector {
   }
 
   @Override
+  public boolean hasNull() {
+    return hasNull;
+  }
+
+  @Override
   public boolean isNullAt(int row) {
     return places[row] == NULL;
+  }
+
+  @Override
+  public int getInt(int row) {
+    return (int) INTS.get(page(row), places[row]);
+  }
+
+  @Override
+  public long getLong(int row) {
+    return (long) LONGS.get(page(row), places[row]);
+  }
+
+  @Override
+  public float getFloat(int row) {
+    return Float.intBitsToFloat(getInt(row));
+  }
+
+  @Override
+  public double getDouble(int row) {
+    return Double.longBitsToDouble(getLong(row));
   }
 
   @Override
@@ -89,7 +117,7 @@ public final class TextVector extends ReadOnlyVector {
       return null;
     }
     byte[] page = page(row);
-    return UTF8String.fromBytes(page, place, length(page, place - BYTES_OF_LENGTH));
+    return UTF8String.fromBytes(page, place, intAt(page, place - BYTES_OF_LENGTH));
   }
 
   /**
@@ -101,7 +129,7 @@ public final class TextVector extends ReadOnlyVector {
   int copy(int row, byte[] into, int at, int most) {
     int place = places[row];
     byte[] page = page(row);
-    int length = length(page, place - BYTES_OF_LENGTH);
+    int length = intAt(page, place - BYTES_OF_LENGTH);
     if (length > most) {
       return NOT_COPIED;
     }

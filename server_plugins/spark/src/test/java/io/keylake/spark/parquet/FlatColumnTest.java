@@ -26,21 +26,31 @@ import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.MessageTypeParser;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.roaringbitmap.RoaringBitmap;
 
-class TextColumnTest {
+class FlatColumnTest {
   private static final NestedField KEY = NestedField.required(1, "k", Types.LongType.get());
   private static final NestedField TEXT = NestedField.optional(2, "t", Types.StringType.get());
   private static final NestedField NAME = NestedField.required(3, "n", Types.StringType.get());
   private static final MessageType SCHEMA =
       MessageTypeParser.parseMessageType(
           "message m { required int64 k = 1; optional binary t (UTF8) = 2; "
-              + "required binary n (UTF8) = 3; }");
+              + "required binary n (UTF8) = 3; optional int32 i = 4; optional int64 l = 5; "
+              + "optional float f = 6; optional double d = 7; "
+              + "optional int64 at (TIMESTAMP(MICROS,true)) = 8; optional int32 day (DATE) = 9; }");
+  private static final List<NestedField> NUMBERS =
+      List.of(
+          NestedField.optional(4, "i", Types.IntegerType.get()),
+          NestedField.optional(5, "l", Types.LongType.get()),
+          NestedField.optional(6, "f", Types.FloatType.get()),
+          NestedField.optional(7, "d", Types.DoubleType.get()),
+          NestedField.optional(8, "at", Types.TimestampType.withZone()),
+          NestedField.optional(9, "day", Types.DateType.get()));
+  private static final NestedField WIDENED = NestedField.optional(4, "i", Types.LongType.get());
   private static final int ROWS = 5000;
 
   @TempDir private Path folder;
@@ -65,7 +75,13 @@ class TextColumnTest {
         if (texts[0] != null) {
           row.append("t", texts[0]);
         }
-        writer.write(row.append("n", texts[1]));
+        row.append("n", texts[1]);
+        if (texts[0] != null) {
+          int number = texts[0].hashCode();
+          row.append("i", number).append("l", 3L * number).append("f", number / 2f);
+          row.append("d", number / 3.0).append("at", 7L * number).append("day", number % 9999);
+        }
+        writer.write(row);
       }
     }
     return new StoredFile(path.toUri().toString(), Files.size(path), rows.size(), List.of());
@@ -105,11 +121,13 @@ class TextColumnTest {
     if (column.isNullAt(row)) {
       return null;
     }
-    if (column.dataType().sql().equals("BIGINT")) {
-      return Long.toString(column.getLong(row));
-    }
-    UTF8String text = column.getUTF8String(row);
-    return text.toString();
+    return switch (column.dataType().sql()) {
+      case "BIGINT", "TIMESTAMP" -> Long.toString(column.getLong(row));
+      case "INT", "DATE" -> Integer.toString(column.getInt(row));
+      case "FLOAT" -> Float.toString(column.getFloat(row));
+      case "DOUBLE" -> Double.toString(column.getDouble(row));
+      default -> column.getUTF8String(row).toString();
+    };
   }
 
   @ParameterizedTest
@@ -157,7 +175,8 @@ class TextColumnTest {
       }
       for (RoaringBitmap shown : new RoaringBitmap[] {null, some, RoaringBitmap.bitmapOf(4321)}) {
         for (List<NestedField> columns :
-            List.of(List.of(TEXT), List.of(NAME, KEY, TEXT), List.of(KEY))) {
+            List.of(
+                List.of(TEXT), List.of(NAME, KEY, TEXT), List.of(KEY), NUMBERS, List.of(WIDENED))) {
           assertEquals(
               String.join("\n", expected(rows, columns, shown)),
               String.join("\n", read(file, columns, shown)));
@@ -173,16 +192,30 @@ class TextColumnTest {
       if (shown == null || shown.contains(i)) {
         StringBuilder row = new StringBuilder().append(i);
         for (NestedField column : columns) {
-          row.append(' ')
-              .append(
-                  column == KEY
-                      ? Integer.valueOf(i)
-                      : column == TEXT ? rows.get(i)[0] : rows.get(i)[1]);
+          row.append(' ').append(expected(i, rows.get(i), column));
         }
         expected.add(row.toString());
       }
     }
     return expected;
+  }
+
+  private static Object expected(int row, String[] texts, NestedField column) {
+    if (column == KEY) {
+      return row;
+    }
+    if (column == NAME || texts[0] == null || column == TEXT) {
+      return column == NAME ? texts[1] : texts[0];
+    }
+    int number = texts[0].hashCode();
+    return switch (column.name()) {
+      case "i" -> number;
+      case "l" -> 3L * number;
+      case "f" -> number / 2f;
+      case "d" -> number / 3.0;
+      case "at" -> 7L * number;
+      default -> number % 9999;
+    };
   }
 
   @Test
