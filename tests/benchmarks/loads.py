@@ -17,7 +17,7 @@ from rich.console import Console
 import keylake as kl
 from benchmarks.engine import Connected
 from benchmarks.figures import Figure, Findings, Target, figure
-from benchmarks.machine import PLAIN, machine, processor_seconds
+from benchmarks.machine import PLAIN, Cost, machine, processor_seconds
 from benchmarks.stopwatch import Times, seconds
 from benchmarks.systems.keyed import Keyed
 from benchmarks.systems.plain import Plain
@@ -29,11 +29,9 @@ LOAD, UPSERTS = "first load", "ten upserts"
 
 
 @dataclass
-class Cost:
-    """Of each round."""
+class Written(Cost):
+    """With the bytes that are written."""
 
-    time: list[float] = field(default_factory=list)
-    processor: list[float] = field(default_factory=list)
     size: list[float] = field(default_factory=list)
 
 
@@ -45,11 +43,11 @@ def run(scale: float, console: Console) -> Findings:
         words = f"{workload.keys:,} keys x {len(workload.columns)} columns, 8 buckets; {place.describe()}"
         console.print(words, highlight=False)
         batches = workload.stage(lake.spark, place.folder / "staged" / "rows")
-        costs = {system: {LOAD: Cost(), UPSERTS: Cost()} for system in (Keyed.name, Plain.name)}
+        costs = {system: {LOAD: Written(), UPSERTS: Written()} for system in (Keyed.name, Plain.name)}
         for number in range(WARM_UP + ROUNDS):
             _round(lake, workload, batches, costs, number)
             if number < WARM_UP:
-                costs = {system: {LOAD: Cost(), UPSERTS: Cost()} for system in costs}
+                costs = {system: {LOAD: Written(), UPSERTS: Written()} for system in costs}
         return Findings(words, _figures(costs))
 
 
@@ -57,7 +55,7 @@ def _round(
     lake: kl.Lake,
     workload: Workload,
     batches: Sequence[Batch],
-    costs: Mapping[str, Mapping[str, Cost]],
+    costs: Mapping[str, Mapping[str, Written]],
     number: int,
 ) -> None:
     """Each system loads and upserts, and who begins changes from round to round."""
@@ -92,7 +90,7 @@ def _size(writer: Keyed | Plain) -> int:
     return sum(path.stat().st_size for path in writer.data_files())
 
 
-def _figures(costs: Mapping[str, Mapping[str, Cost]]) -> list[Figure]:
+def _figures(costs: Mapping[str, Mapping[str, Written]]) -> list[Figure]:
     found = []
     for part, limit in ((LOAD, 1.15), (UPSERTS, 1.1)):
         mine, plain = costs[Keyed.name][part], costs[Plain.name][part]

@@ -9,7 +9,6 @@ turns.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from statistics import median
 
 from rich.console import Console
@@ -17,7 +16,7 @@ from rich.console import Console
 import keylake as kl
 from benchmarks.engine import Connected
 from benchmarks.figures import Figure, Findings, Target, figure
-from benchmarks.machine import PLAIN, machine, processor_seconds
+from benchmarks.machine import PLAIN, Cost, machine, processor_seconds
 from benchmarks.stopwatch import Times, seconds
 from benchmarks.systems.keyed import Keyed
 from benchmarks.systems.plain import create_in_buckets
@@ -26,14 +25,6 @@ from benchmarks.workloads.whole_rows import FULL_SIZE, whole_rows
 
 WARM_UP, ROUNDS, LOOK_UPS = 6, 9, 10
 GET, KEYED_SQL, PLAIN_SQL = "get", "keylake, SQL", "merged plain table, SQL"
-
-
-@dataclass
-class Cost:
-    """Of each round: seconds of a look-up, and processor seconds of one."""
-
-    time: list[float] = field(default_factory=list)
-    processor: list[float] = field(default_factory=list)
 
 
 def run(scale: float, console: Console) -> Findings:

@@ -5,7 +5,7 @@ import platform
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -57,6 +57,14 @@ def machine() -> Generator[Machine]:
         for part in (PLAIN, "lake", "staged"):
             (folder / part).mkdir()
         yield Machine(folder, opened)
+
+
+@dataclass
+class Cost:
+    """Of each round: seconds, and seconds of the server's processors."""
+
+    time: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
 
 
 def processor_seconds(lake: kl.Lake) -> float:

@@ -18,7 +18,7 @@ from rich.console import Console
 
 import keylake as kl
 from benchmarks.figures import Figure, Findings, Target, figure
-from benchmarks.machine import PLAIN, machine, processor_seconds
+from benchmarks.machine import PLAIN, Cost, machine, processor_seconds
 from benchmarks.stopwatch import Times, seconds
 
 BUCKETS, KEYS = 8, 100_000
@@ -39,14 +39,6 @@ SCHEMA = pa.schema(
         ("d", pa.string()),
     ]
 )
-
-
-class Cost:
-    """Of each round: seconds of a write, the median of some, and processor seconds of one."""
-
-    def __init__(self) -> None:
-        self.time: list[float] = []
-        self.processor: list[float] = []
 
 
 def run(scale: float, console: Console) -> Findings:

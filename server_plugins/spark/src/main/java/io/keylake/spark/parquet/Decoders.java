@@ -45,16 +45,19 @@ final class Decoders {
   private final RowGroupDecoder others;
   private final MessageType all;
   private final List<String> flat;
+  private final boolean isPlain;
 
   /**
    * @param others decodes all columns that {@link FlatColumn} does not
    * @param all columns that are read, as the file has them
    * @param flat for each column its name in the file, if {@link FlatColumn} decodes it, or ""
+   * @param isPlain whether all values are written as {@link FlatColumn} reads them
    */
-  private Decoders(RowGroupDecoder others, MessageType all, List<String> flat) {
+  private Decoders(RowGroupDecoder others, MessageType all, List<String> flat, boolean isPlain) {
     this.others = others;
     this.all = all;
     this.flat = flat;
+    this.isPlain = isPlain;
   }
 
   /**
@@ -70,13 +73,14 @@ final class Decoders {
         shape,
         () -> {
           StructType stored = columns.in(file.getSchema());
-          return made(footer, stored, flat(file.getSchema(), stored, isPlain));
+          return made(footer, stored, isPlain);
         });
   }
 
-  private static Decoders made(ParquetMetadata footer, StructType stored, List<String> flat)
+  private static Decoders made(ParquetMetadata footer, StructType stored, boolean isPlain)
       throws IOException {
     MessageType file = footer.getFileMetaData().getSchema();
+    List<String> flat = flat(file, stored, isPlain);
     StructType others = new StructType();
     for (int i = 0; i < stored.length(); i++) {
       if (flat.get(i).isEmpty()) {
@@ -86,7 +90,7 @@ final class Decoders {
     RowGroupDecoder decoder = RowGroupDecoder.of(footer, others);
     List<Type> all = new ArrayList<>(decoder.columns().getFields());
     flat.stream().filter(name -> !name.isEmpty()).forEach(name -> all.add(file.getType(name)));
-    return new Decoders(decoder, new MessageType(file.getName(), all), flat);
+    return new Decoders(decoder, new MessageType(file.getName(), all), flat, isPlain);
   }
 
   private static List<String> flat(MessageType file, StructType stored, boolean isPlain) {
@@ -128,8 +132,8 @@ final class Decoders {
    * differences it then gives wrong ones: after it was asked for none of them, which it does where
    * a gap ends, it begins its page again.
    */
-  static boolean skipRows(ParquetMetadata footer, MessageType columns) {
-    return hasNone(Set.of(Encoding.DELTA_BINARY_PACKED), footer, columns);
+  boolean skipsRows(ParquetMetadata footer) {
+    return isPlain || hasNone(Set.of(Encoding.DELTA_BINARY_PACKED), footer, all);
   }
 
   private static boolean hasNone(

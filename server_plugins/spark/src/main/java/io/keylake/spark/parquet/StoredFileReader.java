@@ -64,7 +64,7 @@ public final class StoredFileReader implements Closeable {
       Decoders decoders = Decoders.of(opened.footer(), reading.columns());
       decoder = decoders.others(reading.batchRows());
       columns = decoders.all();
-      skipsRows = Decoders.skipRows(opened.footer(), columns);
+      skipsRows = decoders.skipsRows(opened.footer());
       taken = new int[skipsRows ? 0 : reading.batchRows()];
       FilterPredicate predicate = reading.choice().on(columns);
       pages = opened.pages(predicate);
