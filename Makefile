@@ -15,6 +15,7 @@ COUNT_TESTS := -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=inf
 # would not reach a thread that waits for a lock.
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal \
     -o faulthandler_exit_on_timeout=true -o faulthandler_timeout=300
+QUICK := "not slow and not nightly"
 RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
 JARS := sdk/keylake/jars
 JACOCO := 0.8.13
@@ -41,13 +42,13 @@ demo: environment build
 .PHONY: test
 test: environment build
 	$(MAVEN) $(COUNT_TESTS) test
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m $(QUICK)
 
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
 test-slow: environment build clients flink notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
-	$(PYTEST) -m slow -o faulthandler_timeout=900
+	$(PYTEST) -m "slow and not nightly" -o faulthandler_timeout=900
 
 ## make coverage   make test once more, and which lines of Python and Java it ran
 .PHONY: coverage
@@ -55,18 +56,19 @@ coverage: environment build .build/jacoco
 	rm -f .build/coverage*
 	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-junit.exec" $(MAVEN) test
 	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-server.exec" COVERAGE_FILE=.build/coverage \
-	    $(PYTEST) -m "not slow" --cov=keylake --cov-report=term:skip-covered
+	    $(PYTEST) -m $(QUICK) --cov=keylake --cov-report=term:skip-covered
 	$(JACOCO_REPORT) .build/coverage-junit.exec --csv .build/coverage-junit.csv $(patsubst %,--classfiles %,$(JAVA_CLASSES))
 	$(JACOCO_REPORT) .build/coverage-server.exec --csv .build/coverage-server.csv --classfiles $(JARS)/keylake-server-*.jar
 	@for ran in junit server; do awk -F, -v ran="$$ran" 'NR > 1 && $$2 ~ /^io.keylake/ { missed += $$8; covered += $$9 } \
 	    END { printf "Java, lines run by %s: %.0f%% of %d\n", ran, 100 * covered / (missed + covered), missed + covered }' \
 	    .build/coverage-$$ran.csv; done
 
-## make nightly    twenty times as many random runs against the model as in the slow tests
+## make nightly    what the slow tests have some of: all shapes and seeds of random runs, all releases; twenty times as many against the model
 .PHONY: nightly
 nightly: environment build
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=80
-	KEYLAKE_RUNS=20 $(PYTEST) -m slow -o faulthandler_timeout=7200 $(RANDOM_TESTS)
+	$(PYTEST) -m nightly -o faulthandler_timeout=900
+	KEYLAKE_RUNS=20 $(PYTEST) -m "slow or nightly" -o faulthandler_timeout=7200 $(RANDOM_TESTS)
 
 ## make lint       formatting, style, types and nullness, Python and Java
 .PHONY: lint

@@ -56,13 +56,15 @@ def pytest_testnodedown(node: object) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    chosen = {"not slow": "every test that is not marked slow", "slow": "the tests that are marked slow"}
-    others = {"not slow": "`make test-slow` runs them", "slow": "`make test` runs them"}
+    quick = "not slow and not nightly"
+    slow = "slow and not nightly"
+    chosen = {quick: "every test that is not marked slow or nightly", slow: "the tests that are marked slow"}
+    others = {quick: "`make test-slow` and `make nightly` run them", slow: "`make test` and `make nightly` run them"}
     marks = config.option.markexpr
     left_out = config.stash[LEFT_OUT]
     write = terminalreporter.write_line
     terminalreporter.section("what ran")
     write(f"ran: {chosen.get(marks, 'the tests that the command line names')}")
     if left_out:
-        write(f"did not run: {left_out} other tests; {others.get(marks, '`make test` and `make test-slow` run them')}")
+        write(f"did not run: {left_out} other tests; {others.get(marks, '`make test` and `make nightly` run them')}")
     write(f"random tests: seed {SEED}; KEYLAKE_SEED={SEED} in the environment draws the same again")

@@ -1,4 +1,7 @@
-"""How often random tests run, on which tables, and from which seeds: few in every run, many in the slow one."""
+"""How often random tests run, on which tables and from which seeds: few in every run, more in slow ones, all at night.
+
+Each day draws others: within some days, slow runs have had all cases of a test.
+"""
 
 import os
 from collections.abc import Mapping
@@ -9,16 +12,21 @@ from integration.histories import shapes
 
 DAY = int(os.environ["KEYLAKE_SEED"])  # unless somebody asks for the seed of another run
 FIRST = 1000 * DAY
-MORE = int(os.environ.get("KEYLAKE_RUNS", "1"))  # times as many as the slow run has
+MORE = int(os.environ.get("KEYLAKE_RUNS", "1"))  # times as many as the nightly run has
+SHARE = 3  # the slow run has every third of the others
+FEW = 4  # cases, of which the slow run has all others
 
 
 def marks_of_case(name: str, names: list[str], today: int) -> list[pytest.MarkDecorator]:
-    """What marks a case of a test that is in the slow run for most of its cases: each day has others of them."""
-    return [] if (names.index(name) - DAY * today) % len(names) < today else [pytest.mark.slow]
+    """What marks a case: whether every run has it today, or the slow one, or only the nightly one."""
+    at = names.index(name)
+    if (at - DAY * today) % len(names) < today:
+        return []
+    return [pytest.mark.slow if len(names) <= FEW or at % SHARE == DAY % SHARE else pytest.mark.nightly]
 
 
 def of_every(argument: str, cases: Mapping[str, object], today: int) -> pytest.MarkDecorator:
-    """A test of each case; so many are in every run, and all others in the slow one."""
+    """A test of each case; so many are in every run, and some of the others in the slow one."""
     names = list(cases)
     marked = [pytest.param(each, id=name, marks=marks_of_case(name, names, today)) for name, each in cases.items()]
     return pytest.mark.parametrize(argument, marked)
@@ -32,7 +40,7 @@ of_every_shape_of_registers = of_every(
 
 
 def seeds(few: int, many: int) -> list[object]:
-    """The seeds of a random test: a few for every run, and many that only the slow one has."""
-    every_run = [pytest.param(FIRST + number, id=f"seed {number}") for number in range(few)]
-    slow = range(few, few + many * MORE)
-    return [*every_run, *(pytest.param(FIRST + number, id=f"seed {number}", marks=pytest.mark.slow) for number in slow)]
+    """The seeds of a random test: a few for every run, and many for the nightly one, of which the slow one has some."""
+    slow = few + -(-many // SHARE)
+    marks = [*[[]] * few, *[[pytest.mark.slow]] * (slow - few), *[[pytest.mark.nightly]] * (few + many * MORE - slow)]
+    return [pytest.param(FIRST + number, id=f"seed {number}", marks=of) for number, of in enumerate(marks)]

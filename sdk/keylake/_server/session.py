@@ -164,7 +164,7 @@ class Session:
                 writer.overwrite(condition)
 
     def committed(self, write_id: str) -> dict[str, Any] | None:
-        """What a write has committed; None where another one of the session, or of the branch, came after it."""
+        """What a write has committed; None where another one of the session came after it."""
         with self.asking():
             said: dict[str, Any] = json.loads(self.spark.conf.get(Setting.COMMITTED, "{}") or "{}")
             return said if said.get("write_id") == write_id else None

@@ -18,6 +18,11 @@ LINKAGE = ROOT / "server_plugins/spark/src/test/java/io/keylake/spark/engine/Lin
 
 # The locked release runs every other test. The last one is the newest, which a bare environment gets.
 RELEASES = ("==4.1.0", "==4.1.1", "==4.1.2", "==4.1.*")
+of_every_release = pytest.mark.parametrize(
+    "pyspark",
+    [pytest.param(each, marks=[] if each in (RELEASES[0], RELEASES[-1]) else pytest.mark.nightly) for each in RELEASES],
+    indirect=True,
+)
 NEXT_MINOR = "==4.2.*"
 OTHER_ICEBERG = "iceberg-spark-runtime-4.1_2.13:1.11.0"
 
@@ -40,7 +45,7 @@ def run(pyspark: Path, *command: str | Path) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
 
 
-@pytest.mark.parametrize("pyspark", RELEASES, indirect=True)
+@of_every_release
 def test_the_plug_in_finds_everything_it_refers_to(pyspark: Path) -> None:
     (plugin,) = JARS.glob("keylake-server-*.jar")
     classes = f"{pyspark}/pyspark/jars/*{os.pathsep}{JARS}/*"
@@ -49,7 +54,7 @@ def test_the_plug_in_finds_everything_it_refers_to(pyspark: Path) -> None:
     assert re.search(r"^[1-9]\d* classes, 0 missing$", linked.stdout, flags=re.MULTILINE), linked.stdout
 
 
-@pytest.mark.parametrize("pyspark", RELEASES, indirect=True)
+@of_every_release
 def test_every_verb_and_join(pyspark: Path) -> None:
     ran = run(pyspark, sys.executable, "-m", "pytest", "-q", "-x", HERE / "every_verb.py")
     assert ran.returncode == 0, ran.stdout

@@ -17,6 +17,7 @@ from integration.twin import fresh_name
 ROOT = Path(__file__).parents[3]
 # All other tests run on this one.
 OTHER_PYTHONS = [f"3.{minor}" for minor in (10, 11, 12, 13) if minor != sys.version_info.minor]
+OLDEST_AND_NEWEST = (OTHER_PYTHONS[0], OTHER_PYTHONS[-1])
 EVERY_VERB = Path(__file__).with_name("every_verb.py")
 BUILD = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
 
@@ -165,7 +166,10 @@ def test_reads_without_spark_need_no_extra(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", OTHER_PYTHONS)
+@pytest.mark.parametrize(
+    "version",
+    [pytest.param(each, marks=[] if each in OLDEST_AND_NEWEST else pytest.mark.nightly) for each in OTHER_PYTHONS],
+)
 def test_every_verb_on_another_python(wheels: dict[str, Path], tmp_path: Path, version: str) -> None:
     packages = (with_extra(wheels, "server"), "pytest", "hypothesis")
     python = installed(interpreter(version), tmp_path / "environment", *packages)

@@ -84,7 +84,7 @@ final class SelectedRows {
   private static boolean isPossible(ReadTask task, SectionPlan section) {
     return !task.isOrdered()
         && section.merging().mayBeStoredRows()
-        && section.runs().stream().flatMap(List::stream).allMatch(f -> f.superseded().isEmpty());
+        && section.runs().stream().flatMap(List::stream).allMatch(StoredFile::isWhole);
   }
 
   /** Whether every row is read: of a part of them, only a part would be known. */

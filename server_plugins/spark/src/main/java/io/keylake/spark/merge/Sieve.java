@@ -52,7 +52,10 @@ final class Sieve {
   /** ... if they hold at least this share of all rows, ... */
   private static final double LEAST_SPARED = 0.2;
 
-  /** ... and there are many of them, which is what keys that are updated all the time look like. */
+  /**
+   * ... and there are many of them, which is what keys that are updated all the time look like; or
+   * few rows of large files are read, of which each costs a page.
+   */
   private static final int FEWEST_RUNS = 16;
 
   private final SectionPlan section;
@@ -96,7 +99,8 @@ final class Sieve {
     boolean hasMore = task.output().size() > (filter == null ? 0 : filter.columns().size()) + 1;
     // Every row of an accumulator is needed: only a filter spares some.
     boolean needsAll = rules.classes().stream().anyMatch(of -> of.takes() == Takes.ALL);
-    boolean isWorthATrial = filter != null || (section.runs().size() >= FEWEST_RUNS && !needsAll);
+    boolean maySpare = !needsAll && (section.runs().size() >= FEWEST_RUNS || files.areCut());
+    boolean isWorthATrial = filter != null || maySpare;
     if (!isSimple || !hasMore || !isWorthATrial) {
       return Needed.ALL;
     }

@@ -54,6 +54,11 @@ public final class DataFiles {
     return new DataFiles(io, counters, rows);
   }
 
+  /** Whether few rows of some files are read: each costs the page that it lies in. */
+  public boolean areCut() {
+    return !wanted.isEmpty();
+  }
+
   ReadCounters counters() {
     return counters;
   }

@@ -1,5 +1,6 @@
 package io.keylake.spark.scan;
 
+import io.keylake.spark.selection.KnownSelections;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlan.Extreme;
 import io.keylake.tables.planning.ReadPlan.KeyValue;
@@ -8,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -25,7 +27,10 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
-/** Counts, and smallest and largest keys, that the plan of a read knows without reading. */
+/**
+ * Counts, and smallest and largest keys, that take no reading: the plan of a read knows them, or
+ * earlier reads in this process have found which rows win.
+ */
 record AnsweredScan(String table, StructType readSchema, List<Object> answers)
     implements LocalScan {
 
@@ -62,7 +67,10 @@ record AnsweredScan(String table, StructType readSchema, List<Object> answers)
       KeyedSchema schema, ReadPlan plan, AggregateFunc aggregate) {
     String key = key(schema, bounded(aggregate));
     if (key == null) {
-      return plan.rowCount().map(KeyValue::new); // a key is never null
+      OptionalLong rows = plan.rowCount(KnownSelections.ofProcess()::rows);
+      return rows.isEmpty() // a key is never null
+          ? Optional.empty()
+          : Optional.of(new KeyValue(rows.getAsLong()));
     }
     Extreme extreme = aggregate instanceof Min ? Extreme.SMALLEST : Extreme.LARGEST;
     return plan.extreme(key, extreme);
@@ -97,7 +105,7 @@ record AnsweredScan(String table, StructType readSchema, List<Object> answers)
 
   @Override
   public String description() {
-    return "keylake %s (answered from metadata: %s)"
+    return "keylake %s (answered without reading: %s)"
         .formatted(table, String.join(", ", readSchema.fieldNames()));
   }
 }

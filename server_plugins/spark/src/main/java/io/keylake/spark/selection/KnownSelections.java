@@ -2,6 +2,9 @@ package io.keylake.spark.selection;
 
 import io.keylake.tables.kept.Kept;
 import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import java.util.List;
+import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /** The selections that reads have found in this process, for those that come later. */
@@ -28,6 +31,13 @@ public final class KnownSelections {
     Selection known = byFiles.of(files);
     boolean hasColumns = !files.rules().classes().isEmpty();
     return known != null || hasColumns ? known : byFiles.of(files.withColumns());
+  }
+
+  /** How many merged rows a section has, where a read has found it. */
+  public OptionalLong rows(SectionPlan section) {
+    boolean isWhole = section.runs().stream().flatMap(List::stream).allMatch(StoredFile::isWhole);
+    Selection known = isWhole && section.merging().mayBeStoredRows() ? of(section) : null;
+    return known == null ? OptionalLong.empty() : OptionalLong.of(known.rows());
   }
 
   /** Keeps the selection of a section; one that takes more than the share alone is not kept. */

@@ -14,6 +14,11 @@ public record Selection(Map<String, RoaringBitmap> byFile) {
     byFile = Map.copyOf(byFile);
   }
 
+  /** Of all files together. */
+  long rows() {
+    return byFile.values().stream().mapToLong(RoaringBitmap::getLongCardinality).sum();
+  }
+
   /** In memory, locations included. */
   long bytes() {
     long bytes = 0;

@@ -21,11 +21,9 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.UUID;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.SerializableTable;
-import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.types.Types.NestedField;
@@ -300,11 +298,14 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     }
   }
 
-  /** Tells the client, where the commit is still the newest of the branch. */
+  /** Tells the client, where the branch has the commit. */
   private void tell(Commits.Result result) {
-    Snapshot head = new CommitLog(table, branch).head();
-    if (head != null && Objects.equals(result.snapshotId(), head.snapshotId())) {
-      CommitLog.Entry made = CommitLog.Entry.of(head);
+    Long id = result.snapshotId();
+    if (id == null) {
+      return;
+    }
+    for (CommitLog.Entry made :
+        new CommitLog(table, branch).entries(entry -> entry.snapshotId() == id, 1)) {
       Map<String, Object> said = new HashMap<>();
       said.put("write_id", made.writeId());
       said.put("snapshot_id", made.snapshotId());

@@ -167,6 +167,11 @@ public final class Attempt {
     return isSent;
   }
 
+  /** The snapshots of all parts, in order. */
+  List<Long> snapshotIds() {
+    return parts.stream().map(part -> part.snapshotId).toList();
+  }
+
   /** The snapshot of the last part; null for a change without parts. */
   @Nullable Long snapshotId() {
     return parts.isEmpty() ? null : parts.get(parts.size() - 1).snapshotId;

@@ -11,6 +11,7 @@ import io.keylake.tables.commits.Attempt.ParentCheck;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.OlderDefinition;
+import io.keylake.tables.history.WriteLabels;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -87,19 +88,21 @@ public final class Commits {
 
   /** Makes a change, or finds that it does not fit what is there any more, or was made before. */
   public Result make(Change change) {
+    return change instanceof Append append
+        ? AppendQueue.make(this, table, append)
+        : makeAlone(change);
+  }
+
+  Result makeAlone(Change change) {
     Result result = null;
     for (int attempt = 1; result == null; attempt++) {
       result = attempted(change, attempt == MOST_ATTEMPTS);
       if (result == null && !Tries.isPaused(attempt)) {
-        delete(change);
-        throw new KeylakeException(
-            Kind.COMMIT_CONFLICT,
-            "the commit to %s was interrupted before it was made; nothing was changed"
-                .formatted(table.name()));
+        throw interrupted(change);
       }
     }
     if (result.isCommitted()) {
-      quietly("after the commit", this::look);
+      look();
     } else {
       quietly("after a commit that was not made", table::refresh);
       delete(change);
@@ -107,9 +110,48 @@ public final class Commits {
     return result;
   }
 
-  private void look() {
-    table.refresh();
-    afterwards.run();
+  /** The error for a change of which nothing was committed; its files are deleted. */
+  KeylakeException interrupted(Change change) {
+    delete(change);
+    return new KeylakeException(
+        Kind.COMMIT_CONFLICT,
+        "the commit to %s was interrupted before it was made; nothing was changed"
+            .formatted(table.name()));
+  }
+
+  /** To be called where a change is committed, by whomever. */
+  void look() {
+    quietly(
+        "after the commit",
+        () -> {
+          table.refresh();
+          afterwards.run();
+        });
+  }
+
+  /**
+   * Attempts some appends at once.
+   *
+   * @return the snapshot of each; empty if it is certain that nothing was committed
+   */
+  List<Long> together(List<Append> appends) {
+    Attempt attempt = new Attempt(table, WriteLabels.NONE, checks(appends.get(0)));
+    try {
+      appends.forEach(append -> append.addTo(attempt));
+      attempt.send();
+    } catch (RuntimeException e) {
+      if (!attempt.isSent() || e instanceof CleanableFailure) {
+        discard(attempt);
+        LOG.info("{}: {} appends are tried one by one", table.name(), appends.size(), e);
+        return List.of();
+      }
+      if (!stands(attempt)) {
+        throw e; // they may stand nevertheless
+      }
+      LOG.warn("A commit to {} stands, though its catalog failed", table.name(), e);
+    }
+    look();
+    return attempt.snapshotIds();
   }
 
   /** What is required of the branch at each commit. */

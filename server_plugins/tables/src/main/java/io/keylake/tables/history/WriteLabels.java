@@ -25,6 +25,11 @@ public record WriteLabels(
   public static final WriteLabels NONE =
       new WriteLabels(null, null, null, null, OffsetRanges.NONE, null);
 
+  /** Whether nothing says that the write may have been made before. */
+  public boolean isPlain() {
+    return idempotencyKey == null && offsets.isNone();
+  }
+
   /** The same, run by somebody if nobody is named. */
   public WriteLabels by(@Nullable String user) {
     return writer != null

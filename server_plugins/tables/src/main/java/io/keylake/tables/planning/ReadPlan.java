@@ -7,6 +7,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.iceberg.types.Comparators;
 import org.apache.iceberg.types.Type;
@@ -116,11 +118,23 @@ public final class ReadPlan {
     return new ReadPlan(schema, bucketCount, taken);
   }
 
-  /** How many rows the answer has, where no two runs meet and no tombstone is in the way. */
-  public Optional<Long> rowCount() {
-    return sections().allMatch(section -> section.plan().passedThrough())
-        ? Optional.of(sections().mapToLong(section -> section.plan().rows()).sum())
-        : Optional.empty();
+  /**
+   * How many rows the answer has.
+   *
+   * @param merged how many a section has whose runs are merged, where that is known
+   * @return empty where only reading tells
+   */
+  public OptionalLong rowCount(Function<SectionPlan, OptionalLong> merged) {
+    long all = 0;
+    for (SectionPlan section : sections().map(PlannedSection::plan).toList()) {
+      OptionalLong rows =
+          section.passedThrough() ? OptionalLong.of(section.rows()) : merged.apply(section);
+      if (rows.isEmpty()) {
+        return rows;
+      }
+      all += rows.getAsLong();
+    }
+    return OptionalLong.of(all);
   }
 
   /** A bound of a key column over the answer. */

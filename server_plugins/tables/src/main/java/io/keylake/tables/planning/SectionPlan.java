@@ -75,6 +75,11 @@ public record SectionPlan(
       return rows - superseded.stream().mapToLong(DeleteFile::recordCount).sum();
     }
 
+    /** Whether none of its rows has to be left out. */
+    public boolean isWhole() {
+      return superseded.isEmpty();
+    }
+
     StoredFile withAllRows() {
       return new StoredFile(location, bytes, rows, List.of(), version);
     }

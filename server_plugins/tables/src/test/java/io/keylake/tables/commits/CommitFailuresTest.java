@@ -18,13 +18,10 @@ import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.inmemory.InMemoryCatalog;
 import org.apache.iceberg.inmemory.InMemoryFileIO;
-import org.apache.iceberg.io.FileIO;
-import org.apache.iceberg.io.LocationProvider;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -58,43 +55,6 @@ class CommitFailuresTest {
     return new Commits(table).make(append).isCommitted();
   }
 
-  /** A table whose catalog fails at each commit, though it may have taken it. */
-  private record Failing(TableOperations operations, boolean isTaken, RuntimeException failure)
-      implements TableOperations {
-    @Override
-    public TableMetadata current() {
-      return operations.current();
-    }
-
-    @Override
-    public TableMetadata refresh() {
-      return operations.refresh();
-    }
-
-    @Override
-    public void commit(TableMetadata base, TableMetadata metadata) {
-      if (isTaken) {
-        operations.commit(base, metadata);
-      }
-      throw failure;
-    }
-
-    @Override
-    public FileIO io() {
-      return operations.io();
-    }
-
-    @Override
-    public String metadataFileLocation(String fileName) {
-      return operations.metadataFileLocation(fileName);
-    }
-
-    @Override
-    public LocationProvider locationProvider() {
-      return operations.locationProvider();
-    }
-  }
-
   @Test
   void aCommitThatLosesTooOften() {
     table.updateProperties().set("commit.retry.num-retries", "1").commit();
@@ -102,7 +62,8 @@ class CommitFailuresTest {
     TableOperations operations = ((BaseTable) table).operations();
     Table contended =
         new BaseTable(
-            new Failing(operations, false, new CommitFailedException("somebody else was quicker")),
+            new FailingOperations(
+                operations, false, new CommitFailedException("somebody else was quicker")),
             "shop.orders");
     KeylakeException refused =
         assertThrows(KeylakeException.class, () -> isAppended(contended, file("1")));
@@ -113,7 +74,7 @@ class CommitFailuresTest {
 
   private Table failing(boolean isTaken, RuntimeException failure) {
     TableOperations operations = ((BaseTable) table).operations();
-    return new BaseTable(new Failing(operations, isTaken, failure), "shop.orders");
+    return new BaseTable(new FailingOperations(operations, isTaken, failure), "shop.orders");
   }
 
   private InMemoryFileIO store() {
