@@ -1,6 +1,7 @@
 package io.keylake.spark.changes;
 
 import io.keylake.spark.engine.Hash64;
+import io.keylake.spark.keys.KeyOrder;
 import io.keylake.spark.merge.ReadTask;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
@@ -12,11 +13,14 @@ import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongPredicate;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DeleteFile;
 import org.apache.spark.sql.types.BinaryType;
@@ -37,10 +41,11 @@ import org.roaringbitmap.RoaringBitmap;
  * where these are few:
  *
  * <ol>
- *   <li>The keys of the files that the range has touched go into a Bloom filter.
- *   <li>The keys of the other files are read, once, and asked of it.
- *   <li>A key that it takes by mistake does no harm: all of its rows are read, before and after,
- *       and come out equal. Nor do small files that are read whole, if nothing was merged or
+ *   <li>The keys of the files that the range has touched are held in order where they are numbers,
+ *       and else go into a Bloom filter.
+ *   <li>The keys of the other files are read, once, and looked for there.
+ *   <li>A key that the filter takes by mistake does no harm: all of its rows are read, before and
+ *       after, and come out equal. Nor do small files that are read whole, if nothing was merged or
  *       settled in between: of a key that was not written, the same rows are read before and after.
  * </ol>
  */
@@ -54,16 +59,23 @@ final class TouchedRows {
   /** Each costs the pages that it lies in, of all columns. */
   private static final double FALSE_POSITIVES = 1e-6;
 
+  /** Touched keys that are held as they are, where they are numbers. */
+  private static final int MOST_HELD = 2 << 20;
+
   private static final long SEED = 42;
 
   private final KeyedSchema schema;
   private final List<DataType> types;
   private final DataFiles files;
+  private final KeyOrder order;
+  private final boolean isHeld;
 
-  private TouchedRows(ReadTask task, DataFiles files) {
+  private TouchedRows(ReadTask task, DataFiles files, long touched) {
     this.schema = task.schema();
     this.types = task.keyTypes();
     this.files = files;
+    this.order = new KeyOrder(types);
+    this.isHeld = order.isExact() && touched <= MOST_HELD;
   }
 
   /**
@@ -81,21 +93,19 @@ final class TouchedRows {
     if (touched > MOST_TOUCHED * rows(List.copyOf(others.values()))) {
       return Map.of();
     }
-    TouchedRows keys = new TouchedRows(task, files);
-    BloomFilter filter = BloomFilter.create(Math.max(touched, 1), FALSE_POSITIVES);
-    for (StoredFile file : stretch.touching()) {
-      keys.each(file, (position, hash) -> filter.putLong(hash));
-    }
+    TouchedRows keys = new TouchedRows(task, files, touched);
+    Supplier<LongPredicate> search = keys.search(stretch.touching(), touched);
     Map<String, RoaringBitmap> found = new HashMap<>();
     for (StoredFile file : others.values()) {
       if (isAsBefore && file.rows() < FEW_ROWS) {
         continue;
       }
       RoaringBitmap rows = new RoaringBitmap();
+      LongPredicate isTouched = search.get();
       keys.each(
           file,
-          (position, hash) -> {
-            if (filter.mightContainLong(hash)) {
+          (position, key) -> {
+            if (isTouched.test(key)) {
               rows.add(position);
             }
           });
@@ -130,11 +140,56 @@ final class TouchedRows {
     return files.stream().mapToLong(StoredFile::rows).sum();
   }
 
-  private interface Key {
-    void at(int position, long hash);
+  /** Whether keys are touched; to be asked anew for each file, of its keys in order. */
+  private Supplier<LongPredicate> search(List<StoredFile> touching, long touched)
+      throws IOException {
+    if (!isHeld) {
+      BloomFilter filter = BloomFilter.create(Math.max(touched, 1), FALSE_POSITIVES);
+      for (StoredFile file : touching) {
+        each(file, (position, key) -> filter.putLong(key));
+      }
+      return () -> filter::mightContainLong;
+    }
+    long[] keys = new long[(int) touched];
+    int first = 0;
+    for (StoredFile file : touching) {
+      int begin = first;
+      first += each(file, (position, key) -> keys[begin + position] = key);
+    }
+    Arrays.sort(keys, 0, first);
+    int count = first;
+    return () -> new Walk(keys, count);
   }
 
-  private void each(StoredFile file, Key key) throws IOException {
+  /** Goes through keys in order, side by side with whoever asks. */
+  private static final class Walk implements LongPredicate {
+    private final long[] keys;
+    private final int count;
+    private int next;
+
+    Walk(long[] keys, int count) {
+      this.keys = keys;
+      this.count = count;
+    }
+
+    @Override
+    public boolean test(long key) {
+      while (next < count && keys[next] < key) {
+        next++;
+      }
+      return next < count && keys[next] == key;
+    }
+  }
+
+  private interface Key {
+    /**
+     * @param key as a number: the key itself where they are held, or else its hash
+     */
+    void at(int position, long key);
+  }
+
+  /** Shows all keys of a file, and says how many they are. */
+  private int each(StoredFile file, Key key) throws IOException {
     StoredFileReader.Reading reading =
         new StoredFileReader.Reading(
             FileColumns.of(schema.sortKey(), schema, Set.of()),
@@ -142,15 +197,20 @@ final class TouchedRows {
             DataFiles.fittingRows(List.of(file), 1, DataFiles.BATCH_ROWS),
             DataFiles.bytesEach(1));
     int position = 0;
-    long[] hashes = new long[reading.batchRows()];
+    long[] keys = new long[reading.batchRows()];
     try (StoredFileReader reader = new StoredFileReader(files, file, reading, null, null)) {
       for (ColumnarBatch batch = reader.next(); batch != null; batch = reader.next()) {
-        hash(batch, hashes);
+        if (isHeld) {
+          order.prefixes(batch.column(0), 0, batch.numRows(), keys);
+        } else {
+          hash(batch, keys);
+        }
         for (int row = 0; row < batch.numRows(); row++) {
-          key.at(position++, hashes[row]);
+          key.at(position++, keys[row]);
         }
       }
     }
+    return position;
   }
 
   private void hash(ColumnarBatch batch, long[] hashes) {

@@ -18,6 +18,9 @@ import org.apache.parquet.internal.column.columnindex.OffsetIndex;
 import org.apache.parquet.internal.filter2.columnindex.ColumnIndexFilter;
 import org.apache.parquet.internal.filter2.columnindex.RowRanges;
 import org.apache.parquet.schema.MessageType;
+import org.jspecify.annotations.Nullable;
+import org.roaringbitmap.PeekableIntIterator;
+import org.roaringbitmap.RoaringBitmap;
 
 /**
  * Rows of one row group whose pages are held in memory together. A row group that would take more
@@ -139,27 +142,59 @@ public final class Portion {
     return RowRanges.create(block().getRowCount(), numbers, pages);
   }
 
-  /** Which rows are chosen. */
-  public interface Choice {
-    /**
-     * @param number of the row, counted from that of the first row of the portion
-     * @param row in its row group
-     */
-    boolean takes(int number, long row);
+  /**
+   * Those of the rows that stand at some positions in their file.
+   *
+   * @param firstOfRowGroup the position of the first row of the row group
+   */
+  public Portion at(RoaringBitmap positions, long firstOfRowGroup) {
+    Picked picked = new Picked(positions);
+    for (RowRanges.Range range : rows.getRanges()) {
+      picked.add(firstOfRowGroup + range.from, range);
+    }
+    return of(picked);
   }
 
   /**
-   * The rows of this portion that are chosen.
+   * Those of the rows that have some numbers.
    *
-   * @param firstNumber the number of its first row
+   * @param firstNumber that of the first row of this portion; the others follow without a gap
    */
-  public Portion chosen(Choice choice, int firstNumber) {
-    List<long[]> stretches = new ArrayList<>();
-    PrimitiveIterator.OfLong each = rows.iterator();
-    long[] last = null;
-    for (int number = firstNumber; each.hasNext(); number++) {
-      long row = each.nextLong();
-      if (choice.takes(number, row)) {
+  public Portion numbered(RoaringBitmap numbers, long firstNumber) {
+    Picked picked = new Picked(numbers);
+    long number = firstNumber;
+    for (RowRanges.Range range : rows.getRanges()) {
+      picked.add(number, range);
+      number += range.to - range.from + 1;
+    }
+    return of(picked);
+  }
+
+  private Portion of(Picked picked) {
+    List<long[]> stretches = picked.stretches;
+    return new Portion(file, rowGroup, ranges(0, stretches.size(), new Stretches(stretches)));
+  }
+
+  /** Stretches of rows, picked by bits that stand for them. */
+  private static final class Picked {
+    private final List<long[]> stretches = new ArrayList<>();
+    private final PeekableIntIterator bits;
+    private long @Nullable [] last;
+
+    Picked(RoaringBitmap bits) {
+      this.bits = bits.getIntIterator();
+    }
+
+    /**
+     * Picks rows of a range; ranges come in order.
+     *
+     * @param bit that stands for the first row of the range
+     */
+    void add(long bit, RowRanges.Range range) {
+      long end = bit + range.to - range.from + 1;
+      bits.advanceIfNeeded((int) bit);
+      while (bits.hasNext() && bits.peekNext() < end) {
+        long row = range.from + bits.next() - bit;
         if (last != null && last[1] + 1 == row) {
           last[1] = row;
         } else {
@@ -168,7 +203,6 @@ public final class Portion {
         }
       }
     }
-    return new Portion(file, rowGroup, ranges(0, stretches.size(), new Stretches(stretches)));
   }
 
   /** Ranges of rows in the only form that makes {@link RowRanges}: as if each were a page. */

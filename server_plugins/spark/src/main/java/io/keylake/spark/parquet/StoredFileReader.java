@@ -126,11 +126,11 @@ public final class StoredFileReader implements Closeable {
               : Portion.matching(pages, group, predicate, columns);
       if (shown != null) {
         long first = pages.getRowGroups().get(group).getRowIndexOffset();
-        rows = rows.chosen((any, row) -> shown.contains((int) (first + row)), number);
+        rows = rows.at(shown, first);
       }
       int left = Math.toIntExact(rows.rowCount());
       if (needed != null) {
-        rows = rows.chosen((each, row) -> needed.contains(each), number);
+        rows = rows.numbered(needed, number);
       }
       number += left;
       if (rows.rowCount() > 0) {

@@ -57,7 +57,7 @@ class AppendQueueTest {
   /** The first writer commits and keeps its turn, until it is told to go on. */
   private Future<Commits.Result> first() throws InterruptedException {
     Future<Commits.Result> first =
-  writers.submit(
+        writers.submit(
             () ->
                 new Commits(
                         load(),
