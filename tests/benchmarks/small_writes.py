@@ -6,9 +6,12 @@ of. Both are written by one session, in turns, and so are upserts that leave the
 1. Time            of a write, as who waits sees it.
 2. Processor time  of the server's process meanwhile, which is steadier where others work on the machine. Some of it is
                    Java's compiler, which goes on for some hundred writes.
+3. Writers at once on one table, each with a session of its own: what waits for a commit is committed together.
 """
 
+import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from random import Random
 from statistics import median
@@ -18,12 +21,13 @@ from rich.console import Console
 
 import keylake as kl
 from benchmarks.figures import Figure, Findings, Target, figure
-from benchmarks.machine import PLAIN, Cost, machine, processor_seconds
+from benchmarks.machine import PLAIN, Cost, Machine, machine, processor_seconds
 from benchmarks.stopwatch import Times, seconds
 
 BUCKETS, KEYS = 8, 100_000
 SIZES = (1, 100, 2_000)
 WARM_UP, ROUNDS, WRITES = 4, 8, 10
+WRITERS = 8
 TARGETS = {100: (Target(0.6), Target(0.15))}
 DRIVER, TASK, APPEND = "upsert", "upsert by a task", "plain append"
 DRIVER_ROWS = "spark.keylake.write.driver-rows"
@@ -51,7 +55,49 @@ def run(scale: float, console: Console) -> Findings:
         found: list[Figure] = []
         for size in SIZES:
             found += _figures(size, _costs(lake, size, rounds))
+        found += _at_once(place, lake, rounds)
         return Findings(words, found)
+
+
+def _at_once(place: Machine, lake: kl.Lake, rounds: int) -> list[Figure]:
+    """Writes of one row by several writers of one table at the same time."""
+    name, plain = "bench.at_once", f"{PLAIN}.bench.at_once"
+    lake.create(kl.TableSpec.from_arrow(SCHEMA, name=name, key="id", ordering="at", buckets=BUCKETS))
+    lake.spark.sql(
+        f"CREATE TABLE {plain} (id bigint, at bigint, a bigint, b double, c string, d string) USING iceberg "
+        "TBLPROPERTIES ('commit.retry.num-retries' = '1000')"
+    )
+    sessions = [place.session() for _ in range(WRITERS)]
+    tables = [session.table(name) for session in sessions]
+
+    def upsert(writer: int, rows: pa.Table) -> object:
+        return tables[writer].upsert(rows)
+
+    def append(writer: int, rows: pa.Table) -> object:
+        return sessions[writer].spark.createDataFrame(rows).writeTo(plain).append()
+
+    writers = {DRIVER: upsert, APPEND: append}
+    times: dict[str, list[float]] = {each: [] for each in writers}
+    with ThreadPoolExecutor(WRITERS) as threads:
+        for number in range(WARM_UP + rounds):
+            for each, write in writers.items():
+
+                def all_of(writer: int, write: Callable[[int, pa.Table], object] = write, number: int = number) -> None:
+                    for batch in range(WRITES):
+                        write(writer, _rows(1, (number * WRITES + batch) * WRITERS + writer))
+
+                began = time.perf_counter()
+                list(threads.map(all_of, range(WRITERS)))
+                if number >= WARM_UP:
+                    times[each].append((time.perf_counter() - began) / (WRITERS * WRITES))
+    written = (WARM_UP + rounds) * WRITERS * WRITES
+    assert len(lake.table(name).history()) == written == lake.spark.table(plain).count()
+    by = {each: Times(tuple(seconds)) for each, seconds in times.items()}
+    what = f"{WRITERS} writers at once, 1 row"
+    return [
+        figure(f"{what}, time of a write: {DRIVER} / {APPEND}", by[DRIVER].over(by[APPEND])),
+        *(figure(f"{what}, seconds of a write: {each}", by[each]) for each in writers),
+    ]
 
 
 def _costs(lake: kl.Lake, size: int, rounds: int) -> Mapping[str, Cost]:
