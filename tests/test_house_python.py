@@ -33,6 +33,7 @@ ROOMS = (
     "health",
     "_table",
     "_json",
+    "_streams",
     "table",
     "_joins",
     "_triggers",

@@ -21,6 +21,7 @@ from keylake._maintenance.maintenance import Maintenance, MaintenanceEntry
 from keylake._maintenance.registration import Registered
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
 from keylake._server.statements import Watermark, watermark
+from keylake._streams.query import TableStream
 from keylake._table.branches import Picked, Published
 from keylake._table.experiments import Experiment
 from keylake._table.files import FilesChanged
@@ -119,7 +120,7 @@ __all__ = [
     "Daily", "ArraySum", "MapMerge", "TopN", "LatestN", "Average", "Moments", "Struct",
     "BitmapOr", "Hll", "Theta", "Kll", "Own", "Python", "reducer",
     # payloads of JSON
-    "JsonMapping", "JsonCommit", "Rescued",
+    "JsonMapping", "JsonCommit", "Rescued", "TableStream",
     # what verbs give back
     "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
     "PublishedIceberg", "Health", "ReadHealth", "StreamHealth", "RowExplanation", "CellOrigin", "StoredValue", "Origin",

@@ -8,6 +8,7 @@ from typing import Generic, cast
 
 from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._json.verb import JsonVerbs
+from keylake._streams.verb import StreamVerbs
 from keylake._table.branches import TEMPORARY, BranchVerbs
 from keylake._table.changes import ChangeVerbs
 from keylake._table.columns import ColumnType, ColumnVerbs
@@ -33,6 +34,7 @@ class KeyedTable(
     JsonVerbs,
     ReadVerbs[Row],
     ChangeVerbs,
+    StreamVerbs,
     HistoryVerbs,
     BranchVerbs,
     StateVerbs,

@@ -52,6 +52,7 @@ from keylake.errors import (
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 CONNECT_LIMIT_SECONDS = 3.0
 MOST_BYTES_AS_THEY_ARE = 2**20  # of more, pyspark sends what the server keeps
@@ -147,6 +148,20 @@ class Session:
             frame = reader.table(f"{path.in_sql(self.catalog)}.{quoted(part)}")
             _ = frame.schema
             return frame
+
+    def start(
+        self, write: Write, frame: DataFrame, output: str, trigger: Mapping[str, str | bool], checkpoint: str
+    ) -> StreamingQuery:
+        """Write a streaming frame, batch by batch."""
+        with self.asking():
+            writer: Any = frame.writeStream.outputMode(output).option("checkpointLocation", checkpoint)
+            # Spark would create the table of a branch, which it does not find by the name of the branch.
+            branch = {} if write.path.experiments or write.path.branch is None else {"branch": write.path.branch}
+            path = replace(write.path, branch=None)
+            writer = writer.options(**dict(write.options), **branch)
+            writer = writer.trigger(**trigger) if trigger else writer
+            query: StreamingQuery = writer.toTable(path.in_sql(self.catalog))
+            return query
 
     def write(self, write: Write, frame: DataFrame, replaced: str | Column | None = None) -> None:
         """Write a frame; `replaced` is the condition on the rows that an overwrite replaces."""

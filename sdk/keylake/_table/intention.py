@@ -107,8 +107,10 @@ class Intention:
     business_time: BusinessTime | None = None
 
 
-def write(spec: TableSpec, path: TablePath, intention: Intention, columns: Sequence[str], write_id: str) -> Write:
-    """The write of rows with these columns, if the spec allows it.
+def write(
+    spec: TableSpec, path: TablePath, intention: Intention, columns: Sequence[str], write_id: str | None = None
+) -> Write:
+    """The write of rows with these columns, if the spec allows it; `write_id` is of one commit.
 
     >>> import pyarrow as pa
     >>> schema = pa.schema([("user_id", pa.int64()), ("clicks", pa.int64())])

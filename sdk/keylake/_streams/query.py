@@ -1,0 +1,53 @@
+"""A streaming query that writes to a table, as the one who began it holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from keylake._server.session import Session
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True)
+class TableStream:
+    """A query that writes each of its batches to a table, in one commit; `query` is Spark's own."""
+
+    table: str
+    query: StreamingQuery
+    _session: Session
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it goes on; one that has failed does not, and `wait` says why."""
+        with self._session.asking():
+            return bool(self.query.isActive)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the batches had that Spark still tells of, the newest hundred."""
+        with self._session.asking():
+            return sum(batch.numInputRows for batch in self.query.recentProgress)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the query ends, at most so many seconds; whether it has ended. A batch that failed is an error.
+
+        Example::
+
+            profiles.stream(clicks, checkpoint="checkpoints/clicks", available_now=True).wait()
+        """
+        with self._session.asking():
+            if seconds is not None:
+                return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]  # parts of a second are fine
+            self.query.awaitTermination()
+            return True
+
+    def stop(self) -> None:
+        """End the query; the batch that is under way is committed whole or not at all, and comes again at a restart."""
+        with self._session.asking():
+            self.query.stop()
+
+    def __str__(self) -> str:
+        return f"stream into {self.table}: {'active' if self.is_active else 'ended'}, {self.rows:,} rows"

@@ -1,0 +1,135 @@
+"""Verbs for streams: a frame of Structured Streaming goes into a table, and merged rows come out as they change.
+
+frame ── intention.write ── options ── writeStream.toTable      each batch is one commit, known by query and number
+stream_changes ── without deletes ── the values afterwards      read_stream
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from typing import TYPE_CHECKING, Literal
+
+from keylake._definition.spec import Names
+from keylake._server.statements import Verb, quoted
+from keylake._streams.query import TableStream
+from keylake._table.changes import ChangeVerbs
+from keylake._table.handle import Verbs
+from keylake._table.intention import Intention, Version, write
+from keylake.errors import BadRows, DefinitionError, check_type
+from keylake.results import Commit, CommitInfo
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Output = Literal["append", "update", "complete"]
+_OUTPUTS: tuple[Output, ...] = ("append", "update", "complete")
+
+
+class StreamVerbs(Verbs):
+    """What a table can do with streams."""
+
+    def stream(
+        self,
+        frame: DataFrame,
+        *,
+        checkpoint: str | os.PathLike[str],
+        every: str | datetime.timedelta | None = None,
+        available_now: bool = False,
+        op: str | None = None,
+        version: Version | None = None,
+        columns_from: str | None = None,
+        output: Output = "append",
+        stream: str | None = None,
+    ) -> TableStream:
+        """Write a streaming frame to the table: each of its batches is one commit, and is written once.
+
+        The columns are those of `update`; with `op`, a column of the rows says what is done, as in `apply_changes`.
+        A batch begins `every` so often ("1 minute", or a timedelta), or as soon as the one before has ended; with
+        `available_now` the query takes what is there, and ends. A query that starts again with its `checkpoint`, a
+        folder that the server writes, goes on where it stopped: a batch that was committed before its server died is
+        not written again. `output` is Spark's output mode: with "complete" each batch replaces the content of the
+        table. `stream` names the writer in the history.
+
+        Errors: SchemaMismatch and VersionMissing before the query starts, as in `update`; what is wrong with a row
+        ends the query, and `wait()` raises it.
+
+        Example::
+
+            clicks = lake.spark.readStream.schema("user_id BIGINT, event_time TIMESTAMP, clicks BIGINT").json("clicks")
+            profiles.stream(clicks, checkpoint="checkpoints/clicks", every="1 minute")
+        """
+        if not self._handle.session.is_frame(frame) or not frame.isStreaming:
+            raise BadRows(
+                "The frame is no stream. Make one with lake.spark.readStream, or write the rows with update or upsert."
+            )
+        if output not in _OUTPUTS:
+            raise DefinitionError(f"output is {output!r}. Use 'append', 'update' or 'complete'.")
+        if output == "complete" and op is not None:
+            raise DefinitionError("op= goes with batches of changes, and output='complete' gives whole results.")
+        check_type("stream", stream, str | None, "the name of a stream")
+        verb: Verb = "overwrite" if output == "complete" else "update" if op is None else "apply_changes"
+        intention = Intention(
+            verb, version=version, op=op, columns_from=columns_from, stream=stream, writer=self._handle.session.writer
+        )
+        columns = self._handle.session.columns(frame)
+        said = self._knowing(lambda: write(self._handle.writes, self._handle.path, intention, columns))
+        trigger = _trigger(every, available_now)
+        return TableStream(
+            str(self._handle.path),
+            self._handle.session.start(said, frame, output, trigger, _folder(checkpoint)),
+            self._handle.session,
+        )
+
+    def read_stream(
+        self,
+        columns: Names | None = None,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        max_commits_per_batch: int | None = None,
+        consumer: str | None = None,
+    ) -> DataFrame:
+        """Merged rows as a stream, for `writeStream` and `stream`: all rows first, then each row that has changed.
+
+        A row comes as it reads after the batch, so that the newest one of a key is its row. Rows that are deleted do
+        not come: `stream_changes()` has them. `after`, `max_commits_per_batch` and `consumer` are those of it.
+
+        Example::
+
+            totals.stream(profiles.read_stream(["clicks"], after=commit), checkpoint="checkpoints/totals")
+        """
+        spec = self.spec
+        wanted = spec.value_columns if columns is None else self._handle.columns(columns)
+        feed = ChangeVerbs(self._handle).stream_changes(
+            after=after, max_commits_per_batch=max_commits_per_batch, consumer=consumer
+        )
+        values = [f"_after.{quoted(name)} AS {quoted(name)}" for name in wanted if name not in spec.key]
+        with self._handle.session.asking():
+            frame = feed.where("_change <> 'delete'").selectExpr(*map(quoted, spec.key), *values)
+            _ = frame.schema
+            return frame
+
+
+def _folder(checkpoint: object) -> str:
+    if not isinstance(checkpoint, str | os.PathLike) or not os.fspath(checkpoint):
+        raise DefinitionError(
+            f"checkpoint is {checkpoint!r}. Use a folder that the server writes, another one for each stream."
+        )
+    return str(os.fspath(checkpoint))
+
+
+def _trigger(every: object, available_now: object) -> dict[str, str | bool]:
+    """When batches begin, as Spark's `trigger` takes it.
+
+    >>> _trigger(datetime.timedelta(minutes=1), False)
+    {'processingTime': '60000 milliseconds'}
+    """
+    check_type("available_now", available_now, bool, "True or False")
+    check_type("every", every, str | datetime.timedelta | None, "text such as '1 minute', or a timedelta")
+    if available_now:
+        if every is not None:
+            raise DefinitionError(f"available_now=True takes what is there once, and every={every!r} has no place.")
+        return {"availableNow": True}
+    if isinstance(every, datetime.timedelta):
+        return {"processingTime": f"{every // datetime.timedelta(milliseconds=1)} milliseconds"}
+    return {} if every is None else {"processingTime": str(every)}

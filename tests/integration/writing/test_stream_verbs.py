@@ -1,0 +1,222 @@
+"""`stream` and `read_stream`: streaming frames into tables, and merged rows out of them."""
+
+import datetime
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame
+
+import keylake as kl
+from integration.twin import fresh_name
+
+
+@pytest.fixture
+def table(lake: kl.Lake) -> kl.KeyedTable:
+    name = fresh_name("streams")
+    lake.spark.sql(
+        f"CREATE TABLE {lake.catalog}.{name} (id BIGINT, at BIGINT, clicks BIGINT, city STRING, PRIMARY KEY (id)) "
+        "USING keylake CLUSTERED BY (id) INTO 2 BUCKETS TBLPROPERTIES ('ordering' = 'at')"
+    ).collect()
+    return lake.table(name)
+
+
+def arrive(folder: Path, name: str, *rows: dict[str, object]) -> None:
+    folder.mkdir(exist_ok=True)
+    hidden = folder / f".{name}"
+    hidden.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    hidden.rename(folder / f"{name}.json")
+
+
+def frame(lake: kl.Lake, folder: Path, columns: str = "id BIGINT, at BIGINT, clicks BIGINT") -> DataFrame:
+    folder.mkdir(exist_ok=True)
+    return lake.spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(str(folder))
+
+
+def found(table: kl.KeyedTable) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in table.read().orderBy("id").collect()]
+
+
+def test_batches_are_commits_and_a_query_goes_on(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
+    files = tmp_path / "clicks"
+    arrive(files, "a", {"id": 1, "at": 7, "clicks": 7}, {"id": 2, "at": 7, "clicks": 2})
+    arrive(files, "b", {"id": 1, "at": 6, "clicks": 6})
+
+    def run() -> None:
+        query = table.stream(
+            frame(lake, files), checkpoint=tmp_path / "checkpoint", available_now=True, stream="clicks"
+        )
+        assert query.wait(120)
+        assert not query.is_active
+
+    run()
+    assert found(table) == [(1, 7, 7, None), (2, 7, 2, None)]
+    assert [(commit.verb, commit.stream) for commit in table.history()] == [("update", "clicks")] * 2
+    arrive(files, "c", {"id": 3, "at": 1, "clicks": 1})
+    run()
+    assert len(found(table)) == 3
+    assert len(table.history()) == 3
+
+
+def test_a_query_goes_on_until_it_is_stopped(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
+    files = tmp_path / "clicks"
+    query = table.branch("tmp_streamed").stream(
+        frame(lake, files), checkpoint=tmp_path / "checkpoint", every=datetime.timedelta(milliseconds=100)
+    )
+    try:
+        arrive(files, "a", {"id": 1, "at": 7, "clicks": 7})
+        query.query.processAllAvailable()
+        assert query.is_active
+        assert query.rows == 1
+        assert "active, 1 rows" in str(query)
+        assert not query.wait(0.1)
+    finally:
+        query.stop()
+    assert found(table) == []
+    assert found(table.branch("tmp_streamed")) == [(1, 7, 7, None)]
+
+
+def test_an_experiment_gets_columns_of_its_own(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
+    table.upsert([{"id": 1, "at": 5, "clicks": 0, "city": "Oslo"}])
+    ranker = table.experiment("ranker", add={"score": kl.Int64})
+    files = tmp_path / "scores"
+    arrive(files, "a", {"id": 1, "at": 7, "score": 70})
+    scores = frame(lake, files, "id BIGINT, score BIGINT")
+    assert ranker.stream(scores, checkpoint=tmp_path / "checkpoint", version=7, available_now=True).wait(120)
+    assert [row["score"] for row in ranker.read().collect()] == [70]
+    assert found(table) == [(1, 5, 0, "Oslo")]
+
+
+def test_changes_of_a_source(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
+    """Inserts, updates and deletes by a column of the rows; the versions have a column of their own."""
+    files = tmp_path / "changes"
+    arrive(files, "a", {"op": "c", "id": 1, "lsn": 1, "clicks": 1}, {"op": "c", "id": 2, "lsn": 2, "clicks": 2})
+    arrive(files, "b", {"op": "d", "id": 1, "lsn": 4}, {"op": "u", "id": 2, "lsn": 3, "clicks": 3})
+    arrive(files, "c", {"op": "u", "id": 1, "lsn": 2, "clicks": 9})
+    changes = frame(lake, files, "op STRING, id BIGINT, lsn BIGINT, clicks BIGINT")
+    query = table.stream(changes, checkpoint=tmp_path / "checkpoint", op="op", version="lsn", available_now=True)
+    assert query.wait(120)
+    assert found(table) == [(2, None, 3, None)]
+
+
+def test_whole_results_replace_the_table(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
+    table.upsert([{"id": 9, "at": 100, "clicks": 0, "city": "Oslo"}])
+    files = tmp_path / "clicks"
+    arrive(files, "a", {"id": 1, "at": 7, "clicks": 7}, {"id": 2, "at": 7, "clicks": 2})
+    arrive(files, "b", {"id": 1, "at": 8, "clicks": 6})
+    counted = (
+        frame(lake, files)
+        .groupBy("id")
+        .agg({"at": "max", "clicks": "sum"})
+        .toDF("id", "at", "clicks")
+        .selectExpr("*", "'' AS city")
+    )
+    assert table.stream(counted, checkpoint=tmp_path / "all", output="complete", available_now=True).wait(120)
+    assert found(table) == [(1, 8, 13, ""), (2, 7, 2, "")]
+
+
+def test_merged_rows_go_from_table_to_table(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
+    """Whatever the first table is told, the second one gets its rows."""
+    other = lake.create(replace(table.spec, name=fresh_name("streams")))
+    chosen = random.Random(511)
+    for number in range(6):
+        rows = [
+            {
+                "id": chosen.randrange(20),
+                "at": chosen.randrange(50),
+                "clicks": number,
+                "city": chosen.choice(["a", None]),
+            }
+            for _ in range(5)
+        ]
+        table.upsert(list({row["id"]: row for row in rows}.values()))
+        if number % 2:
+            stream = table.read_stream(max_commits_per_batch=1)
+            assert other.stream(stream, checkpoint=tmp_path / "all", available_now=True).wait(120)
+            assert found(other) == found(table)
+    some = table.read_stream(["city"])
+    assert some.columns == ["id", "city"]
+    assert some.isStreaming
+
+
+Refused = Callable[[kl.Lake, kl.KeyedTable, Path], object]
+REFUSED: dict[str, tuple[Refused, type[kl.KeylakeError], str]] = {
+    "no stream": (
+        lambda lake, table, folder: table.stream(table.read(), checkpoint=folder),
+        kl.BadRows,
+        "is no stream",
+    ),
+    "rows": (lambda lake, table, folder: table.stream([], checkpoint=folder), kl.BadRows, "is no stream"),  # type: ignore[arg-type]
+    "no folder": (
+        lambda lake, table, folder: table.stream(frame(lake, folder), checkpoint=""),
+        kl.DefinitionError,
+        "checkpoint is ''",
+    ),
+    "two times": (
+        lambda lake, table, folder: table.stream(
+            frame(lake, folder), checkpoint=folder, every="1 minute", available_now=True
+        ),
+        kl.DefinitionError,
+        "takes what is there once",
+    ),
+    "an interval that is none": (
+        lambda lake, table, folder: table.stream(frame(lake, folder), checkpoint=folder, every="soon"),
+        kl.KeylakeError,
+        "soon",
+    ),
+    "output": (
+        lambda lake, table, folder: table.stream(frame(lake, folder), checkpoint=folder, output="all"),  # type: ignore[arg-type]
+        kl.DefinitionError,
+        "output is 'all'",
+    ),
+    "changes of whole results": (
+        lambda lake, table, folder: table.stream(frame(lake, folder), checkpoint=folder, op="op", output="complete"),
+        kl.DefinitionError,
+        "goes with batches of changes",
+    ),
+    "no key": (
+        lambda lake, table, folder: table.stream(frame(lake, folder, "at BIGINT, clicks BIGINT"), checkpoint=folder),
+        kl.SchemaMismatch,
+        "'id'",
+    ),
+    "no version": (
+        lambda lake, table, folder: table.stream(frame(lake, folder, "id BIGINT, clicks BIGINT"), checkpoint=folder),
+        kl.VersionMissing,
+        "'at'",
+    ),
+    "another column": (
+        lambda lake, table, folder: table.stream(
+            frame(lake, folder, "id BIGINT, at BIGINT, clics BIGINT"), checkpoint=folder
+        ),
+        kl.SchemaMismatch,
+        "Did you mean 'clicks'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("refused", "error", "words"), REFUSED.values(), ids=REFUSED)
+def test_refused(
+    lake: kl.Lake,
+    table: kl.KeyedTable,
+    tmp_path: Path,
+    refused: Refused,
+    error: type[kl.KeylakeError],
+    words: str,
+) -> None:
+    with pytest.raises(error, match=words) as raised:
+        refused(lake, table, tmp_path / "refused")
+    assert "\n" not in str(raised.value)
+    assert len(table.history()) == 0
+
+
+def test_a_bad_row_ends_the_query_with_one_sentence(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
+    files = tmp_path / "clicks"
+    arrive(files, "a", {"id": 1, "at": 1, "clicks": 1}, {"id": None, "at": 2, "clicks": 2})
+    query = table.stream(frame(lake, files), checkpoint=tmp_path / "checkpoint", available_now=True)
+    with pytest.raises(kl.BadRows, match="'id'") as raised:
+        query.wait(120)
+    assert "\n" not in str(raised.value)
+    assert len(table.history()) == 0
