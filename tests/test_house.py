@@ -51,6 +51,7 @@ ROOMS = {
 # Tests on a server lie in these; helpers that several of them use lie beside them.
 ROOMS_OF_TESTS = {
     "writing",
+    "streams",
     "statements",
     "reading",
     "layout",

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from keylake._display.html_table import html_table, in_notebook
 from keylake._server.session import Session
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-@dataclass(frozen=True)
 class TableStream:
     """A query that writes each of its batches to a table, in one commit; `query` is Spark's own."""
 
-    table: str
-    query: StreamingQuery
-    _session: Session
+    def __init__(self, table: str, query: StreamingQuery, session: Session) -> None:
+        self.table = table
+        self.query = query
+        self._session = session
 
     @property
     def is_active(self) -> bool:
@@ -50,4 +50,11 @@ class TableStream:
             self.query.stop()
 
     def __str__(self) -> str:
-        return f"stream into {self.table}: {'active' if self.is_active else 'ended'}, {self.rows:,} rows"
+        return f"stream into {self.table}: {self._state()}, {self.rows:,} rows"
+
+    def _repr_html_(self) -> str:
+        rows = [(self.table, self._state(), f"{self.rows:,}")]
+        return in_notebook(html_table("TableStream", ("table", "state", "rows"), rows))
+
+    def _state(self) -> str:
+        return "active" if self.is_active else "ended"

@@ -1,6 +1,7 @@
 package io.keylake.tables.commits;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.keylake.tables.hashing.ShortHash;
 import io.keylake.tables.spec.SpecJson;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -69,7 +70,7 @@ public final class CopiedFiles {
 
   /** Whether a file came by itself, and was not taken out since; null if it did neither. */
   private @Nullable Boolean isThere(String location) {
-    String hash = Hash.of(location, BYTES);
+    String hash = ShortHash.of(location, BYTES);
     return entries.stream()
         .filter(entry -> entry.files().contains(hash))
         .max(Comparator.comparingLong(Entry::cameWith))
@@ -89,7 +90,7 @@ public final class CopiedFiles {
 
   /** The commits that have written a file which a commit has brought by itself; none otherwise. */
   private static NumberSet writersOf(Table table, String location, Snapshot with) {
-    String hash = Hash.of(location, BYTES);
+    String hash = ShortHash.of(location, BYTES);
     NumberSet writers = NumberSet.EMPTY;
     for (List<Entry> entries : all(table.properties()).values()) {
       for (Entry entry : entries) {
@@ -120,7 +121,7 @@ public final class CopiedFiles {
     for (Said.Copied each : copied) {
       Set<String> hashes =
           each.locations().stream()
-              .map(location -> Hash.of(location, BYTES))
+              .map(location -> ShortHash.of(location, BYTES))
               .collect(Collectors.toSet());
       entries.add(new Entry(cameWith, each.of(), hashes, each.replaces(), each.isGone()));
     }

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Ledger.TakenBack;
+import io.keylake.tables.hashing.ShortHash;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.history.WriteSummary;
@@ -209,6 +210,6 @@ final class IdempotencyKeys {
 
   /** Keys may be long. */
   private static String hash(String key) {
-    return Hash.of(key, 16);
+    return ShortHash.of(key, 16);
   }
 }

@@ -1,4 +1,4 @@
-package io.keylake.tables.commits;
+package io.keylake.tables.hashing;
 
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -7,10 +7,10 @@ import java.util.Arrays;
 import java.util.Base64;
 
 /** Short names of long texts, in properties of tables. */
-final class Hash {
-  private Hash() {}
+public final class ShortHash {
+  private ShortHash() {}
 
-  static String of(String text, int bytes) {
+  public static String of(String text, int bytes) {
     try {
       byte[] all =
           MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));

@@ -72,6 +72,7 @@ def test_a_query_goes_on_until_it_is_stopped(lake: kl.Lake, table: kl.KeyedTable
         assert query.is_active
         assert query.rows == 1
         assert "active, 1 rows" in str(query)
+        assert "<td>active</td>" in query._repr_html_()
         assert not query.wait(0.1)
     finally:
         query.stop()
