@@ -120,9 +120,9 @@ __all__ = [
     "Daily", "ArraySum", "MapMerge", "TopN", "LatestN", "Average", "Moments", "Struct",
     "BitmapOr", "Hll", "Theta", "Kll", "Own", "Python", "reducer",
     # payloads of JSON
-    "JsonMapping", "JsonCommit", "Rescued", "TableStream",
+    "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back
-    "Commit", "CommitInfo", "History", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
+    "Commit", "CommitInfo", "History", "TableStream", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
     "PublishedIceberg", "Health", "ReadHealth", "StreamHealth", "RowExplanation", "CellOrigin", "StoredValue", "Origin",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",

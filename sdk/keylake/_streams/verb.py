@@ -103,7 +103,8 @@ class StreamVerbs(Verbs):
         feed = ChangeVerbs(self._handle).stream_changes(
             after=after, max_commits_per_batch=max_commits_per_batch, consumer=consumer
         )
-        values = [f"_after.{quoted(name)} AS {quoted(name)}" for name in wanted if name not in spec.key]
+        keys = {name.lower() for name in spec.key}
+        values = [f"_after.{quoted(name)} AS {quoted(name)}" for name in wanted if name.lower() not in keys]
         with self._handle.session.asking():
             frame = feed.where("_change <> 'delete'").selectExpr(*map(quoted, spec.key), *values)
             _ = frame.schema

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 import keylake as kl
 from keylake import Int64, column, key, ordering
 
-FILES, ROWS, HASHES = 200, 28, 1563  # a hash has 64 characters: values of 100 kB, 560 MB of them altogether
+FILES, ROWS, HASHES = 200, 28, 782  # a hash has 128 characters: values of 100 kB, 560 MB of them altogether
 
 
 class Documents(kl.Table, name="memory.documents", buckets=1):
@@ -21,7 +21,7 @@ class Documents(kl.Table, name="memory.documents", buckets=1):
 
 @pytest.mark.slow
 def test_two_hundred_overlapping_files_fit_a_small_heap(tmp_path: Path) -> None:
-    body = f"array_join(transform(sequence(1, {HASHES}), n -> sha2(concat_ws('-', id, at, n), 256)), '')"
+    body = f"array_join(transform(sequence(1, {HASHES}), n -> sha2(concat_ws('-', id, at, n), 512)), '')"
     settings = {"spark.sql.shuffle.partitions": "1", "spark.keylake.maintenance.enabled": "false"}
     with kl.connect(warehouse=tmp_path, memory="512m", settings=settings) as lake:
         documents = lake.create(Documents)

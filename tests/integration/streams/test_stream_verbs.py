@@ -138,7 +138,7 @@ def test_merged_rows_go_from_table_to_table(lake: kl.Lake, table: kl.KeyedTable,
             stream = table.read_stream(max_commits_per_batch=1)
             assert other.stream(stream, checkpoint=tmp_path / "all", available_now=True).wait(120)
             assert found(other) == found(table)
-    some = table.read_stream(["city"])
+    some = table.read_stream(["ID", "city"])
     assert some.columns == ["id", "city"]
     assert some.isStreaming
 

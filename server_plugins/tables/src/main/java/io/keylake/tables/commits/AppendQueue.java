@@ -4,6 +4,7 @@ import io.keylake.tables.commits.Commits.Result;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -41,7 +42,7 @@ final class AppendQueue {
 
     private static Object access(FileIO io) {
       try {
-        return Map.copyOf(io.properties());
+        return new HashMap<>(io.properties()); // values may be null
       } catch (UnsupportedOperationException e) {
         return io;
       }
