@@ -212,3 +212,11 @@ def test_logs_of_servers_that_run_are_kept(tmp_path: Path) -> None:
     new = _new_log(tmp_path)
     assert sorted(directory.iterdir()) == [*running, *newest, new]
     assert not any(path.exists() for path in old)
+
+
+def test_an_exit_while_a_server_is_asked_is_no_reason_to_ask_again() -> None:
+    from keylake._server.opened import few_tries
+
+    assert not few_tries().can_retry(SystemExit("stopped"))
+    assert not few_tries().can_retry(SystemExit(1))
+    assert not few_tries().can_retry(KeyboardInterrupt())

@@ -73,7 +73,8 @@ def few_tries() -> Any:
 
     class FewTries(DefaultPolicy):
         def can_retry(self, e: BaseException) -> bool:
-            return getattr(getattr(e, "code", lambda: None)(), "name", "") == "UNAVAILABLE"
+            code = getattr(e, "code", None)  # of SystemExit it is no function
+            return callable(code) and getattr(code(), "name", "") == "UNAVAILABLE"
 
         def to_state(self) -> RetryPolicyState:
             return FewTriesState(self)
