@@ -1,7 +1,6 @@
 """`stream` and `read_stream`: streaming frames into tables, and merged rows out of them."""
 
 import datetime
-import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,33 +10,13 @@ import pytest
 from pyspark.sql import DataFrame
 
 import keylake as kl
+from integration.streams.arriving import arrive, found
 from integration.twin import fresh_name
-
-
-@pytest.fixture
-def table(lake: kl.Lake) -> kl.KeyedTable:
-    name = fresh_name("streams")
-    lake.spark.sql(
-        f"CREATE TABLE {lake.catalog}.{name} (id BIGINT, at BIGINT, clicks BIGINT, city STRING, PRIMARY KEY (id)) "
-        "USING keylake CLUSTERED BY (id) INTO 2 BUCKETS TBLPROPERTIES ('ordering' = 'at')"
-    ).collect()
-    return lake.table(name)
-
-
-def arrive(folder: Path, name: str, *rows: dict[str, object]) -> None:
-    folder.mkdir(exist_ok=True)
-    hidden = folder / f".{name}"
-    hidden.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    hidden.rename(folder / f"{name}.json")
 
 
 def frame(lake: kl.Lake, folder: Path, columns: str = "id BIGINT, at BIGINT, clicks BIGINT") -> DataFrame:
     folder.mkdir(exist_ok=True)
     return lake.spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(str(folder))
-
-
-def found(table: kl.KeyedTable) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in table.read().orderBy("id").collect()]
 
 
 def test_batches_are_commits_and_a_query_goes_on(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:

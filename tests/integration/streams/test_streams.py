@@ -1,6 +1,5 @@
 """Streaming queries that write to keyed tables through Spark's own `toTable`."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,25 +7,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 import keylake as kl
 from integration.refusals import snapshots
-from integration.twin import fresh_name
-
-
-@pytest.fixture
-def table(lake: kl.Lake) -> kl.KeyedTable:
-    name = fresh_name("streams")
-    lake.spark.sql(
-        f"CREATE TABLE {lake.catalog}.{name} (id BIGINT, at BIGINT, clicks BIGINT, city STRING, PRIMARY KEY (id)) "
-        "USING keylake CLUSTERED BY (id) INTO 2 BUCKETS TBLPROPERTIES ('ordering' = 'at')"
-    ).collect()
-    return lake.table(name)
-
-
-def arrive(folder: Path, name: str, *rows: dict[str, object]) -> None:
-    """A file of rows that comes to a folder at once."""
-    folder.mkdir(exist_ok=True)
-    hidden = folder / f".{name}"
-    hidden.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    hidden.rename(folder / f"{name}.json")
+from integration.streams.arriving import arrive, found
 
 
 def written(
@@ -49,10 +30,6 @@ def written(
     )
     assert query.awaitTermination(120)
     return query
-
-
-def found(table: kl.KeyedTable) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in table.read().orderBy("id").collect()]
 
 
 def test_batches_are_updates(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
