@@ -52,6 +52,7 @@ ROOMS = {
 ROOMS_OF_TESTS = {
     "writing",
     "streams",
+    "pipelines",
     "statements",
     "reading",
     "layout",

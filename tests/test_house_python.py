@@ -38,6 +38,7 @@ ROOMS = (
     "_joins",
     "_triggers",
     "lake",
+    "_captured",
     "local",
     "cli",
     "__main__",
