@@ -2,6 +2,7 @@
 
     first       a keyed table beside plain Iceberg: writing, reading, and the weight of versions
     reads       merged reads beside other systems and two limits; --workload, --question and --system choose a part
+    first-reads the first read of a snapshot beside later ones and a scan of its files
     compaction  what compaction keeps, writes and costs, day by day; leaves a picture, too
     settling    what it costs to settle a table instead of merging it, and what reads make of it
     joins       four feature tables joined to samples; publishing to a key-value store; writes of skewed keys
@@ -39,6 +40,7 @@ from benchmarks import (  # noqa: E402
     equality_deletes,
     figures,
     first,
+    first_reads,
     install,
     loads,
     local,
@@ -57,6 +59,7 @@ PAGE = Path(__file__).parents[2] / "sdk" / "docs" / "figures.md"
 BENCHES = (
     "first",
     "reads",
+    "first-reads",
     "compaction",
     "settling",
     "joins",
@@ -113,6 +116,7 @@ def main() -> None:
     runs: dict[str, Callable[[float, Console], figures.Findings]] = {
         "first": first.run,
         "reads": partial(reads.run, choice=choice),
+        "first-reads": first_reads.run,
         "compaction": compaction.run,
         "settling": settling.run,
         "joins": partial(backfill.run, chosen=asked.part),

@@ -38,6 +38,8 @@ def _figures(place: Machine, workload: Workload, console: Console) -> list[Figur
         keyed.write(batch)
     stock = Connected(lake.spark)
     files = SameFiles(stock, f"{PLAIN}.bench.unmerged", workload, keyed.files().metadata_file)
+    unread = [OnBranch(keyed, f"unread_{number}") for number in range(TIMES + 1)]
+    unread_times = Times(tuple([seconds(partial(_done, branch, "settle")) for branch in unread][1:]))
     truth = fingerprint(keyed, workload.columns)
     taken: dict[str, list[float]] = {"settle": [], "full": []}
     written: dict[str, list[int]] = {"settle": [], "full": []}
@@ -50,10 +52,14 @@ def _figures(place: Machine, workload: Workload, console: Console) -> list[Figur
     assert fingerprint(settled, workload.columns) == fingerprint(full, workload.columns) == truth
     plain = _in_pyiceberg(place, keyed.keyed.name, settled.branch, workload.keys)
     readers = {"settled": settled, "unmerged": keyed, "compacted": full, "files": files}
-    every = {name: partial(_consume, reader, workload.columns) for name, reader in readers.items()}
+    every = {name: partial(_consume, reader, workload.columns, "") for name, reader in readers.items()}
     times = race(every, warm_up=WARM_UP, rounds=ROUNDS)
-    few = {name: partial(_consume, reader, workload.narrow) for name, reader in readers.items()}
+    few = {name: partial(_consume, reader, workload.narrow, "") for name, reader in readers.items()}
     of_few = race(few, warm_up=WARM_UP, rounds=ROUNDS)
+    by_value = {
+        name: partial(_consume, readers[name], workload.columns, workload.filter_on) for name in ("settled", "compacted")
+    }
+    of_filter = race(by_value, warm_up=WARM_UP, rounds=ROUNDS)
     settling, merging = (Times(tuple(taken[word])) for word in ("settle", "full"))
     keyed.engine.fetch(f"ALTER TABLE {keyed.table} SET TBLPROPERTIES ('format-version' = '3')")
     branches_of_3 = [OnBranch(keyed, f"vectors_{number}") for number in range(TIMES)]
@@ -63,6 +69,7 @@ def _figures(place: Machine, workload: Workload, console: Console) -> list[Figur
     assert count(settled) == workload.keys
     return [
         figure("settling / full compaction, time", settling.over(merging), Target(0.25)),
+        figure("settling after a read / before any read, time", settling.over(unread_times)),
         figure("settling in format 3 / full compaction, time", vectors.over(merging)),
         figure(
             "settling / full compaction, bytes written", sum(written["settle"]) / sum(written["full"]), Target(0.05)
@@ -70,6 +77,7 @@ def _figures(place: Machine, workload: Workload, console: Console) -> list[Figur
         figure("settled, all columns / scan of the same files", times["settled"].over(times["files"]), Target(1.05)),
         figure("settled, all columns / before settling", times["settled"].over(times["unmerged"])),
         figure("settled, all columns / compacted", times["settled"].over(times["compacted"])),
+        figure("settled, 1% by a value / compacted", of_filter["settled"].over(of_filter["compacted"]), Target(1.3)),
         figure("settled, few columns / scan of the same files", of_few["settled"].over(of_few["files"])),
         figure("settled, few columns / before settling", of_few["settled"].over(of_few["unmerged"])),
         figure("settled, count(*): scans", opened, Target(0)),
@@ -83,8 +91,8 @@ def _done(branch: OnBranch, word: str) -> int:
     return report.bytes_written
 
 
-def _consume(reader: Keyed | SameFiles, columns: tuple[str, ...], _: int) -> None:
-    consume(reader, columns)
+def _consume(reader: Keyed | SameFiles, columns: tuple[str, ...], where: str, _: int) -> None:
+    consume(reader, columns, where)
 
 
 def _in_pyiceberg(place: Machine, name: str, branch: str, keys: int) -> float:

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Literal
 
 import pyarrow as pa
+import pytest
 
 import keylake as kl
 from integration.histories import Shape, operations, shapes
@@ -58,6 +59,25 @@ def test_a_history_that_is_settled_now_and_then(lake: kl.Lake, kind: tuple[Shape
 
 
 WHOLE = Shape("explicit", buckets=2, reducers={})
+
+
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_what_a_read_has_found_is_what_is_settled(lake: kl.Lake, table_format: int) -> None:
+    """The first table is settled by what the read before has found, the second by a merge: they are settled alike."""
+    random = Random(table_format)
+    twins = [created(lake, WHOLE, table_format) for _ in range(2)]
+    for version in random.sample(range(9), 5):
+        keys = random.sample(range(200), 80)
+        rows = [{"id": key, "a": key + version, "b": "text", "c": 0.5, "d": [1], "e": version} for key in keys]
+        for twin in twins:
+            twin.upsert(rows, version=version)
+    assert twins[0].read() == twins[0].expected()
+    settled = [[bucket.rows_superseded for bucket in twin.table.compact("settle")] for twin in twins]
+    assert settled[0] == settled[1]
+    assert sum(settled[0]) == 5 * 80 - len(twins[0].expected())
+    for twin in twins:
+        assert read_any_way(twin) == [twin.expected()] * 2
+        assert catalog_of(lake).load_table(twin.table.name).scan().to_arrow().num_rows == len(twin.expected())
 
 
 def rows(keys: Sequence[int], value: int) -> list[dict[str, object]]:

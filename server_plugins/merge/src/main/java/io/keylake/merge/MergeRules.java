@@ -70,17 +70,23 @@ public record MergeRules(
   }
 
   /**
-   * Whether the row of the last run is the answer for its key: later runs are newer, every row is a
-   * write of all wanted columns, and nothing was deleted.
+   * Whether all rows of all runs are writes of all columns that are looked at, of which the newest
+   * counts: the rows that a read gives are then those that any later merge needs.
    */
-  boolean wholeRows() {
-    return order == Order.RUN
-        && !wanted.hasStamps()
-        && written.stream().allMatch(presence -> presence == Presence.ALWAYS)
+  public boolean areWholeRows() {
+    return written.stream().allMatch(presence -> presence == Presence.ALWAYS)
         && deleted.stream().allMatch(presence -> presence == Presence.NEVER)
         && classes.stream().allMatch(columns -> columns.takes() == ColumnClass.Takes.NEWEST)
         && classes.stream()
             .flatMap(columns -> columns.byRun().stream())
             .allMatch(presence -> presence == Presence.ALWAYS);
+  }
+
+  /**
+   * Whether the row of the last run is the answer for its key: later runs are newer, every row is a
+   * write of all wanted columns, and nothing was deleted.
+   */
+  boolean wholeRows() {
+    return order == Order.RUN && !wanted.hasStamps() && areWholeRows();
   }
 }

@@ -8,6 +8,8 @@ import io.keylake.merge.Presence;
 import io.keylake.merge.SortedMerge;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.ReadCounters;
+import io.keylake.spark.selection.KnownSelections;
+import io.keylake.spark.selection.Selection;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.spec.KeyedSchema;
@@ -60,17 +62,31 @@ public final class SupersededRows {
   }
 
   /**
-   * Looks through a section.
+   * Looks through a section, or asks what reads have found in this process: of whole rows, those
+   * that no read gives are those that are superseded.
    *
    * @param section planned for {@code Wanted.ROWS_AND_TOMBSTONES}
    */
   public static Found find(FileIO io, KeyedSchema schema, SectionPlan section) throws IOException {
+    Selection known = KnownSelections.ofProcess().ofWholeRows(section);
+    if (known != null) {
+      return new Found(others(section, known), true);
+    }
     ReadTask task = ReadTask.unfiltered(schema, List.of());
     DataFiles files = new DataFiles(io, new ReadCounters());
     SupersededRows rows = new SupersededRows(task, section, files);
     try (SortedMerge merge = new SortedMerge(rows.needed.cursors(), rows.rules, task.batchRows())) {
       return rows.find(merge);
     }
+  }
+
+  /** The rows that reads leave out. */
+  private static Map<String, RoaringBitmap> others(SectionPlan section, Selection known) {
+    Map<String, RoaringBitmap> others = new HashMap<>();
+    section.runs().stream()
+        .flatMap(List::stream)
+        .forEach(file -> others.put(file.location(), known.others(file)));
+    return others;
   }
 
   private Found find(SortedMerge merge) throws IOException {

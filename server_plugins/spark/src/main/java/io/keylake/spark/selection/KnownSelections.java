@@ -1,9 +1,15 @@
 package io.keylake.spark.selection;
 
 import io.keylake.tables.kept.Kept;
+import io.keylake.tables.planning.KeySlice;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
+import java.io.Serializable;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
@@ -38,6 +44,41 @@ public final class KnownSelections {
     boolean isWhole = section.runs().stream().flatMap(List::stream).allMatch(StoredFile::isWhole);
     Selection known = isWhole && section.merging().mayBeStoredRows() ? of(section) : null;
     return known == null ? OptionalLong.empty() : OptionalLong.of(known.rows());
+  }
+
+  /**
+   * The rows of a section that a read gives, where its rows are whole and reads have found them: of
+   * the section at once, or of slices that together are all of it. Null otherwise.
+   */
+  public @Nullable Selection ofWholeRows(SectionPlan section) {
+    if (!section.merging().areWholeRows() || section.slice() != null) {
+      return null;
+    }
+    MergedFiles files = MergedFiles.of(section).withColumns();
+    Selection known = byFiles.of(files);
+    return known != null ? known : ofSlices(files);
+  }
+
+  private @Nullable Selection ofSlices(MergedFiles files) {
+    Map<Optional<Serializable>, MergedFiles> byLower = new HashMap<>();
+    for (MergedFiles part : byFiles.keys(key -> key.cutTo(null).equals(files))) {
+      KeySlice slice = Objects.requireNonNull(part.slice(), "all of it is not known");
+      if (!slice.isOneValue()) {
+        byLower.put(Optional.ofNullable(slice.lower()), part);
+      }
+    }
+    Selection all = new Selection(Map.of());
+    Serializable from = null;
+    do {
+      MergedFiles part = byLower.remove(Optional.ofNullable(from));
+      Selection known = part == null ? null : byFiles.of(part);
+      if (part == null || known == null) {
+        return null;
+      }
+      all = all.and(known);
+      from = Objects.requireNonNull(part.slice()).upper();
+    } while (from != null);
+    return all;
   }
 
   /** Keeps the selection of a section; one that takes more than the share alone is not kept. */

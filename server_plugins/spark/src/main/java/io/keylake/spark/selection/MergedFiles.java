@@ -56,9 +56,13 @@ record MergedFiles(
             rules.written(),
             rules.deleted(),
             List.of(new ColumnClass(inAllRows)),
-            rules.wanted()),
+            MergeRules.Wanted.ROWS),
         leaves,
         slice);
+  }
+
+  MergedFiles cutTo(@Nullable KeySlice slice) {
+    return new MergedFiles(runs, rules, leaves, slice);
   }
 
   /** In memory: names of files, mostly. */

@@ -1,5 +1,7 @@
 package io.keylake.spark.selection;
 
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import java.util.HashMap;
 import java.util.Map;
 import org.roaringbitmap.RoaringBitmap;
 
@@ -12,6 +14,21 @@ import org.roaringbitmap.RoaringBitmap;
 public record Selection(Map<String, RoaringBitmap> byFile) {
   public Selection {
     byFile = Map.copyOf(byFile);
+  }
+
+  /** The rows of a file that do not win: all of them where it has none that does. */
+  public RoaringBitmap others(StoredFile file) {
+    RoaringBitmap rows = byFile.getOrDefault(file.location(), new RoaringBitmap());
+    return RoaringBitmap.flip(rows, 0L, file.rows());
+  }
+
+  /** The rows of both. */
+  Selection and(Selection other) {
+    Map<String, RoaringBitmap> both = new HashMap<>(byFile);
+    other
+        .byFile()
+        .forEach((file, rows) -> both.merge(file, rows, (one, two) -> RoaringBitmap.or(one, two)));
+    return new Selection(both);
   }
 
   /** Of all files together. */

@@ -2,7 +2,9 @@ package io.keylake.tables.kept;
 
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.function.ToLongBiFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -56,6 +58,11 @@ public final class Kept<K, V> {
     V made = maker.make();
     keep(key, made);
     return made;
+  }
+
+  /** Those of the keys that are kept and fit a condition, in no order. */
+  public synchronized List<K> keys(Predicate<K> fits) {
+    return values.keySet().stream().filter(fits).toList();
   }
 
   public synchronized void keep(K key, V value) {
