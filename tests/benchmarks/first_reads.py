@@ -79,4 +79,3 @@ def _figures(
         figure(f"{called}: first read / scan of the same files", of_first.over(scan), Target(at_first)),
         figure(f"{called}: later read / scan of the same files", of_later.over(scan), Target(afterwards)),
     ]
-

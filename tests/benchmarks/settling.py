@@ -56,8 +56,9 @@ def _figures(place: Machine, workload: Workload, console: Console) -> list[Figur
     times = race(every, warm_up=WARM_UP, rounds=ROUNDS)
     few = {name: partial(_consume, reader, workload.narrow, "") for name, reader in readers.items()}
     of_few = race(few, warm_up=WARM_UP, rounds=ROUNDS)
+    filtered = {"settled": settled, "compacted": full}
     by_value = {
-        name: partial(_consume, readers[name], workload.columns, workload.filter_on) for name in ("settled", "compacted")
+        name: partial(_consume, reader, workload.columns, workload.filter_on) for name, reader in filtered.items()
     }
     of_filter = race(by_value, warm_up=WARM_UP, rounds=ROUNDS)
     settling, merging = (Times(tuple(taken[word])) for word in ("settle", "full"))
