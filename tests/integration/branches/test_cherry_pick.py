@@ -36,6 +36,8 @@ def test_some_commits_of_a_branch(lake: kl.Lake) -> None:
     twin.check()
     assert [entry.verb for entry in twin.table.history()] == ["delete", "upsert", "update", "upsert"]
     assert twin.table.history()[0].snapshot_id == done.snapshot_id
+    by_commit = f"SELECT count(*) FROM {twin.sql_name}.manifests GROUP BY added_snapshot_id"
+    assert [row[0] for row in lake.spark.sql(by_commit).collect()] == [1] * 4, "a copied commit writes one manifest"
     with refused(lake, twin.table.name, kl.NothingToDo, "nothing to pick"):
         twin.table.cherry_pick(side, until=middle)
     assert twin.table.cherry_pick(side).commits == 1, "what is there is left out"
