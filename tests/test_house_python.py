@@ -39,6 +39,8 @@ ROOMS = (
     "_triggers",
     "lake",
     "_captured",
+    "_files",
+    "_running",
     "local",
     "cli",
     "__main__",

@@ -45,6 +45,7 @@ from keylake.errors import (
     KeylakeError,
     NothingToDo,
     NotKeyed,
+    PipelineBusy,
     SchemaMismatch,
     ServerMissingPlugin,
     ServerUnreachable,
@@ -146,4 +147,5 @@ __all__ = [
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NothingToDo", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported",
     "ServerMissingPlugin", "ServerUnreachable", "StoreFailed", "Cancelled", "GateFailed", "TriggerFailed",
+    "PipelineBusy",
 ]  # fmt: skip

@@ -154,6 +154,10 @@ class StoreFailed(KeylakeError):
     sqlstate = "58030"
 
 
+class PipelineBusy(KeylakeError):
+    """Another process runs the pipeline, or has begun to."""
+
+
 class Cancelled(KeylakeError):
     """The call was cancelled before its end."""
 

@@ -1,0 +1,329 @@
+"""The loop: rounds of a pipeline, each from a poll of the source to positions that are kept.
+
+    wishes ── poll ── steps: rows wait by keyed table, changes are made ── tables that are due are written
+           ── state: positions, schemas ── source.written
+
+Every commit of a table has the offsets of its rows, so that rows which come again after a failure are left out;
+positions are kept after the tables. Whatever is cut off in between, the next run begins at the positions that were
+kept.
+"""
+
+# pyright: reportUnknownParameterType=false, reportAttributeAccessIssue=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keylake._captured.source import CHANGES, Lag, Source, Step
+from keylake._captured.tables import SourceSchema, SourceTable, TableChange, TableCreated
+from keylake._running.changes import Changes
+from keylake._running.dead_letters import DeadLetters
+from keylake._running.settings import PipelineReport, Round, RunSettings
+from keylake._running.state import StateTable, TargetState
+from keylake._running.targets import Targets
+from keylake._running.waiting import Waiting, by_table, offsets_in
+from keylake.errors import Cancelled, CommitConflict, KeylakeError, PipelineBusy, ServerUnreachable, StoreFailed
+
+if TYPE_CHECKING:
+    from keylake.lake import Lake
+
+LOG = logging.getLogger("keylake")
+_PASSING = (ServerUnreachable, StoreFailed, CommitConflict)  # after which a round is tried again
+_OF_NO_TABLE = (*_PASSING, Cancelled, PipelineBusy)  # after other errors a table is set aside
+_LONGEST_PAUSE = 60.0
+_BETWEEN_SIGNS = 15.0  # seconds between two signs of life of a pipeline that has nothing to do
+
+
+def run(source: Source, lake: Lake, settings: RunSettings, *, ending: threading.Event | None = None) -> PipelineReport:
+    """Run a pipeline until it is asked to stop, or with `once` until the source has nothing more.
+
+    `ending`, set by another thread, ends it after the round under way. Raises `PipelineBusy` where another process runs
+    it, and the error that it ended with.
+    """
+    loop = _Loop(source, lake, settings, ending or threading.Event())
+    try:
+        return loop.run()
+    finally:
+        source.close()
+
+
+class _Loop:
+    def __init__(self, source: Source, lake: Lake, settings: RunSettings, ending: threading.Event) -> None:
+        self._source = source
+        self._lake = lake
+        self._settings = settings
+        self._ending = ending
+        self._state = StateTable(lake, settings.state_namespace, settings.name)
+        self._dead = DeadLetters(lake, settings.state_namespace, settings.name)
+        self._targets = Targets(lake, settings.name)
+        self._changes = Changes(settings, self._state, self._targets)
+        self._waiting: dict[str, Waiting] = {}
+        self._ends: dict[str, int] = {}
+        self._offered: dict[str, SourceSchema] = {}  # the tables of the source, where it knows them
+        self._last: Round | None = None
+        self._rounds, self._rows, self._letters = 0, 0, 0
+
+    def run(self) -> PipelineReport:
+        self._state.read()
+        self._state.take(self._settings.lease)
+        failures = 0
+        try:
+            self._begin()
+            while True:
+                try:
+                    if not self._round():
+                        break
+                    failures = 0
+                except KeylakeError as error:
+                    failures += 1
+                    if not isinstance(error, _PASSING) or failures > self._settings.retries:
+                        raise
+                    self._again(error, failures)
+        except BaseException as error:
+            self._failed(error)
+            raise
+        self._state.seen(state="stopped", last_error=None, lag=_shown(self._source.lag()))
+        self._state.write()
+        aside = tuple(sorted(self._state.targets))
+        return PipelineReport(self._settings.name, self._rounds, self._rows, self._letters, aside)
+
+    # ------------------------------------------------------------------------------------------- begin and failures
+
+    def _begin(self) -> None:
+        """Go on at the positions that were kept; what waited comes again."""
+        self._waiting.clear()
+        self._targets = Targets(self._lake, self._settings.name)
+        self._changes = Changes(self._settings, self._state, self._targets)
+        self._ends = dict(self._state.positions)
+        self._source.begin(dict(self._state.positions))
+        self._offered = {str(schema.table): schema for schema in self._source.schemas()}
+        for schema in self._offered.values():
+            self._create(schema)
+
+    def _again(self, error: KeylakeError, failures: int) -> None:
+        pause = min(2.0 ** (failures - 1), _LONGEST_PAUSE)
+        LOG.warning("%s: %s The round is tried again in %.0f s.", self._settings.name, error, pause)
+        self._ending.wait(pause)
+        self._begin()
+
+    def _failed(self, error: BaseException) -> None:
+        said = str(error) if isinstance(error, KeylakeError) else f"{type(error).__name__}: {error}"
+        try:
+            self._state.seen(state="failed" if isinstance(error, Exception) else "stopped", last_error=said)
+            self._state.write()
+        except KeylakeError as another:  # what ended the pipeline is what counts
+            LOG.warning("%s: its state could not be written: %s", self._settings.name, another)
+
+    # -------------------------------------------------------------------------------------------------------- rounds
+
+    def _round(self) -> bool:
+        """One round; False where it was the last."""
+        begun = time.monotonic()
+        ends = self._wishes()
+        setting = self._settings.load.next(self._last)
+        steps = self._source.poll(setting.rows, min(setting.seconds, 0.5) if ends else setting.seconds)
+        polled_after = time.monotonic()
+        rows = sum(map(self._take, steps))
+        ends = ends or (self._settings.once and not steps)
+        due = [name for name, waiting in self._waiting.items() if ends or self._is_due(waiting)]
+        written = self._write(due)
+        positions = self._kept_positions()
+        lag = self._source.lag()
+        self._rounds += 1
+        self._rows += written
+        self._last = Round(self._rounds, rows, written, len(due), time.monotonic() - begun, polled_after - begun, lag)
+        self._keep(positions, lag, written)
+        if steps or written:
+            waiting = sum(each.count for each in self._waiting.values())
+            LOG.info(
+                "%s: round %d, %d rows to %d tables in %.2f s (%.2f s polling), %d waiting, lag %s",
+                self._settings.name,
+                self._rounds,
+                written,
+                len(due),
+                self._last.seconds,
+                self._last.polling,
+                waiting,
+                _shown(lag),
+            )
+        return not ends
+
+    def _wishes(self) -> bool:
+        """Do what others want of the pipeline; whether it is to end."""
+        wanted = self._state.wanted()
+        for target in wanted & self._state.targets.keys():
+            self._resume(target)
+        return "stop" in wanted or self._ending.is_set()
+
+    def _is_due(self, waiting: Waiting) -> bool:
+        old = time.monotonic() - waiting.since >= self._settings.freshness
+        return old or waiting.count >= self._settings.few
+
+    def _kept_positions(self) -> dict[str, int]:
+        """Where each partition goes on: at its first row that waits, or behind all that was polled."""
+        positions = dict(self._ends)
+        for waiting in self._waiting.values():
+            for partition, first in waiting.first.items():
+                positions[partition] = min(first, positions.get(partition, first))
+        return positions
+
+    def _keep(self, positions: Mapping[str, int], lag: Lag, written: int) -> None:
+        pipeline = self._state.pipeline
+        assert pipeline is not None
+        moved = positions != self._state.positions
+        quiet = time.time() - pipeline.seen_at.timestamp()
+        if moved or written or quiet > min(_BETWEEN_SIGNS, self._settings.lease / 4):
+            self._state.positions = dict(positions)
+            self._state.seen(rounds=pipeline.rounds + 1, rows=pipeline.rows + written, lag=_shown(lag), last_error=None)
+            self._state.write()
+        if moved:
+            self._source.written(positions)
+
+    # --------------------------------------------------------------------------------------------------------- steps
+
+    def _take(self, step: Step) -> int:
+        """The rows of a step wait for their tables, then its changes are made; how many rows it has."""
+        rows = _arrow(step)
+        bad = rows.filter(pc.is_valid(rows["error"]))
+        self._dead.keep("", bad, None)
+        self._letters += bad.num_rows
+        for name, part in by_table(rows.filter(pc.is_null(rows["error"]))):
+            self._wait(name, part)
+        for partition, end in step.ends.items():
+            self._ends[partition] = max(end, self._ends.get(partition, end))
+        for number, change in enumerate(step.changes):
+            self._change(change, step.ends, number)
+        return int(rows.num_rows)
+
+    def _wait(self, name: str, rows: pa.Table) -> None:
+        known = self._state.tables.get(name)
+        if known is None:
+            schema = self._offered.get(name)
+            table = SourceTable(tuple(name.split("."))) if schema is None else schema.table
+            target = self._settings.shaping.target(table)
+            if target is None:
+                return
+            if schema is None or not self._create(schema):
+                reason = f"The columns of {name} are not known." if schema is None else "Its table is set aside."
+                self._dead.keep(target.table, rows, reason)
+                self._letters += rows.num_rows
+                return
+            known = self._state.tables[name]
+        if known.target not in self._state.targets:
+            rows = self._targets.new_rows(known.target, rows)
+        if rows.num_rows:
+            self._waiting.setdefault(known.target, Waiting(time.monotonic())).add(name, rows)
+
+    def _create(self, schema: SourceSchema) -> bool:
+        """Whether a source table has a keyed table, which is created where it is not there."""
+        target = self._settings.shaping.target(schema.table)
+        if target is None or str(schema.table) in self._state.tables:
+            return target is not None
+        self._changes.create(schema, target)
+        return True
+
+    def _change(self, change: TableChange, ends: Mapping[str, int], number: int) -> None:
+        if isinstance(change, TableCreated):
+            self._create(change.schema)
+            return
+        if self._changes.is_done(change, ends, number):
+            return
+        known = self._changes.known(change)
+        assert known is not None
+        target = known.target
+        self._write([target] if target in self._waiting else [])
+        aside = self._state.targets.get(target)
+        if aside is None:
+            schema = self._changes.make(change, target, ends)
+            self._changes.note(change, ends, number, schema)
+        else:
+            partition, end = next(iter(ends.items()))
+            self._dead.keep_change(target, change, partition, (end, number), aside.reason)
+            self._changes.note(change, ends, number, known.schema)
+
+    # -------------------------------------------------------------------------------------------------------- writes
+
+    def _write(self, due: Iterable[str]) -> int:
+        """Write what waits for these tables; rows of those that are set aside are kept. How many were written."""
+        raw = {name: self._waiting.pop(name) for name in list(due)}
+        shaped: dict[str, pa.Table] = {}
+        failed: dict[str, KeylakeError] = {}
+        for name, waiting in raw.items():
+            if name not in self._state.targets:
+                try:
+                    shaped[name] = self._shaped(waiting)
+                except KeylakeError as error:
+                    failed[name] = error
+        failed |= self._targets.write({name: rows for name, rows in shaped.items() if rows.num_rows}, self._ends)
+        passing = next((each for each in failed.values() if isinstance(each, _OF_NO_TABLE)), None)
+        if passing is not None:
+            raise passing
+        for name, reason in failed.items():
+            self._set_aside(name, raw[name].first, reason)
+        for name in raw.keys() & self._state.targets.keys():
+            for _, rows in raw[name].by_source():
+                self._dead.keep(name, rows, self._state.targets[name].reason)
+                self._letters += rows.num_rows
+        return sum(rows.num_rows for name, rows in shaped.items() if name not in failed)
+
+    def _shaped(self, waiting: Waiting) -> pa.Table:
+        shaping = self._settings.shaping
+        parts = [shaping.rows(self._state.tables[name].schema, rows) for name, rows in waiting.by_source()]
+        return pa.concat_tables(parts)
+
+    def _set_aside(self, name: str, since: Mapping[str, int], error: KeylakeError) -> None:
+        self._state.targets[name] = TargetState(dict(since), str(error))
+        at = ", ".join(f"{offset} of {partition}" for partition, offset in sorted(since.items()))
+        LOG.error("%s: %s is set aside since offset %s: %s", self._settings.name, name, at, error)
+
+    def _resume(self, name: str) -> None:
+        """Write the rows that were kept of a table, and make the changes between them; then it goes on."""
+        aside = self._state.targets[name]
+        self._write([name] if name in self._waiting else [])
+        try:
+            for place, kept in self._dead.kept(name):
+                if isinstance(kept, pa.Table):
+                    self._write_kept(name, kept)
+                else:
+                    schema = self._changes.make(kept, name, {"resumed": place})
+                    self._changes.note(kept, {}, 0, schema)
+                self._dead.forget(name, place)
+        except KeylakeError as error:
+            if isinstance(error, _OF_NO_TABLE):
+                raise
+            self._state.targets[name] = TargetState(aside.aside, str(error))
+            LOG.error("%s: %s stays set aside: %s", self._settings.name, name, error)
+        else:
+            del self._state.targets[name]
+            LOG.info("%s: %s goes on", self._settings.name, name)
+        self._state.write()
+        self._state.heard(name)
+
+    def _write_kept(self, name: str, rows: pa.Table) -> None:
+        rows = self._targets.new_rows(name, rows)
+        waiting = Waiting(0.0)
+        for source, part in by_table(rows):
+            waiting.add(source, part)
+        if rows.num_rows:
+            ends = {partition: end for partition, (_, end) in offsets_in(rows).items()}
+            for error in self._targets.write({name: self._shaped(waiting)}, ends).values():
+                raise error
+            self._rows += rows.num_rows
+
+
+def _arrow(step: Step) -> pa.Table:
+    if step.rows is None:
+        return CHANGES.empty_table()
+    return step.rows if isinstance(step.rows, pa.Table) else step.rows.toArrow().cast(CHANGES)
+
+
+def _shown(lag: Lag) -> str:
+    return "unknown" if lag.behind is None else f"{lag.behind:,} {lag.unit}"

@@ -1,0 +1,148 @@
+"""What the loop is told: where tables go, how it sizes its rounds, what it does with changes of tables."""
+
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import pyarrow as pa
+
+from keylake._captured.source import Lag
+from keylake._captured.tables import SourceSchema, SourceTable
+
+Behaviour = Literal["evolve", "try_evolve", "lenient", "ignore", "exception"]
+"""What is done with changes of source tables; the words of Flink CDC's `schema.change.behavior`."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The keyed table that the rows of a source table go to, and how it is laid out where it has to be created."""
+
+    table: str
+    buckets: int = 2
+    partition_by: tuple[str, ...] = ()
+
+
+class Shaping(Protocol):
+    """Which source tables go where, and in which shape. It has no state: the same questions get the same answers."""
+
+    def target(self, table: SourceTable) -> Target | None:
+        """Where the rows of a source table go; None where they are not wanted."""
+        ...
+
+    def schema(self, schema: SourceSchema) -> SourceSchema:
+        """The columns and the key that the rows of a source table have when they are written."""
+        ...
+
+    def rows(self, schema: SourceSchema, rows: pa.Table) -> pa.Table:
+        """The rows of a source table, with the columns of `CHANGES`, as they are written."""
+        ...
+
+
+@dataclass(frozen=True)
+class AsTheyAre:
+    """Tables go to keyed tables of their own names in one namespace, their rows as they are.
+
+    >>> AsTheyAre("shop").target(SourceTable(("app", "public", "orders"))).table
+    'shop.orders'
+    """
+
+    namespace: str
+    buckets: int = 2
+
+    def target(self, table: SourceTable) -> Target | None:
+        """The last part of the name is that of the table."""
+        return Target(f"{self.namespace}.{table.parts[-1]}", self.buckets)
+
+    def schema(self, schema: SourceSchema) -> SourceSchema:
+        """All columns."""
+        return schema
+
+    def rows(self, schema: SourceSchema, rows: pa.Table) -> pa.Table:  # noqa: ARG002
+        """All rows."""
+        return rows
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round of the loop did, and how far behind it is then."""
+
+    number: int
+    rows: int  # that were polled
+    written: int  # that were written
+    tables: int  # that were written
+    seconds: float
+    polling: float  # seconds of that
+    lag: Lag
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How large the next round may be, and how long it may wait for rows."""
+
+    rows: int = 100_000
+    seconds: float = 1.0
+
+
+class Load(Protocol):
+    """Sizes rounds by what the last ones did."""
+
+    def next(self, last: Round | None) -> Setting:
+        """The setting of the next round."""
+        ...
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Every round has the same setting."""
+
+    setting: Setting = field(default_factory=Setting)
+
+    def next(self, last: Round | None) -> Setting:  # noqa: ARG002
+        """The setting."""
+        return self.setting
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a pipeline runs.
+
+    `once` ends it when the source has nothing more. `freshness` are the seconds that a table with few rows may wait, so
+    that small commits stay few: fewer than `few` rows. `lease` are the seconds after the last sign of life of a process
+    of the pipeline after which another one may take its place. `retries` are how often in a row a round is tried again
+    when a store or a server did not answer.
+    """
+
+    name: str
+    shaping: Shaping
+    behaviour: Behaviour = "lenient"
+    once: bool = False
+    freshness: float = 0.0
+    few: int = 10_000
+    load: Load = field(default_factory=Fixed)
+    lease: float = 120.0
+    retries: int = 5
+    state_namespace: str = "keylake"
+
+
+@dataclass(frozen=True)
+class PipelineReport:
+    """What a run did until it ended.
+
+    >>> print(PipelineReport("shop", rounds=3, rows=1200, dead_letters=1, set_aside=("lake.orders",)))
+    shop: 1,200 rows in 3 rounds, 1 dead letters, set aside: lake.orders
+    """
+
+    name: str
+    rounds: int
+    rows: int
+    dead_letters: int
+    set_aside: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        said = f"{self.name}: {self.rows:,} rows in {self.rounds:,} rounds"
+        said += f", {self.dead_letters:,} dead letters" if self.dead_letters else ""
+        return f"{said}, set aside: {', '.join(self.set_aside)}" if self.set_aside else said

@@ -1,0 +1,274 @@
+"""What a pipeline knows of itself, in the keyed table `keylake.pipelines` of its lake.
+
+    kind       name            columns
+    pipeline   ''              host, process, run, state, started_at, seen_at, rounds, rows, lag, last_error; wanted
+    partition  of the source   position
+    table      source table    target, schema, done: the last change of it that was made
+    target     keyed table     aside: since where it is set aside; reason; wanted
+
+A pipeline writes its rows under a counter, the offsets of a source that is called as the pipeline: of two processes
+that write the same number one is told that it is not the first. `wanted` is written by others, and read before every
+round.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import socket
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from keylake._captured.tables import SourceSchema
+from keylake._definition.spec import TableSpec
+from keylake._running.schema_json import schema_from_json, schema_to_json
+from keylake._server.statements import literal
+from keylake.errors import BadRows, PipelineBusy, TableNotFound
+
+if TYPE_CHECKING:
+    from keylake.lake import Lake
+    from keylake.table import KeyedTable
+
+_TEXT, _LONG, _TIME = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
+_KEY = ("pipeline", "kind", "name")
+_COLUMNS = pa.schema(
+    [
+        *(pa.field(name, _TEXT, nullable=False) for name in _KEY),
+        pa.field("position", _LONG),
+        pa.field("target", _TEXT),
+        pa.field("schema", _TEXT),
+        pa.field("done", _TEXT),
+        pa.field("aside", _TEXT),
+        pa.field("reason", _TEXT),
+        pa.field("host", _TEXT),
+        pa.field("process", _LONG),
+        pa.field("run", _TEXT),
+        pa.field("state", _TEXT),
+        pa.field("started_at", _TIME),
+        pa.field("seen_at", _TIME),
+        pa.field("rounds", _LONG),
+        pa.field("rows", _LONG),
+        pa.field("lag", _TEXT),
+        pa.field("last_error", _TEXT),
+        pa.field("wanted", _TEXT),
+    ]
+)
+_OURS = tuple(name for name in _COLUMNS.names if name != "wanted")
+
+Done = tuple[int, int]
+"""The end of a step in a partition, and the number of a change in it."""
+
+
+@dataclass(frozen=True)
+class PipelineState:
+    """How a pipeline is, as `status` gives it."""
+
+    name: str
+    state: str  # running, stopped, failed
+    host: str
+    process: int
+    started_at: datetime.datetime
+    seen_at: datetime.datetime
+    rounds: int
+    rows: int
+    lag: str
+    last_error: str | None = None
+    wanted: str | None = None  # stopped, where it was asked to stop
+    run: str = ""  # of the process, unlike that of any other
+
+
+@dataclass(frozen=True)
+class TableState:
+    """What is known of a source table: where its rows go, its columns now, and the last change that was made."""
+
+    target: str
+    schema: SourceSchema
+    done: Mapping[str, Done] = field(default_factory=dict[str, Done], hash=False)
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """A keyed table that is set aside: since which offsets, and why."""
+
+    aside: Mapping[str, int] = field(hash=False)
+    reason: str
+
+
+class StateTable:
+    """The rows of one pipeline, read when it begins, and written again where they have changed."""
+
+    def __init__(self, lake: Lake, namespace: str, name: str) -> None:
+        self.name = name
+        self.positions: dict[str, int] = {}
+        self.tables: dict[str, TableState] = {}
+        self.targets: dict[str, TargetState] = {}
+        self.pipeline: PipelineState | None = None
+        self._table = opened(lake, namespace)
+        self._written: dict[tuple[str, str], Mapping[str, object]] = {}
+        self._next = 0
+
+    def read(self) -> None:
+        """What the table has of the pipeline."""
+        self._next = self._table.offsets().get(self.name, 0)
+        for row in rows_of(self._table, f"pipeline = {literal(self.name)}"):
+            match row["kind"]:
+                case "partition":
+                    self.positions[row["name"]] = row["position"]
+                case "table" if row["schema"] is not None:
+                    done = {partition: (end, number) for partition, (end, number) in json.loads(row["done"]).items()}
+                    self.tables[row["name"]] = TableState(row["target"], schema_from_json(row["schema"]), done)
+                case "target" if row["aside"] is not None:
+                    self.targets[row["name"]] = TargetState(json.loads(row["aside"]), row["reason"])
+                case "pipeline":
+                    self.pipeline = _pipeline(row)
+                case _:
+                    pass
+        self._written = self._rows()
+
+    def take(self, lease: float) -> None:
+        """Become the process of the pipeline, unless another one is."""
+        other = self.pipeline
+        if other is not None and other.state == "running" and _lives(other, lease):
+            raise PipelineBusy(_busy(other, lease))
+        now = datetime.datetime.now(datetime.timezone.utc)
+        rounds, rows = (0, 0) if other is None else (other.rounds, other.rows)
+        run = uuid.uuid4().hex
+        host, process = socket.gethostname(), os.getpid()
+        self.pipeline = PipelineState(self.name, "running", host, process, now, now, rounds, rows, "unknown", run=run)
+        self._table.update([{"pipeline": self.name, "kind": "pipeline", "name": "", "wanted": None}])
+        self.write()
+
+    def wanted(self) -> frozenset[str]:
+        """What others want: `stop`, and names of keyed tables that go on."""
+        kinds = "'pipeline', 'target'" if self.targets else "'pipeline'"
+        where = f"pipeline = {literal(self.name)} AND kind IN ({kinds}) AND wanted IS NOT NULL"
+        return frozenset(row["name"] or row["wanted"] for row in rows_of(self._table, where))
+
+    def heard(self, target: str) -> None:
+        """A wish about a keyed table is fulfilled, or cannot be."""
+        self._table.update([{"pipeline": self.name, "kind": "target", "name": target, "wanted": None}])
+
+    def seen(self, **changes: Any) -> None:
+        """The pipeline lives, and what else is new of it."""
+        assert self.pipeline is not None
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self.pipeline = replace(self.pipeline, seen_at=now, **changes)
+
+    def write(self) -> None:
+        """Write the rows that have changed since they were read or written, if nobody else has done so."""
+        rows = self._rows()
+        gone = [key for key in self._written if key not in rows]
+        changed = [
+            *(_row(self.name, key, row) for key, row in rows.items() if self._written.get(key) != row),
+            *(_row(self.name, key, {}) for key in gone if key[0] != "partition"),
+        ]
+        if not changed:
+            return
+        try:
+            commit = self._table.update(changed, offsets={self.name: (self._next, self._next + 1)})
+        except BadRows as error:
+            raise self._overtaken() from error
+        if commit.repeated:
+            raise self._overtaken()
+        self._next += 1
+        self._written = rows
+
+    def _overtaken(self) -> PipelineBusy:
+        return PipelineBusy(
+            f"Another process has written the state of pipeline {self.name!r} meanwhile, so this one has ended. What "
+            "it had written is in the tables once. Look at `keylake status`, and let one process run the pipeline."
+        )
+
+    def _rows(self) -> dict[tuple[str, str], Mapping[str, object]]:
+        rows: dict[tuple[str, str], Mapping[str, object]] = {
+            ("partition", name): {"position": position} for name, position in self.positions.items()
+        }
+        for name, table in self.tables.items():
+            schema = schema_to_json(table.schema)
+            rows["table", name] = {"target": table.target, "schema": schema, "done": json.dumps(table.done)}
+        for name, target in self.targets.items():
+            rows["target", name] = {"aside": json.dumps(target.aside), "reason": target.reason}
+        if self.pipeline is not None:
+            said = {name: value for name, value in vars(self.pipeline).items() if name not in ("name", "wanted")}
+            rows["pipeline", ""] = said
+        return rows
+
+
+def opened(lake: Lake, namespace: str) -> KeyedTable:
+    """The table of all pipelines of a lake, created where it is not there."""
+    path = f"{namespace}.pipelines"
+    try:
+        return lake.table(path)
+    except TableNotFound:
+        text = "Where pipelines are, and what they know of their sources. Written by keylake."
+        spec = TableSpec.from_arrow(_COLUMNS, name=path, key=_KEY, buckets=1, comment=text)
+        return lake.create(spec, if_exists="match")
+
+
+def states_of(lake: Lake, namespace: str) -> tuple[PipelineState, ...]:
+    """All pipelines that a lake knows, by name."""
+    try:
+        table = lake.table(f"{namespace}.pipelines")
+    except TableNotFound:
+        return ()
+    rows = rows_of(table, "kind = 'pipeline' AND run IS NOT NULL")
+    return tuple(sorted(map(_pipeline, rows), key=lambda state: state.name))
+
+
+def asides_of(lake: Lake, namespace: str, pipeline: str) -> frozenset[str]:
+    """The keyed tables that a pipeline has set aside."""
+    where = f"pipeline = {literal(pipeline)} AND kind = 'target' AND aside IS NOT NULL"
+    return frozenset(row["name"] for row in rows_of(opened(lake, namespace), where))
+
+
+def rows_of(table: KeyedTable, where: str) -> list[dict[str, Any]]:
+    """Rows of a table, here."""
+    return list(table.read(where=where).toArrow().to_pylist())
+
+
+def _row(pipeline: str, key: tuple[str, str], row: Mapping[str, object]) -> dict[str, object]:
+    return {**dict.fromkeys(_OURS), "pipeline": pipeline, "kind": key[0], "name": key[1], **row}
+
+
+def _pipeline(row: Mapping[str, Any]) -> PipelineState:
+    names = (
+        "state",
+        "host",
+        "process",
+        "started_at",
+        "seen_at",
+        "rounds",
+        "rows",
+        "lag",
+        "last_error",
+        "wanted",
+        "run",
+    )
+    said = {name: row[name] for name in names}
+    utc = {name: said[name].astimezone(datetime.timezone.utc) for name in ("started_at", "seen_at")}
+    return PipelineState(row["pipeline"], **said | utc)
+
+
+def _lives(other: PipelineState, lease: float) -> bool:
+    """Whether the process of a state may still write."""
+    if other.host == socket.gethostname():
+        try:
+            os.kill(other.process, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+    return (datetime.datetime.now(datetime.timezone.utc) - other.seen_at).total_seconds() < lease
+
+
+def _busy(other: PipelineState, lease: float) -> str:
+    return (
+        f"Pipeline {other.name!r} runs already, as process {other.process} on {other.host}, last seen at "
+        f"{other.seen_at:%Y-%m-%d %H:%M:%S} UTC. Stop it with `keylake stop {other.name}`; without a sign of life its "
+        f"place is free after {lease:g} s."
+    )

@@ -1,0 +1,135 @@
+"""The keyed tables of a pipeline: created where they are not there, altered, written with the offsets of the rows."""
+
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from keylake._captured.tables import SourceSchema
+from keylake._definition.columns import Column
+from keylake._definition.spec import TableSpec
+from keylake._running.evolution import Alteration
+from keylake._running.settings import Target
+from keylake._running.waiting import from_offsets, offsets_in
+from keylake._running.writing import Batch, Outcome, write_batches
+from keylake.errors import DefinitionError, KeylakeError, PipelineBusy, SchemaMismatch, TableNotFound
+
+if TYPE_CHECKING:
+    from keylake.lake import Lake
+    from keylake.table import KeyedTable
+
+
+@dataclass
+class _Opened:
+    table: KeyedTable
+    next: dict[str, int] = field(default_factory=dict[str, int])  # where each partition goes on in this table
+
+
+class Targets:
+    """Keyed tables by their names, opened when they are needed."""
+
+    def __init__(self, lake: Lake, stream: str) -> None:
+        self._lake = lake
+        self._stream = stream
+        self._opened: dict[str, _Opened] = {}
+
+    def create(self, target: Target, schema: SourceSchema) -> TableSpec:
+        """The table for rows of this schema; one that is there has to have its key."""
+        if not schema.key:
+            raise DefinitionError(
+                f"The source table {schema.table} has no key, so its rows cannot be told apart. Give it a primary key, "
+                "name one in the pipeline (transform: primary-keys), or leave the table out."
+            )
+        try:
+            spec = self.spec(target.table)
+        except TableNotFound:
+            spec = self._lake.create(_spec(target, schema), if_exists="match").spec
+        if _lower(spec.key) != _lower(schema.key) or spec.versions != "explicit":
+            raise SchemaMismatch(
+                f"{target.table} has the key {', '.join(spec.key)} and {spec.versions} versions, and {schema.table} "
+                f"needs the key {', '.join(schema.key)} and explicit versions. Send it to another table (route)."
+            )
+        return spec
+
+    def spec(self, name: str) -> TableSpec:
+        """The definition of a table, as it is known here."""
+        return self._open(name).table.spec
+
+    def alter(self, name: str, words: Alteration) -> None:
+        """Change the columns of a table."""
+        self._open(name).table.alter(
+            add=words.add or None,
+            drop=list(words.drop) or None,
+            rename=words.rename or None,
+            widen=words.widen or None,
+            comment=words.comment or None,
+            after=words.after or None,
+        )
+
+    def empty(self, name: str, idempotency_key: str) -> None:
+        """Remove all rows of a table, once."""
+        table = self._open(name).table
+        table.overwrite([], version=0, idempotency_key=idempotency_key, stream=self._stream)
+
+    def new_rows(self, name: str, rows: pa.Table) -> pa.Table:
+        """The rows that the table has not been given yet."""
+        return from_offsets(rows, self._open(name).next)
+
+    def write(self, rows: Mapping[str, pa.Table], ends: Mapping[str, int]) -> dict[str, KeylakeError]:
+        """Write the rows of each table, with the offsets up to these ends; the errors of tables that did not take them.
+
+        Raises `PipelineBusy` where another process writes the same offsets.
+        """
+        batches: list[Batch] = []
+        for name, part in rows.items():
+            opened = self._open(name)
+            found = offsets_in(part)
+            offsets = {p: (opened.next.get(p, least), max(end, ends.get(p, 0))) for p, (least, end) in found.items()}
+            batches.append(Batch(opened.table, part, offsets, self._stream))
+        failed: dict[str, KeylakeError] = {}
+        for outcome in write_batches(self._lake, batches):
+            name, error = outcome.batch.table.name, outcome.error
+            if error is None:
+                self._open(name).next |= {p: end for p, (_, end) in outcome.batch.offsets.items()}
+            else:
+                self._check_alone(outcome)
+                failed[name] = error
+        return failed
+
+    def _check_alone(self, outcome: Outcome) -> None:
+        """Where another process has written the offsets of a batch, its error is of that."""
+        opened = self._open(outcome.batch.table.name)
+        now = opened.table.offsets()
+        if any(now.get(p) != opened.next.get(p) for p in outcome.batch.offsets):
+            raise PipelineBusy(
+                f"Another process has written rows of pipeline {self._stream!r} to {outcome.batch.table.name} "
+                "meanwhile, so this one has ended. Let one process run the pipeline."
+            ) from outcome.error
+
+    def _open(self, name: str) -> _Opened:
+        if name not in self._opened:
+            table = self._lake.table(name)
+            self._opened[name] = _Opened(table, dict(table.offsets()))
+        return self._opened[name]
+
+
+def _spec(target: Target, schema: SourceSchema) -> TableSpec:
+    return TableSpec.of(
+        [Column(column.name, column.type, doc=column.comment) for column in schema.columns],
+        name=target.table,
+        comment=schema.comment,
+        key=list(schema.key),
+        versions="explicit",
+        buckets=target.buckets,
+        partition_by=list(target.partition_by),
+    )
+
+
+def _lower(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.lower() for name in names)
