@@ -57,7 +57,7 @@ def test_an_index_names_every_page() -> None:
 def test_only_pages_drawings_and_the_configuration_lie_there() -> None:
     here = {path for path in DOCUMENTS.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     others = {path.name for path in here if path.suffix not in {".md", ".svg"}}
-    assert others == {"conf.py", "requirements.lock"}
+    assert others == {"conf.py", "requirements.lock", "pipeline.schema.json"}
 
 
 def test_the_reference_has_every_public_name() -> None:

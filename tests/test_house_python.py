@@ -41,6 +41,7 @@ ROOMS = (
     "_captured",
     "_files",
     "_running",
+    "_pipelines",
     "local",
     "cli",
     "__main__",
@@ -145,8 +146,9 @@ def test_a_package_defines_nothing_itself(init: Path) -> None:
 def test_every_package_we_import_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     # The lack of an extra has an error of its own. pyspark-client has the module of pyspark.
-    extras = [project["optional-dependencies"][name] for name in ("client", "plots", "pandas", "polars")]
+    extras = [project["optional-dependencies"][name] for name in ("client", "plots", "pandas", "polars", "pipelines")]
     packages = [*project["dependencies"], *(each for extra in extras for each in extra)]
     asked = {re.split(r"[^\w-]", each)[0].removesuffix("-client").replace("-", "_") for each in packages}
+    asked |= {"yaml", "pymysqlreplication"}  # of pyyaml and mysql-replication
     imported = {name.partition(".")[0] for path in SDK.rglob("*.py") for name in imports_at_run_time(path)}
     assert imported - sys.stdlib_module_names - {"keylake"} <= asked

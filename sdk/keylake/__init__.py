@@ -20,6 +20,8 @@ from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance, MaintenanceEntry
 from keylake._maintenance.registration import Registered
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
+from keylake._pipelines.definition import LakeSink, Pipeline, PipelineOptions, Route, Transform
+from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
 from keylake._server.statements import Watermark, watermark
 from keylake._streams.query import TableStream
 from keylake._table.branches import Picked, Published
@@ -135,6 +137,8 @@ __all__ = [
     "Experiment",
     # what is run for intervals of event time, and for commits
     "Triggers", "Trigger", "Interval", "CommitEvent", "Fired",
+    # sources into tables, always
+    "Pipeline", "MySql", "Postgres", "Kafka", "Files", "LakeSink", "Route", "Transform", "PipelineOptions",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
     "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned", "BucketChange", "BucketAdvice",

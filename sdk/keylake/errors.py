@@ -56,7 +56,7 @@ class KeylakeError(Exception):
 
 
 class DefinitionError(KeylakeError):
-    """A table is defined in a way that cannot work."""
+    """A table, or a pipeline, is defined in a way that cannot work."""
 
     condition = "KEYLAKE_DEFINITION"
     sqlstate = "42000"

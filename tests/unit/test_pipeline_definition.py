@@ -1,0 +1,283 @@
+"""Definitions of pipelines: YAML of Flink CDC is read, what is wrong has a place, and no secret is shown."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Literal, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+import keylake as kl
+from keylake._captured.tables import SourceTable
+from keylake._pipelines.definition_fields import is_unused
+from keylake._pipelines.definition_schema import json_schema
+from keylake._pipelines.routes import is_captured, route
+from keylake._pipelines.yaml_file import parsed as parsed_as
+
+DOCUMENTS = Path(__file__).parents[2] / "sdk" / "docs"
+SECRET = "hunter2"
+
+PAIMON = r"""
+source:
+  type: mysql
+  name: MySQL Source
+  hostname: 127.0.0.1
+  port: 3306
+  username: admin
+  password: 0123456
+  tables: adb.\.*, bdb.user_table_[0-9]+, [app|web].order_\.*
+  tables.exclude: adb.tmp_\.*
+  server-id: 5401-5404
+  server-time-zone: Asia/Shanghai
+  scan.startup.mode: initial
+  schema-change.enabled: true
+  connect.timeout: 30s
+  jdbc.properties.useSSL: false
+  debezium.snapshot.locking.mode: none
+sink:
+  type: keylake
+  name: Paimon Sink
+  catalog.properties.metastore: filesystem
+  catalog.properties.warehouse: /path/warehouse
+  table.properties.bucket: 4
+transform:
+  - source-table: adb.web_order01
+    projection: \*, UPPER(product_name) as product_name
+    filter: id > 10 AND order_id > 100
+    primary-keys: id, order_id
+    table-options: comment=web order,bucket=2
+    description: project fields and filter
+route:
+  - source-table: adb.\.*
+    sink-table: ods_db.<>
+    replace-symbol: <>
+    description: one to one
+pipeline:
+  name: MySQL to Paimon Pipeline
+  parallelism: 2
+  schema.change.behavior: EVOLVE
+"""
+
+SMALL = f"""source:
+  type: mysql
+  hostname: db
+  username: etl
+  password: {SECRET}
+  tables: shop.\\.*
+sink:
+  type: keylake
+pipeline:
+  name: shop
+"""
+
+
+def parsed(text: str, name: str) -> kl.Pipeline:
+    return parsed_as(text, name, kl.Pipeline)
+
+
+def refused(text: str) -> str:
+    with pytest.raises(kl.DefinitionError) as caught:
+        parsed(text, "p.yaml")
+    assert SECRET not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_file_for_mysql_to_paimon_is_read_after_its_sink_is_changed() -> None:
+    pipeline = parsed(PAIMON, "p.yaml")
+    source = pipeline.source
+    assert isinstance(source, kl.MySql)
+    assert source.password.get_secret_value() == "0123456"
+    assert (source.server_id, source.server_time_zone) == ("5401-5404", "Asia/Shanghai")
+    assert pipeline.pipeline == kl.PipelineOptions(
+        name="MySQL to Paimon Pipeline", parallelism=2, schema_change_behavior="evolve"
+    )
+    assert pipeline.transform[0].primary_keys == ("id", "order_id")
+    assert pipeline.transform[0].table_properties() == {"comment": "web order", "bucket": "2"}
+    assert pipeline.ignored() == (
+        "source.connect.timeout",
+        "source.jdbc.properties.useSSL",
+        "source.debezium.snapshot.locking.mode",
+        "sink.catalog.properties.metastore",
+        "sink.catalog.properties.warehouse",
+    )
+
+
+def test_what_is_written_is_read_as_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = parsed(PAIMON, "p.yaml")
+    text = pipeline.to_yaml()
+    assert "0123456" not in text
+    monkeypatch.setenv("SOURCE_PASSWORD", "0123456")
+    assert parsed(text, "p.yaml") == pipeline
+
+
+def test_python_says_the_same_as_yaml() -> None:
+    said = parsed(SMALL + "  route-mode: first_match\n", "p.yaml")
+    assert said == kl.Pipeline(
+        source=kl.MySql(hostname="db", username="etl", password=SECRET, tables=r"shop.\.*"),  # type: ignore[arg-type]
+        sink=kl.LakeSink(),
+        pipeline=kl.PipelineOptions(name="shop", route_mode="FIRST_MATCH"),
+    )
+    assert SECRET not in repr(said)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "sentence"),
+    [
+        ("  hostname", "  hostnam", r"p.yaml:3:3: source has no key 'hostnam'. Did you mean 'hostname'?"),
+        ("type: mysql", "type: mysq", "p.yaml:2:9: source.type is 'mysq'. Did you mean 'mysql'?"),
+        ("type: keylake", "type: paimon", "p.yaml:8:9: sink.type is 'paimon'. Use keylake, and leave the other keys"),
+        ("  username: etl\n", "", "p.yaml:1:1: source.username is missing."),
+        ("  username: etl", "  username: etl\n  port: x", "p.yaml:5:9: source.port is 'x'. Use a whole number."),
+        ("  username: etl", "  username: etl\n  port: 70000", "p.yaml:5:9: source.port is '70000'. Use at most 65535."),
+        (
+            "  username: etl",
+            "  username: etl\n  username: a",
+            "p.yaml:5:3: source.username is given twice, first in line 4",
+        ),
+        ("pipeline:", "pipelin:", "p.yaml:9:1: A pipeline has no key 'pipelin'. Did you mean 'pipeline'?"),
+        (SECRET, "${NOT_SET_AT_ALL}", "p.yaml:5:13: source.password needs the environment variable NOT_SET_AT_ALL"),
+        (SECRET, f"[{SECRET}]", "p.yaml:5:3: source.password does not fit. Use text."),
+        (SECRET, f"*{SECRET}", "p.yaml:5:13: The file is no YAML: found undefined alias. Quote a value"),
+        (SECRET, f"!{SECRET} a", "p.yaml:5:13: source.password has a tag of YAML"),
+        (f"password: {SECRET}", f"pasword: {SECRET}", "source has no key 'pasword'. Did you mean 'password'?"),
+        (SECRET, f"'{SECRET}", "p.yaml:11:1: The file is no YAML: found unexpected end of stream."),
+        ("  name: shop", "  schema.change.behavior: evolv", "Did you mean 'evolve'?"),
+        (
+            "  name: shop",
+            "  user-defined-function: []",
+            "p.yaml:9:1: pipeline has user-defined-function: classes of Java",
+        ),
+        ("  type: keylake", "  freshness: 1 fortnight", "p.yaml:8:14: sink.freshness is '1 fortnight'. Use a length"),
+        ("  type: keylake", "  include.schema.changes: colums", "sink knows no change 'colums'."),
+        (
+            "sink:",
+            "route:\n  - source-table: a.[\n    sink-table: b.c\nsink:",
+            "p.yaml:8:19: route.0.source-table is 'a.['",
+        ),
+        ("sink:", "transform:\n  - source-table: a.b\n    projection: *, b\nsink:", "p.yaml:9:18: The file is no YAML"),
+        ("  tables", "  scan.startup.mode: timestamp\n  tables", "say which, scan.startup.timestamp-millis."),
+        ("sink:\n  type: keylake", "sink: &x\n  name: *x", "sink.name contains itself"),
+        (SMALL, "", "p.yaml: The file is empty."),
+        (SMALL, "- a", "p.yaml:1:1: The pipeline does not fit. Use a mapping of keys."),
+    ],
+)
+def test_what_is_wrong_has_a_line_a_column_and_a_next_step(was: str, now: str, sentence: str) -> None:
+    assert sentence in refused(SMALL.replace(was, now, 1))
+
+
+def test_all_that_is_wrong_is_told_at_once_in_the_order_of_lines() -> None:
+    text = refused(SMALL.replace("hostname", "hostnam").replace("name: shop", "parallelism: 0"))
+    assert [line.split(" ")[0] for line in text.splitlines()] == ["p.yaml:3:3:", "p.yaml:10:16:"]
+
+
+def test_secrets_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DB_PASSWORD", f"{SECRET}: '*&")
+    pipeline = parsed(SMALL.replace(SECRET, "${DB_PASSWORD}").replace("name: shop", "name: a$${b}"), "p.yaml")
+    assert isinstance(pipeline.source, kl.MySql)
+    assert pipeline.source.password.get_secret_value() == f"{SECRET}: '*&"
+    assert pipeline.pipeline.name == "a${b}"
+    assert refused(SMALL.replace("  hostname: db", "  hostname: db\n  port: ${DB_PASSWORD}"))
+
+
+def test_errors_in_python_are_sentences_without_values_of_secrets() -> None:
+    with pytest.raises(kl.DefinitionError, match=r"MySql has no key 'hostnam'\. Did you mean 'hostname'") as caught:
+        kl.MySql(hostnam="db", username="etl", password=SECRET, tables="a.b")  # type: ignore[call-arg, arg-type]
+    assert SECRET not in str(caught.value)
+    with pytest.raises(kl.DefinitionError, match=r"PipelineOptions\.name does not fit\. Use text\."):
+        kl.PipelineOptions(name=3)  # type: ignore[arg-type]
+
+
+def test_options_of_a_client_that_sound_of_secrets_are_secrets() -> None:
+    kafka = kl.Kafka(
+        bootstrap_servers="b:9092",
+        topics=("orders",),
+        format="json",
+        properties={"security.protocol": "SASL_SSL", "sasl.jaas.config": SECRET},
+    )
+    assert SECRET not in repr(kafka)
+    assert kafka.client_options() == {"security.protocol": "SASL_SSL", "sasl.jaas.config": SECRET}
+
+
+def test_lengths_of_time() -> None:
+    assert kl.LakeSink(freshness="1 minute").freshness == datetime.timedelta(minutes=1)  # type: ignore[arg-type]
+
+
+def pipeline(*routes: kl.Route, mode: str = "ALL_MATCH", namespace: str | None = None) -> kl.Pipeline:
+    return kl.Pipeline(
+        source=kl.Files(path="in", key=("id",)),
+        sink=kl.LakeSink(namespace=namespace),
+        route=routes,
+        pipeline=kl.PipelineOptions(route_mode=mode),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sink", "symbol", "table", "targets"),
+    [
+        (r"shop.\.*", "lake.<>", "<>", "shop.orders", ("lake.orders",)),
+        (r"shop.\.*", "lake.ods_<>", "<>", "shops.orders", ("shops.orders",)),
+        (r"shop.order_\d+, shop.old", "lake.orders", None, "shop.order_17", ("lake.orders",)),
+        (r"shop.order_\d{1,2}", "lake.orders", None, "shop.order_17", ("lake.orders",)),
+        (r"shop.order_\d{1,2}", "lake.orders", None, "shop.order_170", ("shop.order_170",)),
+        (r"db_(\.*).(\.*)_tbl", "sink_$1.t_$2", None, "db_foo.bar_tbl", ("sink_foo.t_bar",)),
+        (r"mydb\.*", "lake.all", None, "mydb.orders", ("lake.all",)),
+        (r"[app|web].order_\.*", "lake.o", None, "a.order_1", ("lake.o",)),
+        (r"app.public.\.*", "lake.<>", "<>", "app.public.orders", ("lake.orders",)),
+        ("other.x", "lake.x", None, "app.public.orders", ("public.orders",)),
+        ("other.x", "lake.x", None, "topic", ("files.topic",)),
+    ],
+)
+def test_routes(pattern: str, sink: str, symbol: str | None, table: str, targets: tuple[str, ...]) -> None:
+    rule = kl.Route(source_table=pattern, sink_table=sink, replace_symbol=symbol)
+    assert route(pipeline(rule), SourceTable(tuple(table.split(".")))) == targets
+
+
+def test_all_routes_that_fit_count_or_the_first() -> None:
+    rules = [kl.Route(source_table="shop.orders", sink_table=f"lake.{name}") for name in ("a", "b", "a")]
+    orders = SourceTable(("shop", "orders"))
+    assert route(pipeline(*rules), orders) == ("lake.a", "lake.b")
+    assert route(pipeline(*rules, mode="FIRST_MATCH"), orders) == ("lake.a",)
+    assert route(pipeline(namespace="lake"), orders) == ("lake.orders",)
+
+
+def test_tables_of_a_source_and_those_left_out() -> None:
+    source = parsed(PAIMON, "p.yaml").source
+    assert isinstance(source, kl.MySql)
+    names = ("adb.orders", "adb.tmp_1", "bdb.user_table_7", "bdb.other")
+    assert [is_captured(source, SourceTable(tuple(name.split(".")))) for name in names] == [True, False, True, False]
+
+
+def test_the_schema_in_the_documents_is_that_of_the_models() -> None:
+    assert json.loads((DOCUMENTS / "pipeline.schema.json").read_text()) == json.loads(json.dumps(json_schema()))
+
+
+@pytest.mark.parametrize(
+    "model", [kl.MySql, kl.Postgres, kl.Kafka, kl.Files, kl.LakeSink, kl.Route, kl.Transform, kl.PipelineOptions]
+)
+def test_the_documents_have_the_table_of_all_keys(model: type[BaseModel]) -> None:
+    assert reference(model) in (DOCUMENTS / "pipelines.md").read_text()
+
+
+def reference(model: type[BaseModel]) -> str:
+    """The table of the keys of a model."""
+    lines = ["| key | unless said | meaning |", "|---|---|---|"]
+    unused: list[str] = []
+    for field in model.model_fields.values():
+        if is_unused(field):
+            unused.append(f"`{field.validation_alias}`")
+            continue
+        default = field.default
+        if field.is_required():
+            said = "required"
+        elif default in (None, (), {}):
+            said = ""
+        else:
+            said = f"`{json.dumps(default, default=str) if isinstance(default, bool) else default}`"
+            said = said.replace("0:00:00", "0 s")
+        choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+        meaning = f"{field.description} {', '.join(f'`{each}`' for each in choices if len(choices) > 1)}".rstrip()
+        lines.append(f"| `{field.validation_alias}` | {said} | {meaning} |")
+    if unused:
+        lines += ["", f"Accepted and told as ignored: {', '.join(unused)}."]
+    return "\n".join(lines) + "\n"
