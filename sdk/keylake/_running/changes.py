@@ -11,8 +11,6 @@ stays, with the values that it had, and so do the rows of a table that is trunca
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import replace
 
 from keylake._captured.tables import (
     ColumnAdded,
@@ -26,7 +24,7 @@ from keylake._captured.tables import (
     TableRenamed,
     TableTruncated,
 )
-from keylake._running.evolution import after_change, alteration, table_of
+from keylake._running.evolution import Made, after_change, alteration, table_of
 from keylake._running.settings import RunSettings, Target
 from keylake._running.state import Done, StateTable, TableState
 from keylake._running.targets import Targets
@@ -46,36 +44,50 @@ class Changes:
         self._state = state
         self._targets = targets
 
-    def known(self, change: TableChange) -> TableState | None:
-        """What is known of the table that changes, also if it was renamed by this very change."""
-        found = self._state.tables.get(str(table_of(change)))
-        if found is None and isinstance(change, TableRenamed):
-            return self._state.tables.get(str(change.to))
-        return found
+    def is_done(self, made: Made, target: str, *, aside: bool) -> bool:
+        """Whether a change was made in a keyed table before, or leaves it as it is.
 
-    def is_done(self, change: TableChange, ends: Mapping[str, int], number: int) -> bool:
-        """Whether the change, the so-manyth of the step with these ends, was made before."""
-        known = self.known(change)
-        if isinstance(change, TableCreated):
+        What is known of a table that is set `aside` is how it was then: of its changes only the places tell.
+        """
+        known = self._known(made.change, target)
+        if isinstance(made.change, TableCreated) and not aside:
             return known is not None
         if known is None:
-            return True  # it was dropped since, or the table is not wanted
-        if isinstance(change, _OF_COLUMNS) and after_change(known.schema, change) == known.schema:
+            return not aside  # it was dropped since
+        if (
+            not aside
+            and isinstance(made.change, _OF_COLUMNS)
+            and after_change(known.schema, made.change) == known.schema
+        ):
             return True
         nothing: Done = (-1, 0)
-        return bool(ends) and all(known.done.get(p, nothing) >= (end, number) for p, end in ends.items())
+        ends = made.ends.items()
+        return bool(ends) and all(known.done.get(p, nothing) >= (end, made.number) for p, end in ends)
 
-    def note(self, change: TableChange, ends: Mapping[str, int], number: int, schema: SourceSchema | None) -> None:
-        """Keep that a change is made, with the columns of the source table since; None: it is gone."""
-        known, source = self.known(change), str(table_of(change))
+    def make(self, made: Made, target: Target) -> None:
+        """Make a change in a keyed table, and keep that it is made."""
+        change = made.change
+        if isinstance(change, TableCreated):
+            self._create(change.schema, target)
+            return
+        known = self._known(change, target.table)
         assert known is not None
-        self._state.tables.pop(source, None)
-        if schema is not None:
-            done = {**known.done, **{partition: (end, number) for partition, end in ends.items()}}
-            self._state.tables[str(schema.table)] = replace(known, schema=schema, done=done)
+        then = after_change(known.schema, change)
+        self._evolve(made, target.table, known.schema, then)
+        self._state.tables.pop((str(table_of(change)), target.table), None)
+        if not isinstance(change, TableDropped):
+            done = {**known.done, **{partition: (end, made.number) for partition, end in made.ends.items()}}
+            self._state.tables[str(then.table), target.table] = TableState(then, done)
         self._state.write()
 
-    def create(self, schema: SourceSchema, target: Target) -> None:
+    def _known(self, change: TableChange, target: str) -> TableState | None:
+        """What is known of the table that changes, also if it was renamed by this very change."""
+        found = self._state.tables.get((str(table_of(change)), target))
+        if found is None and isinstance(change, TableRenamed):
+            return self._state.tables.get((str(change.to), target))
+        return found
+
+    def _create(self, schema: SourceSchema, target: Target) -> None:
         """A source table that is seen for the first time; the keyed table may be there, with rows of others."""
         shaped = self._settings.shaping.schema(schema)
         spec = self._targets.create(target, shaped)
@@ -87,39 +99,34 @@ class Changes:
             )
         if words:
             self._targets.alter(target.table, words)
-        self._state.tables[str(schema.table)] = TableState(target.table, schema)
+        self._state.tables[str(schema.table), target.table] = TableState(schema)
 
-    def make(self, change: TableChange, target: str, ends: Mapping[str, int]) -> SourceSchema | None:
-        """Make a change in its keyed table; returns the columns of the source table since, None where it is gone."""
-        known = self.known(change)
-        assert known is not None
-        behaviour = self._settings.behaviour
-        then = after_change(known.schema, change)
+    def _evolve(self, made: Made, target: str, before: SourceSchema, then: SourceSchema) -> None:
+        """Do with a change what is to be done with changes."""
+        behaviour, told = self._settings.behaviour, _told(made.change)
         if behaviour == "exception":
             raise SchemaMismatch(
-                f"{_told(change)}, and schema.change.behavior is exception. Change {target} by hand, or use evolve."
+                f"{told}, and schema.change.behavior is exception. Change {target} by hand, or use evolve."
             )
         if behaviour == "ignore":
-            LOG.info("%s: %s; %s stays as it is", self._settings.name, _told(change), target)
-        else:
-            try:
-                self._change(change, target, known.schema, then, ends)
-            except (SchemaMismatch, DefinitionError, Unsupported) as error:
-                if behaviour == "evolve":
-                    raise SchemaMismatch(f"{_told(change)}, and {target} cannot follow: {error}") from error
-                LOG.warning("%s: %s, and %s goes on without it: %s", self._settings.name, _told(change), target, error)
-        return None if isinstance(change, TableDropped) else then
+            LOG.info("%s: %s; %s stays as it is", self._settings.name, told, target)
+            return
+        try:
+            self._change(made, target, before, then)
+        except (SchemaMismatch, DefinitionError, Unsupported) as error:
+            if behaviour == "evolve":
+                raise SchemaMismatch(f"{told}, and {target} cannot follow: {error}") from error
+            LOG.warning("%s: %s, and %s goes on without it: %s", self._settings.name, told, target, error)
 
-    def _change(
-        self, change: TableChange, target: str, before: SourceSchema, then: SourceSchema, ends: Mapping[str, int]
-    ) -> None:
+    def _change(self, made: Made, target: str, before: SourceSchema, then: SourceSchema) -> None:
+        change = made.change
         match change:
             case TableTruncated() | TableDropped():
-                self._empty(change, target, ends)
+                self._empty(made, target)
             case TableRenamed(to=to):
-                wanted = self._settings.shaping.target(to)
-                if wanted is None or wanted.table != target:
-                    where = wanted.table if wanted else "no table"
+                tables = [each.table for each in self._settings.shaping.targets(to)]
+                if target not in tables:
+                    where = ", ".join(tables) or "no table"
                     raise Unsupported(f"its rows would go to {where} from now on. Route both names to one table")
             case _:
                 self._alter(change, target, before, then)
@@ -146,18 +153,19 @@ class Changes:
         """The schemas of other source tables of a keyed table."""
         shaping = self._settings.shaping
         tables = self._state.tables.items()
-        return [shaping.schema(each.schema) for name, each in tables if each.target == target and name != source]
+        return [shaping.schema(each.schema) for (name, to), each in tables if to == target and name != source]
 
-    def _empty(self, change: TableChange, target: str, ends: Mapping[str, int]) -> None:
+    def _empty(self, made: Made, target: str) -> None:
+        told = _told(made.change)
         if self._settings.behaviour == "lenient":
-            LOG.warning("%s: %s; the rows of %s stay (lenient)", self._settings.name, _told(change), target)
+            LOG.warning("%s: %s; the rows of %s stay (lenient)", self._settings.name, told, target)
             return
-        sharing = self._sharing(target, str(table_of(change)))
+        sharing = self._sharing(target, str(table_of(made.change)))
         if sharing:
             raise Unsupported(f"it has rows of {sharing[0].table}, too, which stay")
-        at = ", ".join(f"{partition}@{end}" for partition, end in sorted(ends.items()))
-        self._targets.empty(target, f"{self._settings.name}: {_told(change)} at {at}")
-        LOG.info("%s: %s; %s is empty", self._settings.name, _told(change), target)
+        at = ", ".join(f"{partition}@{end}" for partition, end in sorted(made.ends.items()))
+        self._targets.empty(target, f"{self._settings.name}: {told} at {at}")
+        LOG.info("%s: %s; %s is empty", self._settings.name, told, target)
 
 
 def _told(change: TableChange) -> str:

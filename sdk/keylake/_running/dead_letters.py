@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import json
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -21,9 +22,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from keylake._captured.source import CHANGES
-from keylake._captured.tables import TableChange
 from keylake._definition.spec import TableSpec
-from keylake._running.evolution import table_of
+from keylake._running.evolution import Made, table_of
 from keylake._running.schema_json import change_from_json, change_to_json
 from keylake._server.statements import literal
 from keylake.errors import TableNotFound
@@ -55,7 +55,7 @@ _COLUMNS = pa.schema(
 _CARRIED = ("source", "op", "row", "version", "partition", "offset", "at")
 _AS_CHANGES = ("table", *_CARRIED[1:])
 _AT_ONCE = 100_000
-_CHANGES_FROM = 1 << 40  # the numbers of rows are smaller
+_CHANGES_BEFORE = 1 << 40  # so that the number of no row is that of a change
 
 
 class DeadLetters:
@@ -79,18 +79,14 @@ class DeadLetters:
             kept.append({**row, "number": number, "source": row.pop("table"), "reason": row.pop("error") or reason})
         self._write(target, kept)
 
-    def keep_change(self, target: str, change: TableChange, partition: str, done: tuple[int, int], reason: str) -> None:
+    def keep_change(self, target: str, made: Made, reason: str) -> None:
         """Keep a change of a table that is set aside, in its place among the rows: behind the last one of its step."""
-        end, number = done
-        row = {
-            "partition": partition,
-            "offset": end - 1,
-            "number": _CHANGES_FROM + number,
-            "source": str(table_of(change)),
-        }
-        self._write(target, [{**row, "op": CHANGE, "row": change_to_json(change), "version": end, "reason": reason}])
+        partition, end = min(made.ends.items())
+        text = json.dumps({"change": change_to_json(made.change), "ends": made.ends, "number": made.number})
+        row = {"partition": partition, "offset": end, "number": made.number - _CHANGES_BEFORE, "row": text}
+        self._write(target, [{**row, "op": CHANGE, "source": str(table_of(made.change)), "reason": reason}])
 
-    def kept(self, target: str) -> Iterator[tuple[int, pa.Table | TableChange]]:
+    def kept(self, target: str) -> Iterator[tuple[int, pa.Table | Made]]:
         """What is kept of a keyed table, in the order in which it came: rows, and changes between them.
 
         Each with the place of its end, for `forget`.
@@ -106,7 +102,8 @@ class DeadLetters:
                 end = min(start + _AT_ONCE, number)
                 yield places[end - 1], rows.slice(start, end - start).cast(CHANGES)
             if number < len(ops):
-                yield places[number], change_from_json(rows["row"][number].as_py())
+                said = json.loads(rows["row"][number].as_py())
+                yield places[number], Made(change_from_json(said["change"]), said["ends"], said["number"])
             begin = number + 1
 
     def forget(self, target: str, place: int) -> None:

@@ -35,6 +35,15 @@ from keylake._captured.tables import (
 from keylake._definition.spec import TableSpec
 
 
+@dataclass(frozen=True)
+class Made:
+    """A change, and its place: the ends of its step, and its number in the step."""
+
+    change: TableChange
+    ends: Mapping[str, int] = field(hash=False)
+    number: int
+
+
 def table_of(change: TableChange) -> SourceTable:
     """The source table that changes."""
     return change.schema.table if isinstance(change, TableCreated) else change.table

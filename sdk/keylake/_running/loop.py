@@ -23,10 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keylake._captured.source import CHANGES, Lag, Source, Step
-from keylake._captured.tables import SourceSchema, SourceTable, TableChange, TableCreated
+from keylake._captured.tables import SourceSchema, SourceTable, TableCreated
 from keylake._running.changes import Changes
 from keylake._running.dead_letters import DeadLetters
-from keylake._running.settings import PipelineReport, Round, RunSettings
+from keylake._running.evolution import Made, table_of
+from keylake._running.settings import PipelineReport, Round, RunSettings, Target
 from keylake._running.state import StateTable, TargetState
 from keylake._running.targets import Targets
 from keylake._running.waiting import Waiting, by_table, offsets_in
@@ -105,8 +106,12 @@ class _Loop:
         self._ends = dict(self._state.positions)
         self._source.begin(dict(self._state.positions))
         self._offered = {str(schema.table): schema for schema in self._source.schemas()}
-        for schema in self._offered.values():
-            self._create(schema)
+        if self._state.positions:
+            return  # the log between them and now says how tables came to be as they are now
+        for name, schema in self._offered.items():
+            for target in self._settings.shaping.targets(schema.table):
+                if (name, target.table) not in self._state.tables and target.table not in self._state.targets:
+                    self._changes.make(Made(TableCreated(schema), {}, 0), target)
 
     def _again(self, error: KeylakeError, failures: int) -> None:
         pause = min(2.0 ** (failures - 1), _LONGEST_PAUSE)
@@ -129,8 +134,9 @@ class _Loop:
         begun = time.monotonic()
         ends = self._wishes()
         setting = self._settings.load.next(self._last)
+        asked = time.monotonic()
         steps = self._source.poll(setting.rows, min(setting.seconds, 0.5) if ends else setting.seconds)
-        polled_after = time.monotonic()
+        polling = time.monotonic() - asked
         rows = sum(map(self._take, steps))
         ends = ends or (self._settings.once and not steps)
         due = [name for name, waiting in self._waiting.items() if ends or self._is_due(waiting)]
@@ -139,7 +145,7 @@ class _Loop:
         lag = self._source.lag()
         self._rounds += 1
         self._rows += written
-        self._last = Round(self._rounds, rows, written, len(due), time.monotonic() - begun, polled_after - begun, lag)
+        self._last = Round(self._rounds, rows, written, len(due), time.monotonic() - begun, polling, lag)
         self._keep(positions, lag, written)
         if steps or written:
             waiting = sum(each.count for each in self._waiting.values())
@@ -200,54 +206,49 @@ class _Loop:
         for partition, end in step.ends.items():
             self._ends[partition] = max(end, self._ends.get(partition, end))
         for number, change in enumerate(step.changes):
-            self._change(change, step.ends, number)
+            self._change(Made(change, step.ends, number))
         return int(rows.num_rows)
 
     def _wait(self, name: str, rows: pa.Table) -> None:
-        known = self._state.tables.get(name)
-        if known is None:
-            schema = self._offered.get(name)
-            table = SourceTable(tuple(name.split("."))) if schema is None else schema.table
-            target = self._settings.shaping.target(table)
-            if target is None:
-                return
-            if schema is None or not self._create(schema):
-                reason = f"The columns of {name} are not known." if schema is None else "Its table is set aside."
-                self._dead.keep(target.table, rows, reason)
-                self._letters += rows.num_rows
-                return
-            known = self._state.tables[name]
-        if known.target not in self._state.targets:
-            rows = self._targets.new_rows(known.target, rows)
-        if rows.num_rows:
-            self._waiting.setdefault(known.target, Waiting(time.monotonic())).add(name, rows)
+        """The rows of a source table wait for its keyed tables, without those that these have already."""
+        schema = self._offered.get(name)
+        table = SourceTable(tuple(name.split("."))) if schema is None else schema.table
+        for target in self._settings.shaping.targets(table):
+            if (name, target.table) not in self._state.tables and schema is not None:
+                self._make(Made(TableCreated(schema), {}, 0), target)
+            new = rows
+            if target.table not in self._state.targets:
+                if (name, target.table) not in self._state.tables:
+                    self._dead.keep(target.table, rows, f"The columns of {name} are not known.")
+                    self._letters += rows.num_rows
+                    continue
+                new = self._targets.new_rows(target.table, rows)
+            if new.num_rows:
+                self._waiting.setdefault(target.table, Waiting(time.monotonic())).add(name, new)
 
-    def _create(self, schema: SourceSchema) -> bool:
-        """Whether a source table has a keyed table, which is created where it is not there."""
-        target = self._settings.shaping.target(schema.table)
-        if target is None or str(schema.table) in self._state.tables:
-            return target is not None
-        self._changes.create(schema, target)
-        return True
-
-    def _change(self, change: TableChange, ends: Mapping[str, int], number: int) -> None:
+    def _change(self, made: Made) -> None:
+        """Make a change in each keyed table of its source table, behind the rows that came before it."""
+        change = made.change
         if isinstance(change, TableCreated):
-            self._create(change.schema)
-            return
-        if self._changes.is_done(change, ends, number):
-            return
-        known = self._changes.known(change)
-        assert known is not None
-        target = known.target
-        self._write([target] if target in self._waiting else [])
-        aside = self._state.targets.get(target)
+            self._offered[str(change.schema.table)] = change.schema
+        for target in self._settings.shaping.targets(table_of(change)):
+            if not self._changes.is_done(made, target.table, aside=target.table in self._state.targets):
+                self._write([target.table] if target.table in self._waiting else [])
+                self._make(made, target)
+
+    def _make(self, made: Made, target: Target) -> None:
+        aside = self._state.targets.get(target.table)
         if aside is None:
-            schema = self._changes.make(change, target, ends)
-            self._changes.note(change, ends, number, schema)
-        else:
-            partition, end = next(iter(ends.items()))
-            self._dead.keep_change(target, change, partition, (end, number), aside.reason)
-            self._changes.note(change, ends, number, known.schema)
+            try:
+                self._changes.make(made, target)
+            except KeylakeError as error:
+                # A table that is new does not end the pipeline of others; one that was there says what to do.
+                if not isinstance(made.change, TableCreated) or isinstance(error, _OF_NO_TABLE):
+                    raise
+                self._set_aside(target.table, made.ends, error)
+                self._make(made, target)
+        elif made.ends:
+            self._dead.keep_change(target.table, made, aside.reason)
 
     # -------------------------------------------------------------------------------------------------------- writes
 
@@ -259,7 +260,7 @@ class _Loop:
         for name, waiting in raw.items():
             if name not in self._state.targets:
                 try:
-                    shaped[name] = self._shaped(waiting)
+                    shaped[name] = self._shaped(name, waiting)
                 except KeylakeError as error:
                     failed[name] = error
         failed |= self._targets.write({name: rows for name, rows in shaped.items() if rows.num_rows}, self._ends)
@@ -274,10 +275,10 @@ class _Loop:
                 self._letters += rows.num_rows
         return sum(rows.num_rows for name, rows in shaped.items() if name not in failed)
 
-    def _shaped(self, waiting: Waiting) -> pa.Table:
+    def _shaped(self, target: str, waiting: Waiting) -> pa.Table:
         shaping = self._settings.shaping
-        parts = [shaping.rows(self._state.tables[name].schema, rows) for name, rows in waiting.by_source()]
-        return pa.concat_tables(parts)
+        tables = self._state.tables
+        return pa.concat_tables([shaping.rows(tables[name, target].schema, rows) for name, rows in waiting.by_source()])
 
     def _set_aside(self, name: str, since: Mapping[str, int], error: KeylakeError) -> None:
         self._state.targets[name] = TargetState(dict(since), str(error))
@@ -288,13 +289,15 @@ class _Loop:
         """Write the rows that were kept of a table, and make the changes between them; then it goes on."""
         aside = self._state.targets[name]
         self._write([name] if name in self._waiting else [])
+        self._targets.forget(name)
         try:
             for place, kept in self._dead.kept(name):
                 if isinstance(kept, pa.Table):
                     self._write_kept(name, kept)
                 else:
-                    schema = self._changes.make(kept, name, {"resumed": place})
-                    self._changes.note(kept, {}, 0, schema)
+                    for target in self._settings.shaping.targets(table_of(kept.change)):
+                        if target.table == name and not self._changes.is_done(kept, name, aside=False):
+                            self._changes.make(kept, target)
                 self._dead.forget(name, place)
         except KeylakeError as error:
             if isinstance(error, _OF_NO_TABLE):
@@ -314,7 +317,7 @@ class _Loop:
             waiting.add(source, part)
         if rows.num_rows:
             ends = {partition: end for partition, (_, end) in offsets_in(rows).items()}
-            for error in self._targets.write({name: self._shaped(waiting)}, ends).values():
+            for error in self._targets.write({name: self._shaped(name, waiting)}, ends).values():
                 raise error
             self._rows += rows.num_rows
 

@@ -29,8 +29,8 @@ class Target:
 class Shaping(Protocol):
     """Which source tables go where, and in which shape. It has no state: the same questions get the same answers."""
 
-    def target(self, table: SourceTable) -> Target | None:
-        """Where the rows of a source table go; None where they are not wanted."""
+    def targets(self, table: SourceTable) -> tuple[Target, ...]:
+        """Where the rows of a source table go; nowhere where they are not wanted."""
         ...
 
     def schema(self, schema: SourceSchema) -> SourceSchema:
@@ -46,16 +46,16 @@ class Shaping(Protocol):
 class AsTheyAre:
     """Tables go to keyed tables of their own names in one namespace, their rows as they are.
 
-    >>> AsTheyAre("shop").target(SourceTable(("app", "public", "orders"))).table
-    'shop.orders'
+    >>> AsTheyAre("shop").targets(SourceTable(("app", "public", "orders")))
+    (Target(table='shop.orders', buckets=2, partition_by=()),)
     """
 
     namespace: str
     buckets: int = 2
 
-    def target(self, table: SourceTable) -> Target | None:
+    def targets(self, table: SourceTable) -> tuple[Target, ...]:
         """The last part of the name is that of the table."""
-        return Target(f"{self.namespace}.{table.parts[-1]}", self.buckets)
+        return (Target(f"{self.namespace}.{table.parts[-1]}", self.buckets),)
 
     def schema(self, schema: SourceSchema) -> SourceSchema:
         """All columns."""

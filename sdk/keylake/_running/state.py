@@ -3,7 +3,7 @@
     kind       name            columns
     pipeline   ''              host, process, run, state, started_at, seen_at, rounds, rows, lag, last_error; wanted
     partition  of the source   position
-    table      source table    target, schema, done: the last change of it that was made
+    table      source>target   target, schema, done: the last change of the source table that was made in the keyed one
     target     keyed table     aside: since where it is set aside; reason; wanted
 
 A pipeline writes its rows under a counter, the offsets of a source that is called as the pipeline: of two processes
@@ -63,6 +63,9 @@ _OURS = tuple(name for name in _COLUMNS.names if name != "wanted")
 Done = tuple[int, int]
 """The end of a step in a partition, and the number of a change in it."""
 
+Pair = tuple[str, str]
+"""A source table, and a keyed table that its rows go to."""
+
 
 @dataclass(frozen=True)
 class PipelineState:
@@ -78,15 +81,17 @@ class PipelineState:
     rows: int
     lag: str
     last_error: str | None = None
-    wanted: str | None = None  # stopped, where it was asked to stop
+    wanted: str | None = None  # stop, where it was asked to stop
+    set_aside: Mapping[str, str] = field(
+        default_factory=dict[str, str], hash=False
+    )  # keyed tables: since when, and why
     run: str = ""  # of the process, unlike that of any other
 
 
 @dataclass(frozen=True)
 class TableState:
-    """What is known of a source table: where its rows go, its columns now, and the last change that was made."""
+    """What is known of a source table, for a keyed table: its columns now, and the last change that was made."""
 
-    target: str
     schema: SourceSchema
     done: Mapping[str, Done] = field(default_factory=dict[str, Done], hash=False)
 
@@ -105,7 +110,7 @@ class StateTable:
     def __init__(self, lake: Lake, namespace: str, name: str) -> None:
         self.name = name
         self.positions: dict[str, int] = {}
-        self.tables: dict[str, TableState] = {}
+        self.tables: dict[Pair, TableState] = {}
         self.targets: dict[str, TargetState] = {}
         self.pipeline: PipelineState | None = None
         self._table = opened(lake, namespace)
@@ -121,10 +126,11 @@ class StateTable:
                     self.positions[row["name"]] = row["position"]
                 case "table" if row["schema"] is not None:
                     done = {partition: (end, number) for partition, (end, number) in json.loads(row["done"]).items()}
-                    self.tables[row["name"]] = TableState(row["target"], schema_from_json(row["schema"]), done)
+                    state = TableState(schema_from_json(row["schema"]), done)
+                    self.tables[str(state.schema.table), row["target"]] = state
                 case "target" if row["aside"] is not None:
                     self.targets[row["name"]] = TargetState(json.loads(row["aside"]), row["reason"])
-                case "pipeline":
+                case "pipeline" if row["run"] is not None:  # which a wish alone does not have
                     self.pipeline = _pipeline(row)
                 case _:
                     pass
@@ -188,13 +194,17 @@ class StateTable:
         rows: dict[tuple[str, str], Mapping[str, object]] = {
             ("partition", name): {"position": position} for name, position in self.positions.items()
         }
-        for name, table in self.tables.items():
+        for (source, target), table in self.tables.items():
             schema = schema_to_json(table.schema)
-            rows["table", name] = {"target": table.target, "schema": schema, "done": json.dumps(table.done)}
-        for name, target in self.targets.items():
-            rows["target", name] = {"aside": json.dumps(target.aside), "reason": target.reason}
+            rows["table", f"{source}>{target}"] = {"target": target, "schema": schema, "done": json.dumps(table.done)}
+        for name, aside in self.targets.items():
+            rows["target", name] = {"aside": json.dumps(aside.aside), "reason": aside.reason}
         if self.pipeline is not None:
-            said = {name: value for name, value in vars(self.pipeline).items() if name not in ("name", "wanted")}
+            said = {
+                name: value
+                for name, value in vars(self.pipeline).items()
+                if name not in ("name", "wanted", "set_aside")
+            }
             rows["pipeline", ""] = said
         return rows
 
@@ -216,8 +226,13 @@ def states_of(lake: Lake, namespace: str) -> tuple[PipelineState, ...]:
         table = lake.table(f"{namespace}.pipelines")
     except TableNotFound:
         return ()
-    rows = rows_of(table, "kind = 'pipeline' AND run IS NOT NULL")
-    return tuple(sorted(map(_pipeline, rows), key=lambda state: state.name))
+    aside: dict[str, dict[str, str]] = {}
+    for row in rows_of(table, "kind = 'target' AND aside IS NOT NULL"):
+        since = ", ".join(f"{offset} of {partition}" for partition, offset in json.loads(row["aside"]).items())
+        aside.setdefault(row["pipeline"], {})[row["name"]] = f"set aside since offset {since}: {row['reason']}"
+    states = map(_pipeline, rows_of(table, "kind = 'pipeline' AND run IS NOT NULL"))
+    found = [replace(state, set_aside=aside.get(state.name, {})) for state in states]
+    return tuple(sorted(found, key=lambda state: state.name))
 
 
 def asides_of(lake: Lake, namespace: str, pipeline: str) -> frozenset[str]:

@@ -77,6 +77,10 @@ class Targets:
         table = self._open(name).table
         table.overwrite([], version=0, idempotency_key=idempotency_key, stream=self._stream)
 
+    def forget(self, name: str) -> None:
+        """Look at a table anew when it is needed again: others may have changed it."""
+        self._opened.pop(name, None)
+
     def new_rows(self, name: str, rows: pa.Table) -> pa.Table:
         """The rows that the table has not been given yet."""
         return from_offsets(rows, self._open(name).next)
