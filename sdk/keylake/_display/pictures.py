@@ -204,7 +204,7 @@ def _draw_amplification(axes: Axes, over_time: Sequence[Amplification]) -> None:
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="upper left")
     axes.set_xlabel("from the oldest commit kept", loc="left")
-    _show_times(axes)
+    show_times(axes)
 
 
 def _draw_commits(axes: Axes, lanes: Lanes) -> None:
@@ -216,10 +216,10 @@ def _draw_commits(axes: Axes, lanes: Lanes) -> None:
         axes.scatter(times, [number] * len(times), s=sizes, alpha=0.6, color=SERIES[number % len(SERIES)], linewidths=0)
     axes.set_yticks(range(len(lanes)), [name for name, _ in lanes], parse_math=False)
     axes.set_ylim(-0.6, max(len(lanes) - 0.4, 0.6))
-    _show_times(axes)
+    show_times(axes)
 
 
-def _show_times(axes: Axes) -> None:
+def show_times(axes: Axes) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
