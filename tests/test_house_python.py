@@ -40,6 +40,7 @@ ROOMS = (
     "lake",
     "_captured",
     "_files",
+    "_load",
     "_running",
     "_pipelines",
     "local",

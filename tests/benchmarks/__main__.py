@@ -16,6 +16,7 @@
     aggregates  the same tables beside those that MERGE keeps in Delta
     local       look-ups and small writes from Python without Spark, beside pyiceberg, DuckDB, delta-rs and LanceDB
     install     what an install weighs, and how long it takes to the first merged read
+    pipelines   a simulated day with the controller of pipelines beside fixed sizes; --part chooses
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
@@ -45,6 +46,7 @@ from benchmarks import (  # noqa: E402
     loads,
     local,
     lookups,
+    pipelines,
     reads,
     reducers,
     repair,
@@ -73,6 +75,7 @@ BENCHES = (
     "aggregates",
     "local",
     "install",
+    "pipelines",
     "soak",
 )
 
@@ -95,7 +98,8 @@ def main() -> None:
         "--part",
         type=lambda words: words.split(","),
         default=[],
-        help="of joins: only this one of joins, publish and writes; of equality-deletes: only small-heap",
+        help="of joins: only this one of joins, publish and writes; of equality-deletes: only small-heap; "
+        "of pipelines: only load",
     )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
     parser.add_argument(
@@ -130,6 +134,7 @@ def main() -> None:
         "aggregates": aggregates.run,
         "local": local.run,
         "install": install.run,
+        "pipelines": partial(pipelines.run, chosen=asked.part),
         "soak": soak.run,
     }
     for name in asked.names or BENCHES:

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 import keylake as kl
+from keylake._captured.source import Lag
 from keylake._load.controller import Controller, LoadLog
 from keylake._load.rounds import Observed, Round, Setting
 from keylake._load.shares import Shares
 from keylake._load.targets import Bounds, LoadTargets
+from keylake._running.settings import Round as LoopRound
+from keylake._running.sizing import Sized
 from model.pipeline_day import MIDNIGHT, Load, Replayed, replay
 
 TARGETS = LoadTargets(executors=Bounds(1, 40))
@@ -177,7 +181,7 @@ def test_executors_are_driven_and_a_failure_is_told_once(caplog: pytest.LogCaptu
 
     controller = Controller(TARGETS, drive=drive)
     busy = Observed(30, 200_000, lag_rows=3_000_000, since_seconds=30, files=8)
-    with caplog.at_level(logging.INFO, "keylake.load"):
+    with caplog.at_level(logging.INFO, "keylake._load.controller"):
         first, second, third = (controller.next(busy, at=MIDNIGHT) for _ in range(3))
     assert "Executors stay as they are: TimeoutError: no answer." in (first.reason or "")
     assert "no answer" not in (second.reason or "")
@@ -248,3 +252,18 @@ def test_the_log_shows_decisions_and_draws_rounds() -> None:
         "executors",
     ]
     assert "<svg" in picture.svg()  # type: ignore[attr-defined]
+
+
+def test_rounds_of_the_loop_are_sized() -> None:
+    sized = Sized(Controller(TARGETS))
+    first = sized.next(None)
+    rows_wait = Lag(9_000_000, "rows", MIDNIGHT, MIDNIGHT - timedelta(seconds=50))
+    later = [sized.next(LoopRound(number, 100_000, 100_000, 1, 9.0, 1.0, rows_wait)) for number in range(1, 4)]
+    assert first.rows == 100_000
+    assert later[-1].rows > 200_000
+    assert all(0 < setting.seconds <= 5 for setting in (first, *later))
+    assert sized.controller.log.decisions[0].observed == Observed(
+        8.0, 100_000, 9_000_000, 50.0, pytest.approx(0.1, abs=10), executors=1
+    )
+    other = sized.next(LoopRound(4, 0, 0, 0, 5.0, 5.0, Lag(3, "files")))
+    assert other.rows >= 1_000

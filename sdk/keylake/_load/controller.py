@@ -26,7 +26,7 @@ from keylake._load.targets import LoadTargets
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LOG = logging.getLogger("keylake.load")
+_LOG = logging.getLogger(__name__)
 _FIRST_ROWS = 100_000
 _KEPT_ROUNDS = 20_000
 

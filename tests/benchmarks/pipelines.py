@@ -1,0 +1,27 @@
+"""Pipelines, part by part; each part is a module of its own.
+
+load    a day of a load that changes, replayed with the controller of pipelines and with fixed sizes
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rich.console import Console
+
+from benchmarks import pipelines_load
+from benchmarks.figures import Findings
+
+PARTS: Mapping[str, Callable[[float, Console], Findings]] = {"load": pipelines_load.run}
+
+
+def run(scale: float, console: Console, chosen: Sequence[str] = ()) -> Findings:
+    """All parts, or those that are chosen."""
+    unknown = [part for part in chosen if part not in PARTS]
+    if unknown:
+        raise SystemExit(f"pipelines has no part {unknown[0]!r}; it has {', '.join(PARTS)}")
+    found = [PARTS[part](scale, console) for part in chosen or PARTS]
+    return Findings(
+        "; ".join(each.run for each in found),
+        [figure for each in found for figure in each.figures],
+        {question: times for each in found for question, times in each.seconds.items()},
+        [figure for each in found for figure in each.details],
+    )
