@@ -30,7 +30,7 @@ from keylake._running.evolution import Made, table_of
 from keylake._running.settings import PipelineReport, Round, RunSettings, Target
 from keylake._running.state import StateTable, TargetState
 from keylake._running.targets import Targets
-from keylake._running.waiting import Waiting, by_table, offsets_in
+from keylake._running.waiting import Waiting, by_table, offsets_in, without_fields
 from keylake.errors import Cancelled, CommitConflict, KeylakeError, PipelineBusy, ServerUnreachable, StoreFailed
 
 if TYPE_CHECKING:
@@ -276,9 +276,16 @@ class _Loop:
         return sum(rows.num_rows for name, rows in shaped.items() if name not in failed)
 
     def _shaped(self, target: str, waiting: Waiting) -> pa.Table:
+        """The rows for a keyed table, without columns of their source that it has not: a change was not made in it."""
         shaping = self._settings.shaping
-        tables = self._state.tables
-        return pa.concat_tables([shaping.rows(tables[name, target].schema, rows) for name, rows in waiting.by_source()])
+        there = {name.lower() for name in self._targets.spec(target).column_names}
+        parts: list[pa.Table] = []
+        for name, rows in waiting.by_source():
+            schema = self._state.tables[name, target].schema
+            more = [column.name for column in shaping.schema(schema).columns if column.name.lower() not in there]
+            shaped = shaping.rows(schema, rows)
+            parts.append(without_fields(shaped, more) if more else shaped)
+        return pa.concat_tables(parts)
 
     def _set_aside(self, name: str, since: Mapping[str, int], error: KeylakeError) -> None:
         self._state.targets[name] = TargetState(dict(since), str(error))
