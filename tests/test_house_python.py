@@ -41,6 +41,7 @@ ROOMS = (
     "_captured",
     "_files",
     "_load",
+    "_mysql",
     "_running",
     "_pipelines",
     "local",
@@ -150,6 +151,6 @@ def test_every_package_we_import_is_asked_for() -> None:
     extras = [project["optional-dependencies"][name] for name in ("client", "plots", "pandas", "polars", "pipelines")]
     packages = [*project["dependencies"], *(each for extra in extras for each in extra)]
     asked = {re.split(r"[^\w-]", each)[0].removesuffix("-client").replace("-", "_") for each in packages}
-    asked |= {"yaml", "pymysqlreplication"}  # of pyyaml and mysql-replication
+    asked |= {"yaml", "pymysql", "pymysqlreplication"}  # of pyyaml and mysql-replication
     imported = {name.partition(".")[0] for path in SDK.rglob("*.py") for name in imports_at_run_time(path)}
     assert imported - sys.stdlib_module_names - {"keylake"} <= asked

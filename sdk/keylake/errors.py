@@ -158,6 +158,10 @@ class PipelineBusy(KeylakeError):
     """Another process runs the pipeline, or has begun to."""
 
 
+class SourceFailed(KeylakeError):
+    """A source of a pipeline cannot be read on: it does not answer, refuses, or has lost what was not read."""
+
+
 class Cancelled(KeylakeError):
     """The call was cancelled before its end."""
 

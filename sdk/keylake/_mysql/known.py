@@ -1,0 +1,386 @@
+"""The tables of a server at a place of its log, and what statements there make of them.
+
+What is known comes from the catalog when reading begins, which may be ahead of the log: such tables are not `sure`.
+Statements of the log change what is known, and what the log says before rows makes it sure. A ghost is a table that a
+tool (gh-ost, pt-online-schema-change) fills beside another one and then renames to it: it never shows itself, and when
+it takes the place of its table, that table gets its columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from keylake._captured.tables import (
+    ColumnAdded,
+    ColumnDropped,
+    ColumnModified,
+    ColumnRenamed,
+    SourceColumn,
+    SourceSchema,
+    SourceTable,
+    TableChange,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TableTruncated,
+)
+from keylake._mysql.forms import form_of
+from keylake._mysql.server import CatalogTable
+from keylake._mysql.statements import (
+    Add,
+    Alter,
+    Change,
+    Create,
+    Defined,
+    Drop,
+    Drops,
+    Name,
+    RenameColumn,
+    Renames,
+    RenameTable,
+    Statement,
+    Truncate,
+)
+from keylake.errors import DefinitionError
+
+_GHOSTS = (
+    re.compile(r"_(?P<table>.+?)(?:_\d{14})?_(?:gho|ghc|del)"),  # gh-ost
+    re.compile(r"_+(?P<table>.+)_(?:new|old)"),  # pt-online-schema-change
+)
+
+
+def base_of_ghost(name: str) -> str | None:
+    """The table for which a tool makes a table of that name.
+
+    >>> base_of_ghost("_orders_gho"), base_of_ghost("__orders_new"), base_of_ghost("orders")
+    ('orders', 'orders', None)
+    """
+    found = next(filter(None, (pattern.fullmatch(name) for pattern in _GHOSTS)), None)
+    return found["table"] if found else None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which tables are read: patterns over `database.table`, and keys of tables that have none."""
+
+    patterns: tuple[re.Pattern[str], ...]
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def takes(self, name: Name) -> bool:
+        return any(pattern.fullmatch(".".join(name)) for pattern in self.patterns)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A table: its columns, their definitions as far as they are known, and whether the log has said so."""
+
+    schema: SourceSchema
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    sure: bool = False
+    changes: tuple[TableChange, ...] | None = ()  # of a ghost, since it was made as its table; None: not seen
+
+
+@dataclass
+class Outcome:
+    """What a statement has done: changes that are told, tables to read again, and tables that it touched."""
+
+    changes: list[TableChange] = field(default_factory=list)
+    again: set[Name] = field(default_factory=set)
+    touched: set[Name] = field(default_factory=set)
+
+
+def _plain(definition: str) -> str:
+    """A definition without what does not change values: the width in which whole numbers are shown."""
+    if re.match(r"\s*(?:enum|set)\b", definition, re.IGNORECASE):
+        return definition.strip()
+    return re.sub(r"\b(\w*int|integer)\(\d+\)", r"\1", re.sub(r"\s+", " ", definition.lower().strip()))
+
+
+def source_column(table: Name, name: str, definition: str, comment: str) -> SourceColumn:
+    form = form_of(definition)
+    if form is None:
+        raise DefinitionError(
+            f"Column {name} of {'.'.join(table)} is {definition!r}, a type that cannot be read from the log."
+            " Leave the table out, or add a generated column of another type and drop this one."
+        )
+    return SourceColumn(name, form.type, comment)
+
+
+def difference(table: SourceTable, old: Iterable[SourceColumn], new: Iterable[SourceColumn]) -> Iterator[TableChange]:
+    """Columns that are gone, new, or of another type, by their names."""
+    before = {column.name: column for column in old}
+    after = {column.name: column for column in new}
+    yield from (ColumnDropped(table, name) for name in before if name not in after)
+    behind: str | None = None
+    for name, column in after.items():
+        if name not in before:
+            yield ColumnAdded(table, column, behind)
+        elif before[name].type != column.type:
+            yield ColumnModified(table, column)
+        behind = name
+
+
+def changed(schema: SourceSchema, change: TableChange) -> SourceSchema:
+    """The schema after a change of its columns; what is so already stays."""
+    columns = list(schema.columns)
+    names = [column.name for column in columns]
+    key = schema.key
+    if isinstance(change, ColumnAdded):
+        if change.column.name in names:
+            columns[names.index(change.column.name)] = change.column
+        else:
+            at = names.index(change.after) + 1 if change.after in names else len(names)
+            columns.insert(at, change.column)
+    elif isinstance(change, ColumnDropped):
+        columns = [column for column in columns if column.name != change.name]
+    elif isinstance(change, ColumnRenamed):
+        columns = [replace(column, name=change.to) if column.name == change.name else column for column in columns]
+        key = tuple(change.to if name == change.name else name for name in key)
+    elif isinstance(change, ColumnModified):
+        columns = [change.column if column.name == change.column.name else column for column in columns]
+    return replace(schema, columns=tuple(columns), key=key)
+
+
+def _of(table: SourceTable, change: TableChange) -> TableChange:
+    """The same change of another table."""
+    if isinstance(change, (ColumnAdded, ColumnDropped, ColumnRenamed, ColumnModified)):
+        return replace(change, table=table)
+    return change
+
+
+class KnownTables:
+    """All tables that matter at the place up to which the log was read."""
+
+    def __init__(self, selection: Selection, catalog: Mapping[Name, CatalogTable]) -> None:
+        self._selection = selection
+        self._tables: dict[Name, Known] = {}
+        self._aside: dict[Name, Known] = {}  # renamed to a ghost's name, until the ghost comes to this one
+        names = set(catalog)
+        for name, (columns, key, comment) in catalog.items():
+            base = base_of_ghost(name[1])
+            ghost = base is not None and (name[0], base) in names
+            if not selection.takes((name[0], base) if ghost and base is not None else name):
+                continue
+            try:
+                schema = SourceSchema(
+                    SourceTable(name),
+                    tuple(source_column(name, each.name, each.definition, each.comment) for each in columns),
+                    self._key(name, key),
+                    comment,
+                )
+            except DefinitionError:
+                if ghost:
+                    continue
+                raise
+            definitions = {each.name: _plain(each.definition) for each in columns}
+            self._tables[name] = Known(schema, definitions, changes=None)
+
+    def _key(self, name: Name, key: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(self._selection.keys.get(".".join(name), key))
+
+    def _ghost_of(self, name: Name) -> Name | None:
+        base = base_of_ghost(name[1])
+        found = (name[0], base or "")
+        return found if base and (found in self._tables or found in self._aside) else None
+
+    def takes(self, name: Name) -> bool:
+        """Whether rows of the table are given."""
+        return self._selection.takes(name) and self._ghost_of(name) is None
+
+    def watches(self, name: Name) -> bool:
+        """Whether the table is one whose rows are given, or a ghost of one."""
+        ghost_of = self._ghost_of(name)
+        return self._selection.takes(name if ghost_of is None else ghost_of)
+
+    def schemas(self) -> dict[Name, SourceSchema]:
+        return {name: known.schema for name, known in self._tables.items() if self.takes(name)}
+
+    def schema(self, name: Name) -> SourceSchema | None:
+        known = self._tables.get(name)
+        return known.schema if known else None
+
+    def definition(self, name: Name, column: str) -> str:
+        known = self._tables.get(name)
+        return known.definitions.get(column, "") if known else ""
+
+    def observe(self, name: Name, columns: tuple[SourceColumn, ...], key: tuple[str, ...]) -> tuple[TableChange, ...]:
+        """What the log says of a table before rows: what is new in it, after all statements that were understood."""
+        known = self._tables.get(name)
+        if known is None:
+            schema = SourceSchema(SourceTable(name), columns, self._key(name, key))
+            self._tables[name] = Known(schema, sure=True)
+            return (TableCreated(schema),) if self.takes(name) else ()
+        comments = {column.name: column.comment for column in known.schema.columns}
+        logged = tuple(replace(column, comment=comments.get(column.name, "")) for column in columns)
+        found = tuple(difference(known.schema.table, known.schema.columns, logged))
+        schema = replace(known.schema, columns=logged, key=self._key(name, key) or known.schema.key)
+        self._tables[name] = replace(known, schema=schema, sure=True)
+        if known.sure and self.takes(name):
+            return found
+        return ()
+
+    def follow(self, statement: Statement) -> Outcome:
+        """What a statement does to the tables."""
+        outcome = Outcome()
+        if isinstance(statement, Create):
+            self._create(statement, outcome)
+        elif isinstance(statement, Alter):
+            self._alter(statement, outcome)
+        elif isinstance(statement, Renames):
+            for rename in statement.renames:
+                self._rename(rename, outcome)
+        elif isinstance(statement, Truncate):
+            if self.takes(statement.table) and statement.table in self._tables:
+                outcome.changes.append(TableTruncated(SourceTable(statement.table)))
+                outcome.touched.add(statement.table)
+        elif isinstance(statement, Drops):
+            for name in statement.tables:
+                self._drop(name, outcome)
+        else:
+            for name in [each for each in self._tables if each[0] == statement.name]:
+                self._drop(name, outcome)
+        return outcome
+
+    def _create(self, create: Create, outcome: Outcome) -> None:
+        name = create.table
+        if not self.watches(name) or (name in self._tables and self._tables[name].sure and not create.replaces):
+            return
+        if create.replaces and name in self._tables:
+            self._drop(name, outcome)
+        if create.like is not None:
+            model = self._tables.get(create.like)
+            if model is None:
+                return  # the log says what it is before its first rows
+            known = replace(model, schema=replace(model.schema, table=SourceTable(name)), changes=())
+        else:
+            columns = tuple(self._column(name, column) for column in create.columns)
+            if not columns:
+                return
+            definitions = {column.name: _plain(column.definition) for column in create.columns}
+            known = Known(
+                SourceSchema(SourceTable(name), columns, self._key(name, create.key)), definitions, changes=()
+            )
+        self._tables[name] = replace(known, sure=True)
+        if self.takes(name):
+            outcome.changes.append(TableCreated(known.schema))
+            outcome.touched.add(name)
+
+    @staticmethod
+    def _column(table: Name, column: Defined) -> SourceColumn:
+        return source_column(table, column.name, column.definition, column.comment)
+
+    def _alter(self, alter: Alter, outcome: Outcome) -> None:
+        name = alter.table
+        known = self._tables.get(name)
+        if known is not None and self.watches(name):
+            for action in alter.actions:
+                changes, filled = self._changes(name, known, action)
+                for change in changes:
+                    known = replace(known, schema=changed(known.schema, change))
+                known = replace(known, definitions=self._definitions(known, action))
+                if self._ghost_of(name) is not None:
+                    known = replace(known, changes=None if known.changes is None else (*known.changes, *changes))
+                else:
+                    outcome.changes.extend(changes)
+                    outcome.touched.add(name)
+                    if filled:
+                        outcome.again.add(name)
+            self._tables[name] = known
+        if alter.to is not None:
+            self._rename(RenameTable(name, alter.to), outcome)
+
+    def _changes(
+        self, name: Name, known: Known, action: Add | Drop | Change | RenameColumn
+    ) -> tuple[tuple[TableChange, ...], bool]:
+        """The changes of columns, and whether values change of which the log has no rows."""
+        table = known.schema.table
+        names = {column.name: column for column in known.schema.columns}
+        if isinstance(action, Drop):
+            return (
+                ((ColumnDropped(table, action.name),), False) if action.name in names or not known.sure else ((), False)
+            )
+        if isinstance(action, RenameColumn):
+            return (ColumnRenamed(table, action.name, action.to),), False
+        column = self._column(name, action.column)
+        if isinstance(action, Add):
+            return (ColumnAdded(table, column, action.after),), action.column.filled
+        changes: list[TableChange] = []
+        if action.name != column.name:
+            changes.append(ColumnRenamed(table, action.name, column.name))
+        before = names.get(action.name)
+        if before is None or (before.type, before.comment) != (column.type, column.comment):
+            changes.append(ColumnModified(table, column))
+        return tuple(changes), known.definitions.get(action.name) != _plain(action.column.definition)
+
+    @staticmethod
+    def _definitions(known: Known, action: Add | Drop | Change | RenameColumn) -> dict[str, str]:
+        definitions = dict(known.definitions)
+        if isinstance(action, RenameColumn):
+            definitions[action.to] = definitions.pop(action.name, "")
+        elif isinstance(action, Drop):
+            definitions.pop(action.name, None)
+        else:
+            if isinstance(action, Change):
+                definitions.pop(action.name, None)
+            definitions[action.column.name] = _plain(action.column.definition)
+        return definitions
+
+    def _rename(self, rename: RenameTable, outcome: Outcome) -> None:
+        name, to = rename.table, rename.to
+        known = self._tables.get(name)
+        if known is not None and self.takes(name) and base_of_ghost(to[1]) == name[1] and to[0] == name[0]:
+            self._aside[name] = self._tables.pop(name)
+            return
+        if self._ghost_of(name) == to and self._selection.takes(to):
+            self._switch(name, to, outcome)
+            return
+        self._tables.pop(name, None)
+        if known is None:
+            return  # the log says what it is before its first rows
+        moved = replace(known, schema=replace(known.schema, table=SourceTable(to)))
+        taken, takes = self._selection.takes(name) and base_of_ghost(name[1]) is None, self._selection.takes(to)
+        if takes or self.watches(to):
+            self._tables[to] = moved
+        outcome.touched.update((name, to))
+        if taken and takes:
+            outcome.changes.append(TableRenamed(SourceTable(name), SourceTable(to)))
+        elif taken:
+            outcome.changes.append(TableDropped(SourceTable(name)))
+        elif takes:
+            outcome.changes.append(TableCreated(moved.schema))
+            outcome.again.add(to)
+
+    def _switch(self, ghost: Name, name: Name, outcome: Outcome) -> None:
+        """A ghost takes the place of its table."""
+        old = self._aside.pop(name, None) or self._tables.get(name)
+        new = self._tables.pop(ghost, None)
+        outcome.touched.add(name)
+        if old is None:
+            return
+        table = old.schema.table
+        if new is None:
+            self._tables[name] = replace(old, sure=True)
+            outcome.again.add(name)
+            return
+        schema = old.schema
+        changes: list[TableChange] = []
+        for change in (_of(table, each) for each in new.changes or ()):
+            schema = changed(schema, change)
+            changes.append(change)
+        for change in list(difference(table, schema.columns, new.schema.columns)):
+            schema = changed(schema, change)
+            changes.append(change)
+        self._tables[name] = Known(replace(schema, columns=new.schema.columns), new.definitions, new.sure)
+        outcome.changes.extend(changes)
+        if new.changes is None or any(isinstance(change, (ColumnAdded, ColumnModified)) for change in changes):
+            outcome.again.add(name)
+
+    def _drop(self, name: Name, outcome: Outcome) -> None:
+        known = self._tables.get(name)
+        taken = self.takes(name)
+        self._tables.pop(name, None)
+        if known is not None and taken:
+            outcome.changes.append(TableDropped(SourceTable(name)))
+            outcome.touched.add(name)

@@ -1,0 +1,124 @@
+"""What the log says of a table before its rows: names, types and key, and how images of its rows are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from keylake._captured.tables import SourceColumn
+from keylake._mysql.charsets import BINARY, codec_of
+from keylake._mysql.forms import Form
+from keylake._mysql.images import LoggedColumn, Reader, image_reader, read_by
+from keylake._mysql.statements import Name
+from keylake.errors import DefinitionError, SourceFailed
+
+if TYPE_CHECKING:
+    from pymysqlreplication.row_event import TableMapEvent
+
+_CHOICE = re.compile(r"'((?:[^'\\]|''|\\.)*)'")
+
+
+@dataclass
+class TableMap:
+    """A table as the log describes it before rows, under the number that its events have."""
+
+    name: Name
+    columns: tuple[SourceColumn, ...]
+    key: tuple[str, ...]
+    _names: tuple[str, ...]
+    _readers: tuple[Reader, ...]
+    _images: dict[bytes, Callable[[bytes, int], tuple[dict[str, str], int]]] = field(
+        default_factory=dict[bytes, Callable[[bytes, int], tuple[dict[str, str], int]]]
+    )
+
+    def image(self, present: bytes) -> Callable[[bytes, int], tuple[dict[str, str], int]]:
+        """The reader of images that have these columns, as a bitmap."""
+        found = self._images.get(present)
+        if found is None:
+            found = self._images[present] = image_reader(self._names, self._readers, present)
+        return found
+
+
+def table_map(
+    event: TableMapEvent, charsets: Mapping[int, str], definition: Callable[[str], str], server: str
+) -> TableMap:
+    """The description in an event; names of choices that are not UTF-8 come from definitions."""
+    name: Name = (event.schema, event.table)
+    logged: Any = event.optional_metadata
+    if not logged.column_name_list:
+        raise SourceFailed(
+            f"The log of {server} does not name the columns of {'.'.join(name)} at a place from before"
+            " binlog_row_metadata was FULL. Begin with a new snapshot, whose log has the names."
+        )
+    texts = iter(logged.charset_collation_list or ())
+    choices = iter(logged.enum_and_set_collation_list or ())
+    forms: list[tuple[str, Form]] = []
+    readers: list[Reader] = []
+    for column in event.columns:
+        described = _described(event, column, texts, choices, charsets, definition)
+        try:
+            form, reader = read_by(described)
+        except ValueError as error:
+            raise DefinitionError(
+                f"Column {column.name} of {'.'.join(name)} cannot be read: {error}. Leave its table out."
+            ) from None
+        forms.append((column.name, form))
+        readers.append(reader)
+    columns = tuple(SourceColumn(each, form.type) for each, form in forms)
+    names = tuple(each for each, _ in forms)
+    key = [names[i] for i in logged.simple_primary_key_list or logged.primary_keys_with_prefix or ()]
+    return TableMap(name, columns, tuple(key), names, tuple(readers))
+
+
+def _described(
+    event: TableMapEvent,
+    column: Any,
+    texts: Any,
+    choices: Any,
+    charsets: Mapping[int, str],
+    definition: Callable[[str], str],
+) -> LoggedColumn:
+    from pymysqlreplication.constants import FIELD_TYPE as KIND
+
+    kind: int = column.type
+    charset = BINARY
+    codec: tuple[str, str] | None = None
+    where = f"{event.schema}.{event.table}.{column.name}"
+    if kind in (KIND.STRING, KIND.VAR_STRING, KIND.VARCHAR, KIND.BLOB):
+        charset = charsets.get(next(texts), "")
+        codec = None if charset == BINARY else codec_of(charset, where)
+    elif kind == KIND.GEOMETRY and event.dbms == "mariadb":
+        next(texts)
+    named: Sequence[str] = ()
+    if kind in (KIND.ENUM, KIND.SET):
+        named = column.enum_values[1:] if kind == KIND.ENUM else column.set_values
+        charset = charsets.get(next(choices), "")
+        if not charset.startswith(("utf8", "ascii")):
+            defined = [each.replace("''", "'") for each in _CHOICE.findall(definition(column.name))]
+            named = defined if len(defined) == len(named) else named
+    size = {
+        KIND.VARCHAR: "max_length",
+        KIND.STRING: "max_length",
+        KIND.VAR_STRING: "max_length",
+        KIND.BLOB: "length_size",
+        KIND.GEOMETRY: "length_size",
+        KIND.JSON: "length_size",
+        KIND.ENUM: "size",
+        KIND.SET: "size",
+        KIND.BIT: "bits",
+        KIND.DATETIME2: "fsp",
+        KIND.TIMESTAMP2: "fsp",
+        KIND.TIME2: "fsp",
+    }.get(kind)
+    return LoggedColumn(
+        name=column.name,
+        kind=kind,
+        unsigned=bool(column.unsigned),
+        size=getattr(column, size) if size else 0,
+        scale=getattr(column, "decimals", 0),
+        digits=getattr(column, "precision", 0),
+        codec=codec,
+        choices=tuple(named),
+    )

@@ -1,0 +1,65 @@
+"""Rows of changes as they are gathered, and as Arrow."""
+
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from keylake._captured.source import CHANGES
+from keylake._mysql.literals import text_literal
+
+
+def row_json(values: dict[str, str]) -> str:
+    """A JSON object of names and values that are JSON already."""
+    return "{" + ",".join([f"{text_literal(name)}:{value}" for name, value in values.items()]) + "}"
+
+
+@dataclass
+class Rows:
+    """Columns of `CHANGES`, row after row."""
+
+    partition: str
+    images: int = 0  # of the rows of a transaction: with them its versions are counted
+    table: list[str] = field(default_factory=list)
+    op: list[str | None] = field(default_factory=list)
+    row: list[str] = field(default_factory=list)
+    version: list[int] = field(default_factory=list)
+    offset: list[int] = field(default_factory=list)
+    at: list[int | None] = field(default_factory=list)  # seconds
+    error: list[str | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def add(
+        self, table: str, op: str | None, row: str, version: int, offset: int, at: int | None, error: str | None = None
+    ) -> None:
+        self.table.append(table)
+        self.op.append(op)
+        self.row.append(row)
+        self.version.append(version)
+        self.offset.append(offset)
+        self.at.append(at)
+        self.error.append(error)
+
+    def extend(self, others: Rows) -> None:
+        for name in ("table", "op", "row", "version", "offset", "at", "error"):
+            getattr(self, name).extend(getattr(others, name))
+
+    def as_arrow(self) -> pa.Table:
+        seconds = pa.array(self.at, pa.timestamp("s", tz="UTC"))
+        columns = [
+            pa.array(self.table, pa.string()),
+            pa.array(self.op, pa.string()),
+            pa.array(self.row, pa.string()),
+            pa.array(self.version, pa.int64()),
+            pa.array([self.partition] * len(self), pa.string()),
+            pa.array(self.offset, pa.int64()),
+            seconds.cast(pa.timestamp("us", tz="UTC")),
+            pa.array(self.error, pa.string()),
+        ]
+        return pa.table(columns, schema=CHANGES)

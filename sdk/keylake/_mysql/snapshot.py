@@ -1,0 +1,253 @@
+"""Snapshots of tables in chunks, read by several connections while the log is read.
+
+    key  ├── chunk ──┤├── chunk ──┤├── chunk ──┤    each in a transaction of its own: the place of the log, then rows
+
+The rows of a chunk have the place of the log as of which the chunk was read as their version. What the log has of these
+rows from before is older than that, what it has from after is newer, and the newest counts wherever it comes first, a
+tombstone too: chunks need no lock on the table, and no comparison with the log. MariaDB says the place of a consistent
+snapshot exactly. MySQL does not: there the end of the log is asked for first, and rows are then read with FOR SHARE,
+which waits for transactions that are in the log and not yet in the table.
+
+A chunk is given when the log was read up to its place, and only if no statement changed the table since: its rows then
+have the columns that the table has at that place of the log. Otherwise it is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from keylake._captured.tables import SourceColumn
+from keylake._mysql.forms import form_of
+from keylake._mysql.keys import BEGIN, KeyColumn, Offsets, after, up_to
+from keylake._mysql.literals import FROM_TEXT, NULL, text_literal
+from keylake._mysql.places import place_of
+from keylake._mysql.server import Server, log_end, quoted, rows_of
+from keylake._mysql.statements import Name
+
+_MOVED = (1054, 1146, 1412, 1051, 1205, 1213)  # the table has changed meanwhile, or a wait was too long: read again
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read of a chunk: rows as JSON, their columns, the place of the log, and what the last row says."""
+
+    rows: list[str]
+    columns: tuple[SourceColumn, ...]
+    place: int
+    last: Any  # None: the chunk is empty, or the last one
+    offsets: Offsets | None
+
+
+@dataclass
+class Chunk:
+    """A range of keys, from behind `low` up to `high`; None: from the beginning, to the end."""
+
+    low: tuple[object, ...] | None
+    high: tuple[object, ...] | None
+    including_low: bool = False
+    read: Future[Read | None] | None = None
+
+
+@dataclass
+class Snapshot:
+    """How far the snapshot of a table is, and which chunks of it are being read."""
+
+    name: Name
+    partition: str
+    at: int = BEGIN
+    chunks: list[Chunk] = field(default_factory=list[Chunk])
+    planned: bool = False  # up to the end of the table
+    begun: bool = False
+
+
+class ChunkReader:
+    """Reads chunks with connections of its own, in threads."""
+
+    def __init__(self, server: Server, connections: int, chunk_rows: int) -> None:
+        self._server = server
+        self._chunk_rows = chunk_rows
+        self._threads = ThreadPoolExecutor(connections, thread_name_prefix="keylake-snapshot")
+        self._idle: SimpleQueue[Any] = SimpleQueue()
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+    def submit(self, snapshot: Snapshot, chunk: Chunk, key: tuple[str, ...]) -> None:
+        chunk.read = self._threads.submit(
+            self._with_connection, lambda held: self._read(held, snapshot.name, key, chunk)
+        )
+
+    def plan(self, snapshot: Snapshot, key: tuple[str, ...], connection: Any) -> Chunk | None:
+        """The next range of keys of a snapshot, or None behind the last; None for `key`: the whole table."""
+        with self._server.asked(f"looking for ranges of keys of {'.'.join(snapshot.name)}"):
+            columns = self._key(connection, snapshot.name, key)
+            low: tuple[object, ...] | None = snapshot.chunks[-1].high if snapshot.chunks else None
+            including = False
+            if not snapshot.begun:
+                snapshot.begun = True
+                low = self._found_again(connection, snapshot, columns) if columns else None
+                including = low is not None
+            if not columns:
+                snapshot.planned = True
+                return Chunk(None, None)
+            where, values = ("TRUE", []) if low is None else after(columns, low)
+            if including and low is not None:
+                where, values = f"{columns[0].sql} >= %s", [low[0]]
+            names = ", ".join(column.sql for column in columns)
+            order = ", ".join(quoted(column.name) for column in columns)
+            table = _quoted_table(snapshot.name)
+            found = rows_of(
+                connection,
+                f"SELECT {names} FROM {table} WHERE {where} ORDER BY {order} LIMIT 1 OFFSET {self._chunk_rows - 1}",
+                values,
+            )
+        high = tuple(column.value(value) for column, value in zip(columns, found[0], strict=True)) if found else None
+        snapshot.planned = high is None
+        return Chunk(low, high, including)
+
+    def _found_again(self, connection: Any, snapshot: Snapshot, key: Sequence[KeyColumn]) -> tuple[object, ...] | None:
+        """A first value of the key at or before the place where the snapshot was."""
+        value, weight = Offsets(key).first_value(snapshot.at)
+        if weight is None:
+            return None if value is None else (value,)
+        first = key[0]
+        found = rows_of(
+            connection,
+            f"SELECT {first.sql} FROM {_quoted_table(snapshot.name)} WHERE CAST({first.weight} AS UNSIGNED) >= %s"
+            f" ORDER BY {quoted(first.name)} LIMIT 1",
+            [weight],
+        )
+        return (first.value(found[0][0]),) if found else None
+
+    def _key(self, connection: Any, name: Name, key: tuple[str, ...]) -> list[KeyColumn]:
+        """The columns of the primary key, or none if the table is to be read as a whole."""
+        found = rows_of(
+            connection,
+            "SELECT c.column_name, c.column_type, COALESCE(c.collation_name, '')"
+            " FROM information_schema.key_column_usage k"
+            " JOIN information_schema.columns c USING (table_schema, table_name, column_name)"
+            " WHERE k.constraint_name = 'PRIMARY' AND k.table_schema = %s AND k.table_name = %s"
+            " ORDER BY k.ordinal_position",
+            name,
+        )
+        if tuple(column for column, _, _ in found) != key:
+            return []
+        columns: list[KeyColumn] = []
+        for column, kind, collation in found:
+            definition = kind.decode() if isinstance(kind, bytes) else kind
+            form = form_of(definition)
+            if form is None or form.name in ("float", "double"):
+                return []
+            columns.append(KeyColumn(column, form, definition, collation))
+        return columns
+
+    def _with_connection(self, work: Callable[[Any], Read | None]) -> Read | None:
+        try:
+            connection = self._idle.get_nowait()
+        except Empty:
+            connection = self._server.connect()
+        try:
+            result = work(connection)
+        except BaseException:
+            with suppress(Exception):
+                connection.close()
+            raise
+        self._idle.put(connection)
+        return result
+
+    def _read(self, connection: Any, name: Name, key: tuple[str, ...], chunk: Chunk) -> Read | None:
+        """The rows of a chunk, or None if the table changed while it was read."""
+        import pymysql
+
+        try:
+            with self._server.asked(f"reading {'.'.join(name)}"):
+                return self._read_once(connection, name, key, chunk)
+        except Exception as error:
+            cause = error.__context__
+            if isinstance(cause, pymysql.MySQLError) and cause.args and cause.args[0] in _MOVED:
+                connection.rollback()
+                return None
+            raise
+
+    def _read_once(self, connection: Any, name: Name, key: tuple[str, ...], chunk: Chunk) -> Read | None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        said = dict(rows_of(connection, "SHOW STATUS LIKE 'binlog_snapshot_%'"))
+        reading = ""
+        if said.get("Binlog_snapshot_file"):
+            place = place_of(said["Binlog_snapshot_file"], int(said["Binlog_snapshot_position"]))
+        else:
+            connection.rollback()
+            with connection.cursor() as cursor:
+                cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            place = place_of(*log_end(connection))
+            connection.begin()
+            reading = " FOR SHARE"
+        described = rows_of(
+            connection,
+            "SELECT column_name, column_type, column_comment FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
+            name,
+        )
+        columns: list[SourceColumn] = []
+        selected: list[str] = []
+        forms: list[str] = []
+        for column, kind, comment in described:
+            form = form_of(kind.decode() if isinstance(kind, bytes) else kind)
+            if form is None:
+                continue
+            columns.append(SourceColumn(column, form.type, comment))
+            forms.append(form.name)
+            # A FLOAT in text has six digits only, as a double it has all.
+            selected.append(f"({quoted(column)} * 1e0)" if form.name == "float" else quoted(column))
+        if not columns:
+            connection.rollback()
+            return None
+        keys = self._key(connection, name, key)
+        where: list[str] = []
+        values: list[object] = []
+        if chunk.low is not None and keys:
+            condition, used = (
+                (f"{keys[0].sql} >= %s", [chunk.low[0]]) if chunk.including_low else after(keys, chunk.low)
+            )
+            where, values = [condition], used
+        if chunk.high is not None and keys:
+            condition, used = up_to(keys, chunk.high)
+            where, values = [*where, condition], [*values, *used]
+        offsets = Offsets(keys) if keys else None
+        number = f", {offsets.sql}" if offsets else ""
+        order = " ORDER BY " + ", ".join(quoted(column.name) for column in keys) if keys else ""
+        found = rows_of(
+            connection,
+            f"SELECT {', '.join(selected)}{number} FROM {_quoted_table(name)}"
+            f" WHERE {' AND '.join(where) or 'TRUE'}{order}{reading}",
+            values,
+        )
+        connection.commit()
+        last = found[-1][-1] if chunk.high is not None and found else None
+        return Read(_as_json(found, columns, forms), tuple(columns), place, last, offsets)
+
+
+def _as_json(found: list[tuple[Any, ...]], columns: Sequence[SourceColumn], forms: Sequence[str]) -> list[str]:
+    ways = [(text_literal(column.name) + ":", FROM_TEXT[form]) for column, form in zip(columns, forms, strict=True)]
+    return [
+        "{"
+        + ",".join(
+            [name + (NULL if value is None else way(value)) for (name, way), value in zip(ways, row, strict=False)]
+        )
+        + "}"
+        for row in found
+    ]
+
+
+def _quoted_table(name: Name) -> str:
+    return f"{quoted(name[0])}.{quoted(name[1])}"

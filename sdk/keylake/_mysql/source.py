@@ -1,0 +1,337 @@
+"""A server of MariaDB or MySQL as a source of a pipeline.
+
+    tables ── chunks, several connections ──┐
+                                            ├──▶ steps; versions are places of the log, so any order will do
+    binary log ── transactions ─────────────┘
+
+Partitions: `mysql:HOST:PORT` is the log, its offset the place where a transaction begins (`places`); with `/begun`
+behind it, when the file of that place began, by which another log is noticed. `shop.orders/snapshot` is the snapshot of
+a table (`keys` says what its offset is). `shop.orders/snapshot@NUMBER` goes on with it after a restart, or is another
+one, which a statement made necessary: it filled columns of rows that the log does not have.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from keylake._captured.source import Lag, Step
+from keylake._captured.tables import SourceSchema, TableChange, TableCreated
+from keylake._mysql.keys import BEGIN, DONE
+from keylake._mysql.known import KnownTables, Selection
+from keylake._mysql.log import BinaryLog, Transaction
+from keylake._mysql.places import place_of
+from keylake._mysql.rows import Rows
+from keylake._mysql.server import (
+    ConnectionLost,
+    Server,
+    catalog,
+    charsets,
+    check_log,
+    check_place,
+    log_end,
+    log_files,
+)
+from keylake._mysql.snapshot import Chunk, ChunkReader, Read, Snapshot
+from keylake._mysql.statements import Name
+from keylake.errors import DefinitionError
+
+STARTS = ("snapshot", "latest", "earliest")
+_PAUSE_SECONDS = 0.05
+_PATIENCE_SECONDS = 60.0  # for a server that has gone
+
+
+class MySqlSource:
+    """Tables of a server, from a snapshot on or from a place of its log.
+
+    `tables` are regular expressions over `database.table`. `start` says what is read where positions say nothing:
+    "snapshot" (all rows, then what changes), "latest" (what changes from now on), "earliest" (all that the log has).
+    `keys` name the key columns of tables that have no primary key.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str,
+        user: str,
+        password: str,
+        tables: Sequence[str],
+        port: int = 3306,
+        start: str = "snapshot",
+        keys: Mapping[str, Sequence[str]] | None = None,
+        connections: int = 4,
+        chunk_rows: int = 20_000,
+        server_id: int | None = None,
+    ) -> None:
+        if start not in STARTS:
+            raise DefinitionError(f"start is {start!r}. It has to be one of {', '.join(map(repr, STARTS))}.")
+        patterns: list[re.Pattern[str]] = []
+        for each in tables:
+            try:
+                patterns.append(re.compile(each))
+            except re.error as error:
+                raise DefinitionError(f"{each!r} is no regular expression over database.table: {error}.") from None
+        if not patterns:
+            raise DefinitionError("No tables are named. Give regular expressions over database.table.")
+        self._server = Server(host, port, user, password)
+        self._selection = Selection(tuple(patterns), {name: tuple(key) for name, key in (keys or {}).items()})
+        self._start = start
+        self._connections = connections
+        self._chunk_rows = chunk_rows
+        # Readers of one server's log need different numbers.
+        self._number = server_id or 1_000_000_000 + time.time_ns() % 1_000_000_000
+        self._place = 0
+        self._last: datetime | None = None
+        self._control: Any = None
+        self._log: BinaryLog | None = None
+        self._chunks: ChunkReader | None = None
+        self._tables = KnownTables(self._selection, {})
+        self._snapshots: dict[Name, Snapshot] = {}
+        self._touched: dict[Name, int] = {}
+        self._told = False  # where the log and snapshots begin
+        self._first_ends: dict[str, int] = {}
+        self._count = 0
+        self._lost_since: float | None = None
+
+    def begin(self, positions: Mapping[str, int]) -> None:
+        """Go on at positions; where they have no log, `start` says what is read."""
+        self.close()
+        control = self._control = self._server.connect()
+        check_log(self._server, control)
+        files = log_files(self._server, control)
+        tables = self._tables = KnownTables(self._selection, catalog(self._server, control))
+        self._refuse_keyless(tables.schemas().values())
+        found = positions.get(self._server.name)
+        if found is None:
+            self._place = files.first if self._start == "earliest" else files.end
+        else:
+            check_place(self._server, files, found)
+            self._place = found
+        self._log = BinaryLog(self._server, self._number, charsets(self._server, control), tables)
+        self._log.begun = positions.get(f"{self._server.name}/begun")
+        self._chunks = ChunkReader(self._server, self._connections, self._chunk_rows)
+        self._first_ends = {}
+        self._snapshots = self._unfinished(positions) if self._start == "snapshot" or found is not None else {}
+        self._touched = {}
+        self._told = False
+
+    def _refuse_keyless(self, schemas: Iterable[SourceSchema]) -> None:
+        for schema in schemas:
+            if not schema.key:
+                raise DefinitionError(
+                    f"Table {schema.table} has no primary key. Give it one, name its key in the definition of the"
+                    f" source (keys={{'{schema.table}': [...]}}), or leave it out."
+                )
+
+    def _unfinished(self, positions: Mapping[str, int]) -> dict[Name, Snapshot]:
+        found: dict[Name, Snapshot] = {}
+        for name in self._tables.schemas():
+            first = f"{'.'.join(name)}/snapshot"
+            again = [(int(each.rpartition("@")[2]), each) for each in positions if each.startswith(f"{first}@")]
+            partition = max(again)[1] if again else first
+            if partition not in positions and self._start != "snapshot":
+                continue
+            at = positions.get(partition)
+            if at is None:
+                found[name] = Snapshot(name, partition)
+            elif at != DONE:
+                # Chunks have other bounds now, so their offsets are not those of the same rows: another partition.
+                found[name] = Snapshot(name, self._another(name), at)
+                self._first_ends |= {found[name].partition: at, partition: DONE}
+        return found
+
+    def schemas(self) -> tuple[SourceSchema, ...]:
+        """The tables as they are now. A log that is behind has changes of them that it tells when it comes there."""
+        return tuple(self._tables.schemas().values())
+
+    def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
+        """Steps of the log and of snapshots; a server that has gone is waited for, up to a minute."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                steps = [*self._log_steps(most_rows), *self._snapshot_steps(most_rows)]
+                self._lost_since = None
+            except ConnectionLost:
+                now = time.monotonic()
+                self._lost_since = self._lost_since or now
+                if now - self._lost_since > _PATIENCE_SECONDS:
+                    raise
+                self._forget_connections()
+                steps = []
+            if steps or time.monotonic() >= until:
+                return tuple(steps)
+            time.sleep(_PAUSE_SECONDS)
+
+    def written(self, positions: Mapping[str, int]) -> None:
+        """The server keeps its log as long as its settings say."""
+
+    def lag(self) -> Lag:
+        """Bytes of the log that were not read, and the time of the last change that was."""
+        behind = log_files(self._server, self._connection()).behind(self._place)
+        return Lag(behind, "bytes", newest=None if behind else self._last, oldest=self._last if behind else None)
+
+    def close(self) -> None:
+        if self._chunks is not None:
+            self._chunks.close()
+            self._chunks = None
+        self._forget_connections()
+
+    def _forget_connections(self) -> None:
+        if self._log is not None:
+            self._log.close()
+        if self._control is not None:
+            self._control.close() if self._control.open else None
+            self._control = None
+
+    def _connection(self) -> Any:
+        if self._control is None:
+            self._control = self._server.connect()
+        return self._control
+
+    def _begun(self) -> tuple[BinaryLog, ChunkReader]:
+        if self._log is None or self._chunks is None:
+            raise DefinitionError("The source was not begun. Call begin() with the positions that were kept.")
+        return self._log, self._chunks
+
+    # -------------------------------------------------------------------------------------------------------- the log
+
+    def _log_steps(self, most_rows: int) -> list[Step]:
+        log, _ = self._begun()
+        if not log.is_open:
+            with self._server.asked("asking for the end of its log"):
+                end = place_of(*log_end(self._connection()))
+            if end == self._place and self._told:
+                return []
+            log.open(*check_place(self._server, log_files(self._server, self._connection()), self._place))
+        steps: list[Step] = []
+        rows = Rows(self._server.name)
+        reached = self._place
+        for transaction in log.transactions():
+            if transaction.before:
+                steps.append(self._step(rows, reached, transaction.before))
+                rows = Rows(self._server.name)
+            rows.extend(transaction.rows)
+            reached = transaction.end
+            self._last = datetime.fromtimestamp(transaction.at, timezone.utc) if transaction.at else self._last
+            changes, ends = self._follow(transaction, log)
+            if changes or ends:
+                steps.append(self._step(rows, reached, changes, ends))
+                rows = Rows(self._server.name)
+            if len(rows) >= most_rows:
+                break
+        if len(rows) or (reached != self._place) or not self._told:
+            steps.append(self._step(rows, reached))
+        return steps
+
+    def _step(
+        self, rows: Rows, reached: int, changes: Sequence[TableChange] = (), more: Mapping[str, int] | None = None
+    ) -> Step:
+        self._place = reached
+        self._told = True
+        return Step(rows.as_arrow() if len(rows) else None, {**self._ends(), **(more or {})}, tuple(changes), len(rows))
+
+    def _ends(self) -> dict[str, int]:
+        """Where the log is: every step says it, since a snapshot counts from the place on where its log began."""
+        log, _ = self._begun()
+        ends = {self._server.name: self._place}
+        first, self._first_ends = self._first_ends, {}
+        return {**ends, **first} if log.begun is None else {**ends, **first, f"{self._server.name}/begun": log.begun}
+
+    def _follow(self, transaction: Transaction, log: BinaryLog) -> tuple[list[TableChange], dict[str, int]]:
+        """What a transaction did to tables, and what that does to their snapshots."""
+        outcome = transaction.outcome
+        ends: dict[str, int] = {}
+        for name in outcome.touched:
+            self._touched[name] = transaction.end
+            snapshot = self._snapshots.get(name)
+            if snapshot is not None and self._tables.schema(name) is None:
+                ends[self._snapshots.pop(name).partition] = DONE
+        for change in outcome.changes:
+            if isinstance(change, TableCreated):
+                ends[f"{change.schema.table}/snapshot"] = DONE  # the log has all of its rows
+        again, log.again = outcome.again | log.again, set()
+        for name in again:
+            if (before := self._snapshots.pop(name, None)) is not None:
+                ends[before.partition] = DONE  # the new one has what is left of it
+            partition = self._another(name)
+            self._snapshots[name] = Snapshot(name, partition)
+            ends[partition] = BEGIN
+        return outcome.changes, ends
+
+    # ------------------------------------------------------------------------------------------------------ snapshots
+
+    def _snapshot_steps(self, most_rows: int) -> list[Step]:
+        _, reader = self._begun()
+        self._read_ahead(reader)
+        steps: list[Step] = []
+        given = 0
+        for snapshot in list(self._snapshots.values()):
+            while given < most_rows and snapshot.chunks:
+                found = self._ready(reader, snapshot, snapshot.chunks[0])
+                if found is None:
+                    break
+                steps.extend(self._given(snapshot, found))
+                given += len(found.rows)
+                if snapshot.name not in self._snapshots:
+                    break
+        return steps
+
+    def _read_ahead(self, reader: ChunkReader) -> None:
+        """Keeps twice as many chunks as connections under way, of tables in their order."""
+        under_way = sum(len(snapshot.chunks) for snapshot in self._snapshots.values())
+        for snapshot in self._snapshots.values():
+            schema = self._tables.schema(snapshot.name)
+            while schema is not None and not snapshot.planned and under_way < 2 * self._connections:
+                chunk = reader.plan(snapshot, schema.key, self._connection())
+                if chunk is None:
+                    break
+                snapshot.chunks.append(chunk)
+                reader.submit(snapshot, chunk, schema.key)
+                under_way += 1
+
+    def _ready(self, reader: ChunkReader, snapshot: Snapshot, chunk: Chunk) -> Read | None:
+        """The rows of a chunk, if they may be given now."""
+        schema = self._tables.schema(snapshot.name)
+        if schema is None or chunk.read is None or not chunk.read.done():
+            return None
+        try:
+            found = chunk.read.result()
+        except ConnectionLost:
+            reader.submit(snapshot, chunk, schema.key)
+            raise
+        if found is not None and self._place < found.place:
+            return None  # the log comes there soon
+        if found is None or self._touched.get(snapshot.name, 0) > found.place:
+            reader.submit(snapshot, chunk, schema.key)
+            return None
+        return found
+
+    def _given(self, snapshot: Snapshot, found: Read) -> list[Step]:
+        steps: list[Step] = []
+        schema = self._tables.schema(snapshot.name)
+        own = {(each.name, each.type) for each in found.columns}
+        if schema is not None and {(each.name, each.type) for each in schema.columns} != own:
+            # The log was read up to the chunk, so its columns are right, and a statement was not understood.
+            changes = self._tables.observe(snapshot.name, found.columns, schema.key)
+            steps += [Step(None, self._ends(), changes, 0)] if changes else []
+        snapshot.chunks.pop(0)
+        begins, done = snapshot.at, snapshot.planned and not snapshot.chunks
+        if done:
+            snapshot.at = DONE
+            del self._snapshots[snapshot.name]
+        elif found.last is not None and found.offsets is not None:
+            snapshot.at = found.offsets.after(begins, found.last)
+        rows = Rows(snapshot.partition)
+        table = ".".join(snapshot.name)
+        for each in found.rows:
+            rows.add(table, "r", each, found.place, begins, None)
+        ends = {**self._ends(), snapshot.partition: snapshot.at}
+        return [*steps, Step(rows.as_arrow() if len(rows) else None, ends, (), len(rows))]
+
+    def _another(self, name: Name) -> str:
+        """The name of one more snapshot of a table, that no other had."""
+        self._count += 1
+        return f"{'.'.join(name)}/snapshot@{time.time_ns() + self._count}"
