@@ -192,6 +192,15 @@ _OF_CONDITION: dict[str, type[KeylakeError]] = {
 _LINE = re.compile(r"\[(KEYLAKE_[A-Z_]+)\] *(.*?)(?= *SQLSTATE: *\w{5}\b|\\n|\\r|\\t|[\r\n]|$)")
 
 
+def of_condition(condition: str, sentence: str) -> KeylakeError:
+    """The error of a condition that the plug-in named.
+
+    >>> of_condition("KEYLAKE_BAD_ROWS", "Key 'id' is null.")
+    BadRows("Key 'id' is null.")
+    """
+    return _OF_CONDITION.get(condition, KeylakeError)(sentence)
+
+
 def from_server(error: BaseException | str) -> KeylakeError | None:
     r"""The error the plug-in meant, in whatever text or exception it is wrapped; None when there is none.
 
@@ -204,7 +213,7 @@ def from_server(error: BaseException | str) -> KeylakeError | None:
         for named, sentence in _LINE.findall(text):
             if condition in (None, named):
                 # A newer server may know conditions this client does not: the sentence still tells.
-                return _OF_CONDITION.get(named, KeylakeError)(sentence.strip())
+                return of_condition(named, sentence.strip())
     return None
 
 

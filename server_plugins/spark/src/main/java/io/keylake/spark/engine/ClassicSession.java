@@ -4,10 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -22,6 +24,7 @@ import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.math.BigInt;
 
 /** What a session of the server can do with plans. The public session has no such methods. */
 public final class ClassicSession {
@@ -60,10 +63,24 @@ public final class ClassicSession {
     return org.apache.spark.sql.classic.Dataset.ofRows(session, plan);
   }
 
+  /** The rows of a frame in Spark's own form. */
+  public static RDD<InternalRow> rows(Dataset<Row> frame) {
+    return execution(frame).toRdd();
+  }
+
+  /** The size of a frame as the optimizer guesses it; very much where it knows nothing. */
+  public static long bytes(Dataset<Row> frame) {
+    BigInt bytes = execution(frame).optimizedPlan().stats().sizeInBytes();
+    return bytes.isValidLong() ? bytes.toLong() : Long.MAX_VALUE;
+  }
+
+  private static QueryExecution execution(Dataset<Row> frame) {
+    return ((org.apache.spark.sql.classic.Dataset<Row>) frame).queryExecution();
+  }
+
   /** Writes rows to a table that its catalog need not show yet. */
   public void append(Table table, Dataset<Row> rows, Map<String, String> options) {
-    LogicalPlan query =
-        ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
+    LogicalPlan query = execution(rows).analyzed();
     DataSourceV2Relation target =
         DataSourceV2Relation.create(table, Option.empty(), Option.empty());
     AppendData write = AppendData.byName(target, query, immutable(options));

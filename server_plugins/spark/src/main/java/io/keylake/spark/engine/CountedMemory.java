@@ -31,6 +31,11 @@ public final class CountedMemory {
     }
   }
 
+  /** The size of the pieces in which tasks get memory. */
+  public static long pageBytes() {
+    return SparkEnv.get().memoryManager().pageSizeBytes();
+  }
+
   /** What Spark grants a task; it is given back when the task ends, whatever becomes of it. */
   public static MemoryBudget of(TaskContext task) {
     return new OfTask(task);

@@ -116,8 +116,12 @@ public final class Shuffles {
     }
   }
 
-  /** Moves rows that a task reads from a shuffle once more. */
-  public static RDD<InternalRow> again(
+  /**
+   * Moves rows that tasks have, as those that they read from another shuffle.
+   *
+   * @param number of the partition that a row goes to, over the columns
+   */
+  public static RDD<InternalRow> ofTasks(
       RDD<InternalRow> rows, Seq<Attribute> columns, Expression number, int partitions) {
     SparkContext context = rows.context();
     return new ShuffledRowRDD(

@@ -6,6 +6,9 @@ import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeylakeVersion;
 import io.keylake.spark.explain.ExplainProcedure;
+import io.keylake.spark.many.TableBatch;
+import io.keylake.spark.many.TableOutcome;
+import io.keylake.spark.many.TablesWrite;
 import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Commits;
@@ -15,6 +18,7 @@ import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.spec.SpecJson;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,7 +31,9 @@ import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.types.DataTypes;
@@ -55,7 +61,8 @@ public final class KeylakeProcedures {
                     tables(),
                     commits(),
                     commitRange(),
-                    rollback()),
+                    rollback(),
+                    writeTables()),
                 new BranchProcedures(tables).all(),
                 new HistoryProcedures(tables).all(),
                 new PositionProcedures(tables).all(),
@@ -248,6 +255,53 @@ public final class KeylakeProcedures {
           new Commits(table).make(new Rollback(arguments.text("branch"), to));
           return List.of(row(CommitLog.Entry.of(table.snapshot(to))));
         });
+  }
+
+  /** Rows of many tables, written by one job and committed table by table. */
+  private LocalProcedure writeTables() {
+    StructType result =
+        new StructType()
+            .add("table", DataTypes.StringType)
+            .add("snapshot_id", DataTypes.LongType)
+            .add("rows", DataTypes.LongType)
+            .add("min_version", DataTypes.LongType)
+            .add("max_version", DataTypes.LongType)
+            .add("goes_on", DataTypes.StringType)
+            .add("failure", DataTypes.StringType);
+    return new LocalProcedure(
+        "write_tables",
+        List.of(
+            LocalProcedure.required("rows"),
+            LocalProcedure.optionalTexts("tables"),
+            LocalProcedure.optionalNumber("count")),
+        result,
+        arguments -> {
+          SparkSession spark = SparkSession.active();
+          List<TableBatch> batches =
+              arguments.texts("tables").stream().map(TableBatch::of).toList();
+          return new TablesWrite(spark, tables::load)
+                  .write(
+                      spark.table(QuotingUtils.quoteIdentifier(arguments.requiredText("rows"))),
+                      batches,
+                      arguments.number("count"))
+                  .stream()
+                  .map(KeylakeProcedures::row)
+                  .toList();
+        });
+  }
+
+  private static InternalRow row(TableOutcome outcome) {
+    CommitLog.Entry commit = outcome.commit();
+    return commit == null
+        ? LocalProcedure.row(outcome.table(), null, null, null, null, null, outcome.failure())
+        : LocalProcedure.row(
+            outcome.table(),
+            commit.snapshotId(),
+            commit.rows(),
+            commit.minVersion(),
+            commit.maxVersion(),
+            outcome.goesOn() == null ? null : SpecJson.write(outcome.goesOn()),
+            null);
   }
 
   private static InternalRow row(CommitLog.Entry entry) {

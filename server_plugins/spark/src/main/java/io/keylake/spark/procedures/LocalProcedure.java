@@ -91,7 +91,11 @@ record LocalProcedure(
 
     /** The parts of a name, which may be quoted with backticks. */
     List<String> identifier(String name) {
-      String text = text(name);
+      return identifierOf(text(name));
+    }
+
+    /** The parts of a name that is no argument itself. */
+    static List<String> identifierOf(@Nullable String text) {
       try {
         return CollectionConverters.asJava(
             SparkSession.active()

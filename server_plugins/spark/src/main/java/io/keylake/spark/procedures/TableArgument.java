@@ -48,11 +48,21 @@ record TableArgument(KeyedCatalog catalog) {
    * @param name of the argument
    */
   Table load(Arguments arguments, String name) {
-    TableIdentifier ident = identifier(arguments, name);
+    Table table = load(identifier(arguments, name));
+    List.of("branch", "source").forEach(each -> checkBranch(arguments, table, each));
+    return table;
+  }
+
+  /**
+   * @param name of a table, quoted for SQL where it has to be
+   */
+  Table load(String name) {
+    return load(identifier(Arguments.identifierOf(name)));
+  }
+
+  private Table load(TableIdentifier ident) {
     try {
-      Table table = catalog.icebergCatalog().loadTable(ident);
-      List.of("branch", "source").forEach(each -> checkBranch(arguments, table, each));
-      return table;
+      return catalog.icebergCatalog().loadTable(ident);
     } catch (NoSuchTableException | NoSuchNamespaceException e) {
       throw noTable(ident);
     } catch (NotFoundException | RuntimeIOException e) {
@@ -149,7 +159,10 @@ record TableArgument(KeyedCatalog catalog) {
   }
 
   TableIdentifier identifier(Arguments arguments, String name) {
-    List<String> parts = arguments.identifier(name);
+    return identifier(arguments.identifier(name));
+  }
+
+  private TableIdentifier identifier(List<String> parts) {
     boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
     return TableIdentifier.of(
         parts.subList(hasCatalog ? 1 : 0, parts.size()).toArray(String[]::new));

@@ -1,6 +1,7 @@
 package io.keylake.spark.publish;
 
 import io.keylake.spark.engine.RowJson;
+import io.keylake.spark.keys.KeyBytes;
 import java.io.File;
 import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;

@@ -80,7 +80,7 @@ public final class SpreadExec extends SparkPlan {
         V2ExpressionUtils.resolveScalarFunction(
             new KeyRange(spreading.types(columns), cuts),
             seq(List.<Expression>copyOf(spreading.columns(columns))));
-    return Shuffles.again(hot, output(), range, cuts.size() + 1);
+    return Shuffles.ofTasks(hot, output(), range, cuts.size() + 1);
   }
 
   private List<Point> sample(RDD<InternalRow> rows, List<Attribute> columns, int ranges) {

@@ -190,8 +190,9 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     @Override
     public void commit(long batch, WriterCommitMessage[] messages) {
       WriteLabels labels = options.labels().by(spark.sparkContext().sparkUser());
-      KeyedWrite.this.commit(
-          messages, labels.once("stream %s, batch %d".formatted(info.queryId(), batch)));
+      tell(
+          KeyedWrite.this.commit(
+              messages, labels.once("stream %s, batch %d".formatted(info.queryId(), batch))));
     }
 
     @Override
@@ -223,7 +224,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   /**
    * @param operation a part of the names of files that no other write has
    */
-  private PartWriters writers(String operation) {
+  PartWriters writers(String operation) {
     table.refresh();
     if (options.adopts() == null) {
       Lineage.check(
@@ -261,10 +262,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   @Override
   public void commit(WriterCommitMessage[] messages) {
-    commit(messages, labels(spark, options.labels()));
+    tell(commit(messages, labels(spark, options.labels())));
   }
 
-  private void commit(WriterCommitMessage[] messages, WriteLabels labels) {
+  Commits.Result commit(WriterCommitMessage[] messages, WriteLabels labels) {
     List<DataFile> files = new ArrayList<>();
     long rows = 0;
     long minVersion = Long.MAX_VALUE;
@@ -288,14 +289,11 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
             labels);
     WriteOptions.Adopted adopts = options.adopts();
     if (adopts != null) {
-      adopt(adopts, files, summary);
-    } else {
-      isHandedOver = true;
-      Commits.Result result =
-          new Commits(table, this::maintain)
-              .make(effect.change(branch, files, summary, names(table, schema)));
-      tell(result);
+      return adopt(adopts, files, summary);
     }
+    isHandedOver = true;
+    return new Commits(table, this::maintain)
+        .make(effect.change(branch, files, summary, names(table, schema)));
   }
 
   /** Tells the client, where the branch has the commit. */
@@ -346,14 +344,17 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     return new ColumnNames(schema.table(), table.schema());
   }
 
-  private void adopt(WriteOptions.Adopted adopts, List<DataFile> files, WriteSummary summary) {
+  private Commits.Result adopt(
+      WriteOptions.Adopted adopts, List<DataFile> files, WriteSummary summary) {
     Adoption adoption = Adoption.of(table, branch, adopts.snapshotId());
     AdoptionChange change = new AdoptionChange(adoption, files, summary);
     boolean isPlanned = adoption.plannedAt() == adopts.head();
     isHandedOver = isPlanned;
-    if (!isPlanned || !new Commits(table, this::maintain).make(change).isCommitted()) {
+    Commits.Result result = isPlanned ? new Commits(table, this::maintain).make(change) : null;
+    if (result == null || !result.isCommitted()) {
       throw change.lost();
     }
+    return result;
   }
 
   private void maintain() {

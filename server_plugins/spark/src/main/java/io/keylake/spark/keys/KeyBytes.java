@@ -1,4 +1,4 @@
-package io.keylake.spark.publish;
+package io.keylake.spark.keys;
 
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
@@ -20,14 +20,14 @@ import org.apache.spark.sql.catalyst.InternalRow;
  * its unscaled value; a uuid its sixteen bytes; text (UTF-8) and binary end with two zero bytes,
  * and a zero byte in them is followed by 0xff.
  */
-final class KeyBytes {
+public final class KeyBytes {
   private static final int DECIMAL_BYTES = 16;
 
   private final List<NestedField> key;
   private final boolean isPlain;
   private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
-  KeyBytes(List<NestedField> key) {
+  public KeyBytes(List<NestedField> key) {
     this.key = key;
     this.isPlain = key.size() == 1 && isText(key.get(0).type());
   }
@@ -39,7 +39,7 @@ final class KeyBytes {
   /**
    * @param row begins with the key
    */
-  byte[] of(InternalRow row) {
+  public byte[] of(InternalRow row) {
     if (isPlain) {
       return text(row, 0);
     }
