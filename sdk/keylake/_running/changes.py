@@ -26,7 +26,7 @@ from keylake._captured.tables import (
 )
 from keylake._running.evolution import Made, after_change, alteration, table_of
 from keylake._running.settings import RunSettings, Target
-from keylake._running.state import Done, StateTable, TableState
+from keylake._running.state import StateTable, TableState
 from keylake._running.targets import Targets
 from keylake.errors import DefinitionError, SchemaMismatch, Unsupported
 
@@ -60,9 +60,9 @@ class Changes:
             and after_change(known.schema, made.change) == known.schema
         ):
             return True
-        nothing: Done = (-1, 0)
-        ends = made.ends.items()
-        return bool(ends) and all(known.done.get(p, nothing) >= (end, made.number) for p, end in ends)
+        # Of the partitions of a step some may be of snapshots, which have other names when they are begun again.
+        known_ends = [(known.done[p], (end, made.number)) for p, end in made.ends.items() if p in known.done]
+        return bool(known_ends) and all(done >= this for done, this in known_ends)
 
     def make(self, made: Made, target: Target) -> None:
         """Make a change in a keyed table, and keep that it is made."""

@@ -151,9 +151,9 @@ class StateTable:
 
     def wanted(self) -> frozenset[str]:
         """What others want: `stop`, and names of keyed tables that go on."""
-        kinds = "'pipeline', 'target'" if self.targets else "'pipeline'"
-        where = f"pipeline = {literal(self.name)} AND kind IN ({kinds}) AND wanted IS NOT NULL"
-        return frozenset(row["name"] or row["wanted"] for row in rows_of(self._table, where))
+        keys = [("pipeline", ""), *(("target", target) for target in self.targets)]
+        rows: Any = [self._table.get(pipeline=self.name, kind=kind, name=name) for kind, name in keys]
+        return frozenset(row.name or row.wanted for row in rows if row is not None and row.wanted is not None)
 
     def heard(self, target: str) -> None:
         """A wish about a keyed table is fulfilled, or cannot be."""
