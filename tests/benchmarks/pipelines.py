@@ -1,16 +1,20 @@
 """Pipelines, part by part; each part is a module of its own.
 
 load    a day of a load that changes, replayed with the controller of pipelines and with fixed sizes
+tables  rounds of 20 rows for each of 100 and 1,000 tables, in one job and table by table
 """
 
 from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 
-from benchmarks import pipelines_load
+from benchmarks import pipelines_load, pipelines_tables
 from benchmarks.figures import Findings
 
-PARTS: Mapping[str, Callable[[float, Console], Findings]] = {"load": pipelines_load.run}
+PARTS: Mapping[str, Callable[[float, Console], Findings]] = {
+    "load": pipelines_load.run,
+    "tables": pipelines_tables.run,
+}
 
 
 def run(scale: float, console: Console, chosen: Sequence[str] = ()) -> Findings:
