@@ -14,15 +14,17 @@ import pyarrow as pa
 from keylake._captured.tables import SourceSchema
 from keylake._definition.columns import Column
 from keylake._definition.spec import TableSpec
+from keylake._many_tables.write import TableBatch, write_tables
 from keylake._running.evolution import Alteration
 from keylake._running.settings import Target
 from keylake._running.waiting import from_offsets, offsets_in
-from keylake._running.writing import Batch, Outcome, write_batches
 from keylake.errors import DefinitionError, KeylakeError, PipelineBusy, SchemaMismatch, TableNotFound
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
     from keylake.table import KeyedTable
+
+_WRITTEN = ("op", "version", "row")
 
 
 @dataclass
@@ -90,31 +92,41 @@ class Targets:
 
         Raises `PipelineBusy` where another process writes the same offsets.
         """
-        batches: list[Batch] = []
+        if not rows:
+            return {}
+        batches: list[TableBatch] = []
         for name, part in rows.items():
-            opened = self._open(name)
+            known = self._open(name).next
             found = offsets_in(part)
-            offsets = {p: (opened.next.get(p, least), max(end, ends.get(p, 0))) for p, (least, end) in found.items()}
-            batches.append(Batch(opened.table, part, offsets, self._stream))
+            offsets = {p: (known.get(p, least), max(end, ends.get(p, 0))) for p, (least, end) in found.items()}
+            batches.append(TableBatch(name, offsets, self._stream))
+        sent = pa.concat_tables(
+            [
+                part.select(_WRITTEN).add_column(0, "table", pa.repeat(name, part.num_rows))
+                for name, part in rows.items()
+            ]
+        )
+        session = self._lake._session  # pyright: ignore[reportPrivateUsage]
+        with session.local_frame(sent.combine_chunks()) as frame:
+            outcomes = write_tables(session, frame, batches, count=sent.num_rows)
         failed: dict[str, KeylakeError] = {}
-        for outcome in write_batches(self._lake, batches):
-            name, error = outcome.batch.table.name, outcome.error
-            if error is None:
-                self._open(name).next |= {p: end for p, (_, end) in outcome.batch.offsets.items()}
+        for batch, outcome in zip(batches, outcomes, strict=True):
+            if outcome.error is None:
+                self._open(batch.name).next |= {p: end for p, (_, end) in (batch.offsets or {}).items()}
             else:
-                self._check_alone(outcome)
-                failed[name] = error
+                self._check_alone(batch, outcome.error)
+                failed[batch.name] = outcome.error
         return failed
 
-    def _check_alone(self, outcome: Outcome) -> None:
+    def _check_alone(self, batch: TableBatch, error: KeylakeError) -> None:
         """Where another process has written the offsets of a batch, its error is of that."""
-        opened = self._open(outcome.batch.table.name)
+        opened = self._open(batch.name)
         now = opened.table.offsets()
-        if any(now.get(p) != opened.next.get(p) for p in outcome.batch.offsets):
+        if any(now.get(p) != opened.next.get(p) for p in batch.offsets or ()):
             raise PipelineBusy(
-                f"Another process has written rows of pipeline {self._stream!r} to {outcome.batch.table.name} "
-                "meanwhile, so this one has ended. Let one process run the pipeline."
-            ) from outcome.error
+                f"Another process has written rows of pipeline {self._stream!r} to {batch.name} meanwhile, so this one "
+                "has ended. Let one process run the pipeline."
+            ) from error
 
     def _open(self, name: str) -> _Opened:
         if name not in self._opened:
