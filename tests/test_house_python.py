@@ -40,6 +40,7 @@ ROOMS = (
     "lake",
     "_captured",
     "_files",
+    "_kafka",
     "_many_tables",
     "_load",
     "_mysql",

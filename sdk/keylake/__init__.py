@@ -52,6 +52,7 @@ from keylake.errors import (
     ServerMissingPlugin,
     ServerUnreachable,
     SnapshotExpired,
+    SourceFailed,
     StoreFailed,
     TableExists,
     TableNotFound,
@@ -151,5 +152,5 @@ __all__ = [
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NothingToDo", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported",
     "ServerMissingPlugin", "ServerUnreachable", "StoreFailed", "Cancelled", "GateFailed", "TriggerFailed",
-    "PipelineBusy",
+    "PipelineBusy", "SourceFailed",
 ]  # fmt: skip

@@ -33,6 +33,7 @@ def test_every_error_is_one_of_ours() -> None:
         keylake.GateFailed,
         keylake.TriggerFailed,
         keylake.PipelineBusy,
+        keylake.SourceFailed,
     ]
     ours = [*without_condition, *(getattr(keylake, case["error"]) for case in CASES)]
     defined = {error for error in KeylakeError.__subclasses__() if error.__module__ == KeylakeError.__module__}

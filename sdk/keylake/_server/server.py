@@ -20,6 +20,13 @@ PLUGIN_CLASS = "io.keylake.spark.KeylakePlugin"
 PORT_FILE = "port"  # in the scratch folder
 
 _JAR_PATTERNS = (f"keylake-server-{VERSION}.jar", "iceberg-spark-runtime-*.jar", "sqlite-jdbc-*.jar")
+# Spark's reader of Kafka; a server without it reads no topics.
+_KAFKA_JAR_PATTERNS = (
+    "spark-sql-kafka-0-10_*.jar",
+    "spark-token-provider-kafka-0-10_*.jar",
+    "kafka-clients-*.jar",
+    "commons-pool2-*.jar",
+)
 # Settings to which those of a setup are added, and the sign between.
 # Joins by key use that tables lie in buckets. Other switches of this kind stay off: this Spark gets them wrong.
 JOINED_WHERE_THEY_LIE = {
@@ -199,7 +206,7 @@ def default_memory_mib() -> int:
 
 
 def find_jars(directory: Path = JARS) -> tuple[Path, ...]:
-    """The jars of the plug-in, of Iceberg and of SQLite; all three travel in the wheel keylake-server."""
+    """The jars of the plug-in, of Iceberg, of SQLite and of Kafka; all travel in the wheel keylake-server."""
     found = [sorted(directory.glob(pattern)) for pattern in _JAR_PATTERNS]
     missing = [pattern for pattern, paths in zip(_JAR_PATTERNS, found, strict=True) if not paths]
     if missing:
@@ -207,7 +214,8 @@ def find_jars(directory: Path = JARS) -> tuple[Path, ...]:
             f"The embedded server's jars are not there: {directory} has no {' and no '.join(missing)}. "
             "In a clone run `make build`; otherwise install them: pip install 'keylake[server]'."
         )
-    return tuple(paths[-1] for paths in found)
+    found += [sorted(directory.glob(pattern)) for pattern in _KAFKA_JAR_PATTERNS]
+    return tuple(paths[-1] for paths in found if paths)
 
 
 def jars_lie_in() -> str:

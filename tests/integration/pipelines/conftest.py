@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from integration.pipelines.broker import Broker
 from integration.pipelines.mariadb.server import MariaDb
 
 
@@ -13,3 +14,13 @@ def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
     server = MariaDb(tmp_path_factory.mktemp("mariadb"))
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    broker = Broker(tmp_path_factory.mktemp("kafka"))
+    broker.start()
+    try:
+        yield broker
+    finally:
+        broker.stop()

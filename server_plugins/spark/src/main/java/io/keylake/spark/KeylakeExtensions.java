@@ -6,6 +6,7 @@ import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.ExchangeRule;
 import io.keylake.spark.functions.ColumnFunctions;
 import io.keylake.spark.join.KeyedMergeJoinRule;
+import io.keylake.spark.kafka.KafkaFunctions;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
 import io.keylake.spark.layout.KeyLayoutRule;
@@ -43,6 +44,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     EngineVersions.check();
     ColumnFunctions.register(extensions);
     WindowFunctions.register(extensions);
+    KafkaFunctions.register(extensions);
     extensions.injectHintResolutionRule(
         session -> new ReadOptionsRule(session)); // before Spark resolves tables
     extensions.injectHintResolutionRule(

@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeylakeVersion;
 import io.keylake.spark.explain.ExplainProcedure;
+import io.keylake.spark.kafka.KafkaOffsetsProcedure;
 import io.keylake.spark.many.TableBatch;
 import io.keylake.spark.many.TableOutcome;
 import io.keylake.spark.many.TablesWrite;
@@ -78,7 +79,7 @@ public final class KeylakeProcedures {
                 new ExperimentProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 new PublishProcedures(tables).all(),
-                List.of(new ExplainProcedure(tables::read)),
+                List.of(new ExplainProcedure(tables::read), new KafkaOffsetsProcedure()),
                 MaintenanceProcedures.all())
             .flatMap(List::stream)
             .collect(Collectors.toMap(UnboundProcedure::name, procedure -> procedure));

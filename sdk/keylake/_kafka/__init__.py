@@ -1,0 +1,1 @@
+"""Topics of Kafka as a source of changes."""

@@ -1,0 +1,218 @@
+"""Topics as a source of changes: Spark reads and decodes them in its tasks, and says how far partitions go.
+
+    poll:  offsets (a procedure) ── planned ──▶ stretches ──▶ Spark's reader of Kafka ──▶ keylake_message_changes
+           ──▶ the columns that rows tell, in a step of their own ──▶ the rows, as a frame
+
+Nothing goes through this process but offsets and columns. Where columns are found from rows, the rows of a step are
+kept by Spark from then on until they are written, so that they are read and decoded once.
+"""
+
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from keylake._captured.source import CHANGES, Lag, Step
+from keylake._captured.tables import SourceSchema, TableChange
+from keylake._kafka.columns import FoundTables
+from keylake._kafka.messages import MessageFormat
+from keylake._kafka.offsets import PartitionOffsets, Stretch, Topics, as_option, lost, planned
+from keylake._server.statements import Call, literal
+from keylake.errors import SourceFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from keylake._server.session import Session
+
+_PAUSE_SECONDS = 0.25
+_MESSAGES_OF_A_TASK = 100_000
+_OWN = ("partition", "offset")  # columns that a message has, and not its changes
+# A partition without rows, whose offsets are times at which rows told of columns: what one run told, no other tells at
+# the same offset.
+_TOLD = "columns"
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Rows that Spark keeps until they are written."""
+
+    frame: DataFrame
+    ends: Mapping[str, int]
+
+
+class KafkaSource:
+    """Changes of rows from topics, as a `Source`; partitions are named as Kafka names them, `orders-0`.
+
+    Without `schemas`, columns are found from the rows: a table comes as `TableCreated` when its first rows are seen
+    (after each `begin` again), and its new and widened columns before the rows that have them.
+
+    Example::
+
+        source = KafkaSource(session, Topics("host:9092", ("shop.orders",)), MessageFormat("debezium-json"))
+        source.begin({})
+        for step in source.poll(100_000, 1.0):
+            ...
+    """
+
+    def __init__(
+        self, session: Session, topics: Topics, said: MessageFormat, schemas: Sequence[SourceSchema] | None = None
+    ) -> None:
+        self._session = session
+        self._topics = topics
+        self._format = said
+        self._declared = None if schemas is None else tuple(schemas)
+        self._found = FoundTables()
+        self._at: dict[str, int] = {}
+        self._kept: list[_Kept] = []
+        self._told_at = 0
+
+    def begin(self, positions: Mapping[str, int]) -> None:
+        """Go on at these offsets, by partition."""
+        self.close()
+        self._found = FoundTables()
+        self._at = {partition: offset for partition, offset in positions.items() if partition != _TOLD}
+
+    def schemas(self) -> tuple[SourceSchema, ...]:
+        """The tables that were declared, or that rows have told of."""
+        return self._found.schemas() if self._declared is None else self._declared
+
+    def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
+        """About so many messages, or what came within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            there = self._offsets()
+            steps = (*self._begun(there), *self._skipped(there))
+            stretches = planned(there, self._at, most_rows)
+            if stretches:
+                return (*steps, *self._steps(stretches))
+            if steps or time.monotonic() + _PAUSE_SECONDS > deadline:
+                return steps
+            time.sleep(_PAUSE_SECONDS)
+
+    def written(self, positions: Mapping[str, int]) -> None:
+        """Rows before these positions need not be kept any more. Kafka itself is told nothing."""
+        for kept in list(self._kept):
+            if all(positions.get(partition, -1) >= end for partition, end in kept.ends.items()):
+                self._kept.remove(kept)
+                with self._session.asking():
+                    kept.frame.unpersist()
+
+    def lag(self) -> Lag:
+        """How many messages there are behind the last poll."""
+        there = self._offsets()
+        behind = sum(max(0, each.latest - self._at.get(each.name, each.earliest)) for each in there)
+        return Lag(behind, "rows", newest=max((each.newest for each in there if each.newest), default=None))
+
+    def close(self) -> None:
+        """Let go of what Spark keeps."""
+        kept, self._kept = self._kept, []
+        for each in kept:
+            with self._session.asking():
+                each.frame.unpersist()
+
+    # ------------------------------------------------------------------------------------------------------- offsets
+
+    def _offsets(self) -> tuple[PartitionOffsets, ...]:
+        start = self._topics.start
+        has_begun = bool(self._at)
+        call = Call.of(
+            "kafka_offsets",
+            None,
+            settings=json.dumps(self._topics.client_settings),
+            topics=",".join(self._topics.names) or None,
+            pattern=self._topics.pattern,
+            at=int(start.timestamp() * 1000) if isinstance(start, datetime) and not has_begun else None,
+        )
+        rows = self._session.call(call).to_pylist()
+        return tuple(
+            PartitionOffsets(row["topic"], row["partition"], row["earliest"], row["latest"], row["at"], row["newest"])
+            for row in rows
+        )
+
+    def _begun(self, there: Sequence[PartitionOffsets]) -> Iterator[Step]:
+        """Where new partitions begin, as a step, so that their positions are kept before they have rows.
+
+        Where others have positions already, a partition was added since then, and all of it is new.
+        """
+        is_first = not self._at
+        new = {
+            each.name: each.begin(self._topics.start) if is_first else each.earliest
+            for each in there
+            if each.name not in self._at
+        }
+        self._at.update(new)
+        if new:
+            yield Step(None, new)
+
+    def _skipped(self, there: Sequence[PartitionOffsets]) -> Iterator[Step]:
+        """Refuses to go on where messages are lost, or goes on behind them with a row that says so."""
+        for each in there:
+            at = self._at[each.name]
+            what = lost(each, at)
+            if what is None:
+                continue
+            if self._topics.lost == "refuse":
+                raise SourceFailed(
+                    f"{what}. Go on without them with lost='skip' (from offset {each.earliest}), or begin anew: "
+                    "without positions, from a new snapshot of what sends to the topic."
+                )
+            self._at[each.name] = each.earliest
+            row = {"row": "", "partition": each.name, "offset": min(at, each.earliest), "error": what}
+            rows = pa.Table.from_pylist([{**dict.fromkeys(CHANGES.names), **row}], schema=CHANGES)
+            yield Step(rows, {each.name: each.earliest}, count=1)
+
+    # ---------------------------------------------------------------------------------------------------------- rows
+
+    def _steps(self, stretches: Sequence[Stretch]) -> Iterator[Step]:
+        ends = {each.name: each.end for each in stretches}
+        with self._session.asking():
+            decoded = self._decoded(stretches)
+            rows = decoded.select(*CHANGES.names)
+            _ = rows.schema
+        if self._declared is None and (changes := self._told(decoded, ends)):
+            self._told_at = max(self._told_at + 1, int(time.time() * 1000))
+            yield Step(None, {_TOLD: self._told_at}, changes)
+        self._at.update(ends)
+        yield Step(rows, ends)
+
+    def _decoded(self, stretches: Sequence[Stretch]) -> DataFrame:
+        """The columns of `CHANGES`, and `found`."""
+        reader = self._session.spark.read.format("kafka").options(
+            **{f"kafka.{name}": value for name, value in self._topics.client_settings.items()},
+            assign=json.dumps(_numbers(stretches)),
+            startingOffsets=as_option(stretches, end=False),
+            endingOffsets=as_option(stretches, end=True),
+            maxRecordsPerPartition=str(_MESSAGES_OF_A_TASK),
+        )
+        said = literal(self._format.as_json(infers=self._declared is None))
+        arguments = f"{said}, topic, offset, timestamp, key, value"
+        messages = reader.load().selectExpr(
+            "concat(topic, '-', partition) AS partition", "offset", f"keylake_message_changes({arguments}) AS changes"
+        )
+        changes = messages.selectExpr(*_OWN, "explode(changes) AS c")
+        own = [name if name in _OWN else f"c.`{name}` AS `{name}`" for name in CHANGES.names]
+        return changes.selectExpr(*own, "c.found AS found")
+
+    def _told(self, decoded: DataFrame, ends: Mapping[str, int]) -> tuple[TableChange, ...]:
+        """What the rows tell of columns. They are kept from now on, or they would be read and decoded again."""
+        with self._session.asking():
+            decoded.persist()
+            self._kept.append(_Kept(decoded, ends))
+            found = decoded.where("found IS NOT NULL").select("table", "found").distinct().toArrow()
+        return self._found.add(zip(found.column("table").to_pylist(), found.column("found").to_pylist(), strict=True))
+
+
+def _numbers(stretches: Sequence[Stretch]) -> dict[str, list[int]]:
+    """The numbers of partitions by topic, as Spark's reader takes them."""
+    topics = sorted({each.topic for each in stretches})
+    return {topic: [each.number for each in stretches if each.topic == topic] for topic in topics}
