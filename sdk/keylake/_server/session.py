@@ -13,7 +13,7 @@ import json
 import re
 import uuid
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -189,18 +189,40 @@ class Session:
         with self.asking():
             self.spark.sql(f"DROP TABLE {path.in_sql(self.catalog)}").toArrow()
 
-    def run_once(self, text: str, parameters: Mapping[str, Any], idempotency_key: str) -> None:
-        """Run a statement of SQL to its end; what it inserts into a keyed table under this key counts once.
+    def run_once(
+        self,
+        texts: Sequence[str],
+        parameters: Mapping[str, Any],
+        idempotency_key: str,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run statements of SQL to their ends; what each inserts into a keyed table under this key counts once.
 
-        It has a copy of the session, with its views and settings: writes that others make meanwhile do not get the key.
+        They have a copy of the session, with its views and settings: writes that others make meanwhile do not get the
+        key. `variables` stand in statements as `${name}`.
         """
+        with self._copy(variables) as copy:
+            for number, text in enumerate(texts, start=1):
+                key = idempotency_key if number == 1 else f"{idempotency_key}, statement {number}"
+                copy.conf.set(Setting.IDEMPOTENCY_KEY, key)
+                copy.sql(text, dict(parameters)).toArrow()
+
+    def parse(self, text: str, parameters: Mapping[str, Any], variables: Mapping[str, str]) -> None:
+        """Have the server parse a statement, and run nothing; names need not be known yet."""
+        with self._copy(variables) as copy:
+            copy.sql(f"EXPLAIN {text}", dict(parameters)).toArrow()
+
+    @contextlib.contextmanager
+    def _copy(self, variables: Mapping[str, str] | None = None) -> Iterator[Any]:
+        """A copy of the session, with its views and settings, which ends."""
         with self.asking():
             connected: Any = self.spark
             copy = connected.cloneSession()
             try:
                 copy.client.set_retry_policies([few_tries()])
-                copy.conf.set(Setting.IDEMPOTENCY_KEY, idempotency_key)
-                copy.sql(text, dict(parameters)).toArrow()
+                for name, value in (variables or {}).items():
+                    copy.conf.set(name, value)
+                yield copy
             finally:
                 with contextlib.suppress(Exception):  # the server may be gone; what was run is told all the same
                     copy.client.release_session()

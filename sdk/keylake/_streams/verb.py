@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import datetime
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from keylake._definition.spec import Names
-from keylake._server.statements import Verb, quoted
+from pyiceberg.types import TimestampType, TimestamptzType
+
+from keylake._definition.spec import Names, TableSpec
+from keylake._server.statements import Verb, Write, quoted
 from keylake._streams.query import TableStream
 from keylake._table.changes import ChangeVerbs
 from keylake._table.handle import Verbs
@@ -41,6 +44,7 @@ class StreamVerbs(Verbs):
         columns_from: str | None = None,
         output: Output = "append",
         stream: str | None = None,
+        watermark: datetime.timedelta | None = None,
     ) -> TableStream:
         """Write a streaming frame to the table: each of its batches is one commit, and is written once.
 
@@ -49,10 +53,12 @@ class StreamVerbs(Verbs):
         `available_now` the query takes what is there, and ends. A query that starts again with its `checkpoint`, a
         folder that the server writes, goes on where it stopped: a batch that was committed before its server died is
         not written again. `output` is Spark's output mode: with "complete" each batch replaces the content of the
-        table. `stream` names the writer in the history.
+        table. `stream` names the writer in the history. `watermark` is how late rows may come: each commit says that
+        the stream is complete up to its newest event time, which is in the ordering column, less that.
 
-        Errors: SchemaMismatch and VersionMissing before the query starts, as in `update`; what is wrong with a row
-        ends the query, and `wait()` raises it.
+        Errors: DefinitionError for a watermark where the ordering column is no timestamp; SchemaMismatch and
+        VersionMissing before the query starts, as in `update`; what is wrong with a row ends the query, and `wait()`
+        raises it.
 
         Example::
 
@@ -74,6 +80,7 @@ class StreamVerbs(Verbs):
         )
         columns = self._handle.session.columns(frame)
         said = self._knowing(lambda: write(self._handle.writes, self._handle.path, intention, columns))
+        said = _complete(said, self.spec, watermark)
         trigger = _trigger(every, available_now)
         return TableStream(
             str(self._handle.path),
@@ -117,6 +124,23 @@ def _folder(checkpoint: object) -> str:
             f"checkpoint is {checkpoint!r}. Use a folder that the server writes, another one for each stream."
         )
     return str(os.fspath(checkpoint))
+
+
+def _complete(said: Write, spec: TableSpec, watermark: object) -> Write:
+    """A write whose batches say watermarks, where that is wanted."""
+    check_type("watermark", watermark, datetime.timedelta | None, "how late rows may come: timedelta(minutes=5)")
+    if not isinstance(watermark, datetime.timedelta):
+        return said
+    if watermark < datetime.timedelta(0):
+        raise DefinitionError(f"watermark is {watermark}. Use a time of 0 or more: how late rows may come.")
+    if spec.ordering is None or not isinstance(spec.column(spec.ordering).type, TimestampType | TimestamptzType):
+        column = "no ordering column" if spec.ordering is None else f"{spec.ordering!r}, which is no timestamp"
+        raise DefinitionError(
+            f"watermark= takes event times from the ordering column, and {spec.name} has {column}. Leave it out, or "
+            "say the watermark of each write yourself, in update(..., watermark=)."
+        )
+    delay = watermark // datetime.timedelta(microseconds=1)
+    return replace(said, options=(*said.options, ("watermark_delay", str(delay))))
 
 
 def _trigger(every: object, available_now: object) -> dict[str, str | bool]:

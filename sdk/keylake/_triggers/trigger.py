@@ -274,7 +274,7 @@ def _run_sql(session: Session, statement: str, interval: Interval) -> None:
     # As text, since VERSION AS OF takes no bigint where a parameter stands.
     snapshot_id = str(interval.snapshot_id)
     of = {"start": interval.start, "end": interval.end, "snapshot_id": snapshot_id}
-    session.run_once(statement, of, interval.key)
+    session.run_once([statement], of, interval.key)
 
 
 def _told(error: BaseException) -> str:

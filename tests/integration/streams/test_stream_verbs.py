@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
@@ -82,6 +83,37 @@ def test_changes_of_a_source(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path
     assert found(table) == [(2, None, 3, None)]
 
 
+def test_batches_say_watermarks(lake: kl.Lake, tmp_path: Path) -> None:
+    """The newest event time less the delay, never an earlier one than before, and at= and triggers go by it."""
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", pa.timestamp("us", "UTC"))])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("streams"), key=["id"], ordering="at"))
+    files = tmp_path / "events"
+    arrive(files, "a", {"id": 1, "at": "2026-11-01T12:00:00Z"}, {"id": 2, "at": "2026-11-01T12:09:00Z"})
+    late = datetime.timedelta(minutes=2)
+
+    def run() -> None:
+        events = frame(lake, files, "id BIGINT, at TIMESTAMP")
+        checkpoint = tmp_path / "checkpoint"
+        query = table.stream(events, checkpoint=checkpoint, available_now=True, stream="web", watermark=late)
+        assert query.wait(120)
+
+    runs: list[kl.Interval] = []
+    run()
+    noon = datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.timezone.utc)
+    lake.triggers.every(5, table, runs.append, name="five", since=noon)
+    assert table.watermarks() == {"web": noon.replace(minute=7)}
+    arrive(files, "b", {"id": 3, "at": "2026-11-01T12:03:00Z"})
+    run()
+    assert table.watermarks() == {"web": noon.replace(minute=7)}
+    arrive(files, "c", {"id": 4, "at": "2026-11-01T12:20:00Z"})
+    run()
+    assert table.watermarks() == {"web": noon.replace(minute=18)}
+    assert table.read(at=kl.watermark(noon.replace(minute=10))).count() == 4
+    lake.triggers.run_due()
+    lake.triggers.remove("five")
+    assert [interval.start.minute for interval in runs] == [0, 5, 10]
+
+
 def test_whole_results_replace_the_table(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
     table.upsert([{"id": 9, "at": 100, "clicks": 0, "city": "Oslo"}])
     files = tmp_path / "clicks"
@@ -156,6 +188,25 @@ REFUSED: dict[str, tuple[Refused, type[kl.KeylakeError], str]] = {
         lambda lake, table, folder: table.stream(frame(lake, folder), checkpoint=folder, op="op", output="complete"),
         kl.DefinitionError,
         "goes with batches of changes",
+    ),
+    "a watermark that is no time": (
+        lambda lake, table, folder: table.stream(frame(lake, folder), checkpoint=folder, watermark=5),  # type: ignore[arg-type]
+        kl.DefinitionError,
+        "watermark is 5",
+    ),
+    "a watermark of the future": (
+        lambda lake, table, folder: table.stream(
+            frame(lake, folder), checkpoint=folder, watermark=datetime.timedelta(minutes=-1)
+        ),
+        kl.DefinitionError,
+        "0 or more",
+    ),
+    "a watermark of numbers": (
+        lambda lake, table, folder: table.stream(
+            frame(lake, folder), checkpoint=folder, watermark=datetime.timedelta(minutes=1)
+        ),
+        kl.DefinitionError,
+        "'at', which is no timestamp",
     ),
     "no key": (
         lambda lake, table, folder: table.stream(frame(lake, folder, "at BIGINT, clicks BIGINT"), checkpoint=folder),

@@ -28,6 +28,8 @@ import org.jspecify.annotations.Nullable;
  * @param retracts whether the rows take contributions back that were made before
  * @param businessTime where archived states of that time or later are there, they get the rows,
  *     too; null for a write to one branch
+ * @param watermarkDelay of the batches of a stream: each is a watermark so many microseconds before
+ *     the newest event time, which is in the ordering column; null for none
  * @param adopts the foreign commit whose rows these are; null for all others
  */
 public record WriteOptions(
@@ -41,9 +43,13 @@ public record WriteOptions(
     boolean retracts,
     WriteLabels labels,
     @Nullable Instant businessTime,
+    @Nullable Long watermarkDelay,
     @Nullable Adopted adopts,
     @Nullable Long targetFileSize)
     implements Serializable {
+  /** In microseconds. */
+  public static final String WATERMARK_DELAY = "watermark_delay";
+
   private static final String VERSION_OF = "version_of.";
 
   /** A foreign commit, and where its branch stood when the rows were read. */
@@ -89,6 +95,7 @@ public record WriteOptions(
             OffsetRanges.parse("option offsets", options.get("offsets")),
             watermark == null ? null : PointInTime.micros(watermark)),
         time(options, "business_time"),
+        number(options, WATERMARK_DELAY),
         adopted(options),
         number(options, "target-file-size-bytes"));
   }
@@ -112,6 +119,7 @@ public record WriteOptions(
         retracts,
         labels,
         businessTime,
+        watermarkDelay,
         adopts,
         targetFileSize);
   }

@@ -44,6 +44,11 @@ public record WriteLabels(
         : new WriteLabels(stream, writer, writeId, key, offsets, watermark);
   }
 
+  /** The same, complete up to an event time in microseconds. */
+  public WriteLabels until(long time) {
+    return new WriteLabels(stream, writer, writeId, idempotencyKey, offsets, time);
+  }
+
   /** The same with offsets, unless there are some. */
   public WriteLabels of(OffsetRanges ranges) {
     return offsets.isNone()
