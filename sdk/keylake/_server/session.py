@@ -13,7 +13,7 @@ import json
 import re
 import uuid
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -213,7 +213,7 @@ class Session:
             copy.sql(f"EXPLAIN {text}", dict(parameters)).toArrow()
 
     @contextlib.contextmanager
-    def _copy(self, variables: Mapping[str, str] | None = None) -> Iterator[Any]:
+    def _copy(self, variables: Mapping[str, str] | None = None) -> Generator[Any]:
         """A copy of the session, with its views and settings, which ends."""
         with self.asking():
             connected: Any = self.spark
