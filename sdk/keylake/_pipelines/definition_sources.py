@@ -240,11 +240,8 @@ class Files(Definition):
 
     type: Annotated[Literal["files"], named("type", "Files that arrive in a folder.")] = "files"
     name: Annotated[str | None, named("name", "What the source is called in messages.")] = None
-    path: Annotated[str, named("path", "The folder, which has a folder for each table.")]
+    path: Annotated[str, named("path", "A folder with a folder for each table: `.json`, `.jsonl`, `.csv`, `.parquet`.")]
     key: Annotated[KeysByTable, named("key", "The key of all tables, or of each: `{orders: id}`.")]
-    format: Annotated[
-        Literal["json", "csv", "parquet"] | None, named("format", "What files are; by their suffixes unless said.")
-    ] = None
     op: Annotated[
         str | None, named("op", "The field that says what is done: `c`, `u`, `r` or `d`. A row without it is a `u`.")
     ] = "op"

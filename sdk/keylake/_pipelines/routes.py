@@ -14,7 +14,7 @@ from keylake._captured.tables import SourceTable
 from keylake._definition.table_names import table_name
 
 if TYPE_CHECKING:
-    from keylake._pipelines.definition import Pipeline, Route
+    from keylake._pipelines.definition import Pipeline, Route, Transform
     from keylake._pipelines.definition_sources import MySql, Postgres
 
 _COMMA = re.compile(r",(?![^{}]*\})")  # not that of a quantifier, {1,2}
@@ -75,6 +75,11 @@ def route(pipeline: Pipeline, table: SourceTable) -> tuple[str, ...]:
         database, name = (pipeline.source.type, *table.parts)[-2:]
         found.append(table_name((pipeline.sink.namespace or database, name)))
     return tuple(dict.fromkeys(found))
+
+
+def transforms_of(pipeline: Pipeline, table: SourceTable) -> tuple[Transform, ...]:
+    """The transforms of a source table, in their order."""
+    return tuple(each for each in pipeline.transform if _pattern(each.source_table).matches(table))
 
 
 def is_captured(source: MySql | Postgres, table: SourceTable) -> bool:

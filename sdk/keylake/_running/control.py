@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from keylake._running.state import PipelineState, asides_of, opened, states_of
 from keylake.errors import NothingToDo
@@ -16,13 +16,15 @@ def states(lake: Lake, namespace: str = "keylake") -> tuple[PipelineState, ...]:
     return states_of(lake, namespace)
 
 
-def stop(lake: Lake, name: str, namespace: str = "keylake") -> PipelineState:
-    """Ask a pipeline to end after the round under way; returns how it was."""
+def stop(
+    lake: Lake, name: str, namespace: str = "keylake", *, wanted: Literal["stop", "restart"] = "stop"
+) -> PipelineState:
+    """Ask a pipeline to end after the round under way, or to begin anew then; returns how it was."""
     found = next((state for state in states_of(lake, namespace) if state.name == name), None)
     if found is None or found.state != "running":
         known = ", ".join(state.name for state in states_of(lake, namespace) if state.state == "running") or "none"
         raise NothingToDo(f"No pipeline {name!r} runs in this lake. Running: {known}.")
-    _wish(lake, namespace, name, "pipeline", "", "stop")
+    _wish(lake, namespace, name, "pipeline", "", wanted)
     return found
 
 

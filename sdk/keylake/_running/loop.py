@@ -167,7 +167,7 @@ class _Loop:
         wanted = self._state.wanted()
         for target in wanted & self._state.targets.keys():
             self._resume(target)
-        return "stop" in wanted or self._ending.is_set()
+        return bool(wanted & {"stop", "restart"}) or self._ending.is_set()
 
     def _is_due(self, waiting: Waiting) -> bool:
         old = time.monotonic() - waiting.since >= self._settings.freshness

@@ -24,6 +24,7 @@ class Target:
     table: str
     buckets: int = 2
     partition_by: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
 
 
 class Shaping(Protocol):
@@ -47,7 +48,7 @@ class AsTheyAre:
     """Tables go to keyed tables of their own names in one namespace, their rows as they are.
 
     >>> AsTheyAre("shop").targets(SourceTable(("app", "public", "orders")))
-    (Target(table='shop.orders', buckets=2, partition_by=()),)
+    (Target(table='shop.orders', buckets=2, partition_by=(), properties=()),)
     """
 
     namespace: str

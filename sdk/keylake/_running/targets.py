@@ -18,6 +18,7 @@ from keylake._many_tables.write import TableBatch, write_tables
 from keylake._running.evolution import Alteration
 from keylake._running.settings import Target
 from keylake._running.waiting import from_offsets, offsets_in
+from keylake._server.statements import TablePath, literal
 from keylake.errors import DefinitionError, KeylakeError, PipelineBusy, SchemaMismatch, TableNotFound
 
 if TYPE_CHECKING:
@@ -52,12 +53,21 @@ class Targets:
             spec = self.spec(target.table)
         except TableNotFound:
             spec = self._lake.create(_spec(target, schema), if_exists="match").spec
+            self._set(target)
         if _lower(spec.key) != _lower(schema.key) or spec.versions != "explicit":
             raise SchemaMismatch(
                 f"{target.table} has the key {', '.join(spec.key)} and {spec.versions} versions, and {schema.table} "
                 f"needs the key {', '.join(schema.key)} and explicit versions. Send it to another table (route)."
             )
         return spec
+
+    def _set(self, target: Target) -> None:
+        if target.properties:
+            pairs = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in target.properties)
+            session = self._lake._session  # pyright: ignore[reportPrivateUsage]
+            with session.asking():
+                table = TablePath(target.table).in_sql(session.catalog)
+                session.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({pairs})")
 
     def spec(self, name: str) -> TableSpec:
         """The definition of a table, as it is known here."""

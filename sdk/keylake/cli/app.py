@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from keylake.cli import changing, reading, serving
+from keylake.cli import changing, pipelines, reading, serving
 from keylake.cli.demo import demo
 from keylake.cli.doctor import doctor
 from keylake.cli.shown import tell
@@ -49,6 +49,8 @@ app.command("explain-row")(reading.explain_row)
 app.add_typer(changing.branch, name="branch")
 for changes in (changing.compact, changing.publish, changing.undo):
     app.command()(changes)
+for pipeline in (pipelines.run, pipelines.status, pipelines.stop, pipelines.restart, pipelines.resume):
+    app.command()(pipeline)
 app.command()(serving.serve)
 app.command("server-conf")(serving.server_conf)
 app.command()(doctor)

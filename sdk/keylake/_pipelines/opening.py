@@ -1,0 +1,77 @@
+"""Sources as definitions say: each is opened by what it takes, and packages of one are needed for it only."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+from keylake._captured.source import Source
+from keylake._files.source import FilesSource
+from keylake._pipelines.definition import Pipeline
+from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
+from keylake.errors import DefinitionError, Unsupported
+
+if TYPE_CHECKING:
+    from keylake.lake import Lake
+
+_FROM = "Use --from earliest, latest, timestamp=2026-01-31T12:00:00Z or offset=..."
+
+
+def opened_source(pipeline: Pipeline, lake: Lake) -> Source:  # noqa: ARG001
+    """The source of a pipeline, not begun."""
+    match pipeline.source:
+        case Files() as files:
+            return FilesSource(files.path, key=files.key, op=files.op, version=files.version)
+        case other:
+            raise Unsupported(f"Sources of type {other.type} cannot be opened in this version. Use type: files.")
+
+
+def started_from(pipeline: Pipeline, start: str) -> Pipeline:
+    """The pipeline with another place to begin: earliest, latest, timestamp=... or offset=...
+
+    >>> started_from(Pipeline(source=Files(path="in", key=("id",))), "latest")
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: Files are read from the first one on. Use --from earliest, or leave it out.
+    """
+    source = pipeline.source
+    if isinstance(source, Files):
+        if start != "earliest":
+            raise DefinitionError("Files are read from the first one on. Use --from earliest, or leave it out.")
+        return pipeline
+    word, _, value = start.partition("=")
+    if isinstance(source, Postgres) and word != "latest":
+        raise DefinitionError(
+            f"PostgreSQL keeps no log before its slot, so there is no {start!r}. Use --from latest, or leave it "
+            "out: rows are read, then what changes."
+        )
+    said = {name: getattr(source, name) for name in type(source).model_fields if name in source.model_fields_set}
+    begun = type(source)(**{**said, **_start(source, word, value)})
+    return pipeline.model_copy(update={"source": begun})
+
+
+def _start(source: MySql | Postgres | Kafka, word: str, value: str) -> dict[str, Any]:
+    match word:
+        case "earliest" | "latest":
+            return {"startup_mode": f"{word}-offset"}
+        case "timestamp":
+            return {"startup_mode": "timestamp", "timestamp_millis": _millis(value)}
+        case "offset" if isinstance(source, Kafka):
+            return {"startup_mode": "specific-offsets", "specific_offsets": value}
+        case "offset" if isinstance(source, MySql) and value.rpartition(":")[2].isdecimal():
+            file, _, place = value.rpartition(":")
+            return {"startup_mode": "specific-offset", "offset_file": file, "offset_pos": int(place)}
+        case "offset":
+            raise DefinitionError(f"{value!r} is no place of a binary log. Use --from offset=mysql-bin.000003:4.")
+        case _:
+            raise DefinitionError(f"--from is {word!r}. {_FROM}")
+
+
+def _millis(text: str) -> int:
+    """Milliseconds since 1970 of a time with a zone."""
+    try:
+        moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise DefinitionError(f"{text!r} is no time. {_FROM}") from None
+    if moment.tzinfo is None:
+        raise DefinitionError(f"{text!r} has no time zone. {_FROM}")
+    return int(moment.timestamp() * 1000)

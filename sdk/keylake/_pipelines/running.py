@@ -1,0 +1,181 @@
+"""A pipeline at work: its source is opened, and the loop runs it as its definition says; or a plan of that is made."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from keylake._captured.source import Lag, Source, Step
+from keylake._captured.tables import (
+    ColumnAdded,
+    ColumnDropped,
+    ColumnModified,
+    ColumnRenamed,
+    SourceSchema,
+    TableChange,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+    TableTruncated,
+)
+from keylake._pipelines.definition import Pipeline
+from keylake._pipelines.opening import opened_source
+from keylake._pipelines.shaping import DefinedShaping
+from keylake._running.evolution import alteration
+from keylake._running.loop import run
+from keylake._running.settings import Fixed, Load, PipelineReport, RunSettings
+from keylake.errors import TableNotFound
+
+if TYPE_CHECKING:
+    from keylake.lake import Lake
+
+_WORDS: Mapping[type[object], str] = {
+    ColumnAdded: "add.column",
+    ColumnModified: "alter.column.type",
+    TableCreated: "create.table",
+    ColumnDropped: "drop.column",
+    TableDropped: "drop.table",
+    ColumnRenamed: "rename.column",
+    TableRenamed: "rename.table",
+    TableTruncated: "truncate.table",
+}
+_LOOKS_SECONDS = 30.0  # at what a source has, where it knows its tables by their rows only
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """What a pipeline would do for a source table: the keyed table, its columns, and what of them is new."""
+
+    source: str
+    table: str
+    is_new: bool
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    changes: tuple[str, ...]
+
+
+def run_pipeline(
+    pipeline: Pipeline,
+    lake: Lake,
+    *,
+    once: bool = False,
+    load: Load | None = None,
+    ending: threading.Event | None = None,
+) -> PipelineReport:
+    """Run a pipeline until `ending` is set or somebody stops it; with `once` until its source has nothing more.
+
+    Errors: `DefinitionError` for a transform that Spark refuses, `PipelineBusy` where another process runs it.
+
+    Example::
+
+        report = kl.run_pipeline(kl.Pipeline.load("pipeline.yaml"), lake, once=True)
+    """
+    options = pipeline.pipeline
+    _set_session(pipeline, lake)
+    settings = RunSettings(
+        options.name,
+        DefinedShaping(pipeline, lake),
+        behaviour=options.schema_change_behavior if _follows_changes(pipeline) else "ignore",
+        once=once or options.runtime_mode == "BATCH",
+        freshness=pipeline.sink.freshness.total_seconds(),
+        load=load or Fixed(),
+    )
+    return run(_Followed(opened_source(pipeline, lake), pipeline), lake, settings, ending=ending)
+
+
+def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
+    """What the pipeline would make and change, by the tables that its source has now. Nothing is written."""
+    _set_session(pipeline, lake)
+    shaping = DefinedShaping(pipeline, lake)
+    source = opened_source(pipeline, lake)
+    try:
+        schemas = _schemas(source)
+    finally:
+        source.close()
+    return tuple(
+        _plan(lake, schema, shaping.schema(schema), target.table)
+        for schema in schemas
+        for target in shaping.targets(schema.table)
+    )
+
+
+def _schemas(source: Source) -> Sequence[SourceSchema]:
+    """The tables of a source; where it knows them by their rows only, it is looked at these."""
+    source.begin({})
+    found = {str(schema.table): schema for schema in source.schemas()}
+    until = time.monotonic() + _LOOKS_SECONDS
+    while not found or time.monotonic() < until:
+        steps = source.poll(100_000, 0.1)
+        created = (change.schema for step in steps for change in step.changes if isinstance(change, TableCreated))
+        new = {str(schema.table): schema for schema in created if str(schema.table) not in found}
+        found |= new
+        if not steps or (source.schemas() and not new):
+            break
+    return [found[name] for name in sorted(found)]
+
+
+def _plan(lake: Lake, schema: SourceSchema, shaped: SourceSchema, table: str) -> TablePlan:
+    columns = tuple(f"{column.name} {column.type}" for column in shaped.columns)
+    try:
+        spec = lake.table(table).spec
+    except TableNotFound:
+        return TablePlan(str(schema.table), table, True, shaped.key, columns, ())
+    words = alteration(shaped, spec, keep=True)
+    changes = [
+        *(f"add {name} {type_}" for name, type_ in words.add.items()),
+        *(f"widen {name} to {type_}" for name, type_ in words.widen.items()),
+        *words.refused,
+    ]
+    return TablePlan(str(schema.table), table, False, spec.key, columns, tuple(changes))
+
+
+def _set_session(pipeline: Pipeline, lake: Lake) -> None:
+    options = pipeline.pipeline
+    settings = {"timeZone": options.local_time_zone, "shuffle.partitions": options.parallelism}
+    for name, value in settings.items():
+        if value is not None:
+            prefix = "spark.sql.session" if name == "timeZone" else "spark.sql"
+            lake.spark.conf.set(f"{prefix}.{name}", str(value))
+
+
+def _follows_changes(pipeline: Pipeline) -> bool:
+    return bool(getattr(pipeline.source, "schema_change_enabled", True))
+
+
+class _Followed:
+    """A source whose changes of tables are those that the sink includes."""
+
+    def __init__(self, source: Source, pipeline: Pipeline) -> None:
+        self._source = source
+        self._sink = pipeline.sink
+
+    def begin(self, positions: Mapping[str, int]) -> None:
+        self._source.begin(positions)
+
+    def schemas(self) -> tuple[SourceSchema, ...]:
+        return self._source.schemas()
+
+    def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
+        return tuple(
+            replace(step, changes=tuple(filter(self._follows, step.changes))) if step.changes else step
+            for step in self._source.poll(most_rows, seconds)
+        )
+
+    def written(self, positions: Mapping[str, int]) -> None:
+        self._source.written(positions)
+
+    def lag(self) -> Lag:
+        return self._source.lag()
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _follows(self, change: TableChange) -> bool:
+        word = _WORDS[type(change)]
+        included, excluded = self._sink.include_changes, self._sink.exclude_changes
+        if any(each in word for each in excluded):
+            return False
+        return word == "create.table" or not included or any(each in word for each in included)

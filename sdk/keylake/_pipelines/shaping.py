@@ -1,0 +1,66 @@
+"""What the loop asks of a pipeline: where tables go, and in which shape, as its definition says."""
+
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from keylake._captured.source import CHANGES
+from keylake._captured.tables import SourceSchema, SourceTable
+from keylake._pipelines.definition_sources import MySql, Postgres
+from keylake._pipelines.routes import is_captured, route, transforms_of
+from keylake._pipelines.transforms import Transformed
+from keylake._running.settings import Target
+from keylake.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from keylake._pipelines.definition import Pipeline
+    from keylake.lake import Lake
+
+
+class DefinedShaping:
+    """The routes and transforms of a pipeline; expressions are typed and run by the lake's Spark."""
+
+    def __init__(self, pipeline: Pipeline, lake: Lake) -> None:
+        self._pipeline = pipeline
+        self._session = lake._session  # pyright: ignore[reportPrivateUsage]
+        self._planned: dict[SourceSchema, Transformed] = {}
+
+    def targets(self, table: SourceTable) -> tuple[Target, ...]:
+        """The keyed tables of a source table; none for one that the source does not name."""
+        source = self._pipeline.source
+        if isinstance(source, MySql | Postgres) and not is_captured(source, table):
+            return ()
+        rules = transforms_of(self._pipeline, table)
+        options = {name: str(value) for name, value in self._pipeline.sink.table_properties.items()}
+        for rule in rules:
+            options |= rule.table_properties()
+        options.pop("comment", None)  # that of the source is kept
+        buckets = options.pop("bucket", str(self._pipeline.sink.buckets))
+        if not buckets.isdecimal() or int(buckets) < 1:
+            raise DefinitionError(f"The option bucket of {table} is {buckets!r}. Use a whole number from 1 on.")
+        partition_by = next((rule.partition_keys for rule in rules if rule.partition_keys), ())
+        names = route(self._pipeline, table)
+        return tuple(Target(name, int(buckets), partition_by, tuple(options.items())) for name in names)
+
+    def schema(self, schema: SourceSchema) -> SourceSchema:
+        """The columns of the projection, and the key."""
+        return self._transformed(schema).schema
+
+    def rows(self, schema: SourceSchema, rows: pa.Table) -> pa.Table:
+        """The rows after projection and filter."""
+        transformed = self._transformed(schema)
+        if not transformed.rules or rows.num_rows == 0:
+            return rows
+        with self._session.local_frame(rows) as frame, self._session.asking():
+            return transformed.rows(frame).toArrow().cast(CHANGES)
+
+    def _transformed(self, schema: SourceSchema) -> Transformed:
+        if schema not in self._planned:
+            rules = transforms_of(self._pipeline, schema.table)
+            self._planned[schema] = Transformed.of(self._session, schema, rules)
+        return self._planned[schema]

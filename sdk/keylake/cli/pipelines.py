@@ -1,0 +1,258 @@
+"""Commands for pipelines: one that runs them, and those that look after what runs elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Generator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.status import Status
+
+import keylake as kl
+from keylake._pipelines.definition_schema import json_schema
+from keylake._pipelines.opening import started_from
+from keylake._pipelines.running import TablePlan, planned
+from keylake._running import control
+from keylake._running.settings import Fixed, Load, PipelineReport, Round, Setting
+from keylake._running.state import PipelineState
+from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, opened
+from keylake.cli.shown import JsonOption, show, show_all, show_table, tell
+
+NameArgument = Annotated[str, typer.Argument(help="The name of a pipeline.")]
+OptionalName = Annotated[str | None, typer.Argument(help="The name of a pipeline; all unless said.")]
+RunLake = Annotated[
+    str | None,
+    typer.Option(
+        "--lake", envvar="KEYLAKE_LAKE", help="The lake of a file that names none: a directory, or sc://host:15002."
+    ),
+]
+
+
+def run(
+    file: Annotated[str | None, typer.Argument(help="The YAML file of the pipeline.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="End when the source has nothing more.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made, and write nothing.")] = False,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", help="Where the first run begins: earliest, latest, timestamp=..., offset=..."),
+    ] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the file.")] = False,
+    lake: RunLake = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a pipeline, tables of a source into keyed tables, until it is stopped.
+
+    SIGTERM and Ctrl-C end it after the batch under way. Started again it goes on where it was. The status is 1 where a
+    table was set aside.
+    """
+    if schema:
+        show(json_schema(), True)
+        return
+    if file is None:
+        raise typer.BadParameter("name the file of the pipeline: keylake run pipeline.yaml")
+    if dry_run:
+        pipeline = _loaded(file, start)
+        with _lake_of(pipeline, lake) as found:
+            _show_plans(planned(pipeline, found), as_json)
+        return
+    ending = threading.Event()
+    _end_on_signals(ending)
+    while True:
+        pipeline = _loaded(file, start)
+        report, is_to_restart = _run(pipeline, lake, start, once, ending)
+        if not is_to_restart:
+            break
+        tell(f"{report}; it begins anew")
+        start = None
+    show(report, as_json)
+    if report.set_aside:
+        raise typer.Exit(1)
+
+
+def status(
+    name: OptionalName = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the pipelines of a lake: whether they run, how far behind they are, and what went wrong."""
+    with opened(lake, catalog) as found:
+        states = [state for state in control.states(found) if name in (None, state.name)]
+    if name is not None and not states:
+        raise kl.NothingToDo(f"This lake knows no pipeline {name!r}. keylake status lists those that it knows.")
+    if as_json:
+        show_all("", [_row(state) for state in states], as_json)
+    else:
+        show_table("pipelines", [_row(state) | {"seen": _ago(state.seen_at)} for state in states], _SHOWN)
+
+
+def stop(
+    name: NameArgument,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a pipeline to end after the batch under way."""
+    _ask(name, "stop", lake, catalog, as_json)
+
+
+def restart(
+    name: NameArgument,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a pipeline to read its file anew after the batch under way, and to go on."""
+    _ask(name, "restart", lake, catalog, as_json)
+
+
+def resume(
+    name: NameArgument,
+    table: Annotated[str, typer.Argument(help="The keyed table that was set aside.")],
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a table that was set aside go on, with the rows that were kept."""
+    with opened(lake, catalog) as found:
+        control.resume(found, name, table)
+    show(
+        {"name": name, "table": table, "wanted": "resume"} if as_json else f"{name} is asked to resume {table}.",
+        as_json,
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- a run
+
+_SHOWN = ("name", "state", "seen", "lag", "rounds", "rows", "host", "process", "wanted", "last_error")
+
+
+def _loaded(file: str, start: str | None) -> kl.Pipeline:
+    pipeline = kl.Pipeline.load(file)
+    for key in pipeline.ignored():
+        tell(f"{file}: {key} means nothing here, and is ignored.")
+    return pipeline if start is None else started_from(pipeline, start)
+
+
+@contextlib.contextmanager
+def _lake_of(pipeline: kl.Pipeline, lake: str | None) -> Generator[kl.Lake]:
+    """The lake that the file names, or else the one of the command; a directory is made."""
+    name = pipeline.sink.lake or lake or USUAL_LAKE
+    if not name.startswith("sc://"):
+        Path(name).mkdir(parents=True, exist_ok=True)
+    with opened(name, pipeline.sink.catalog) as found:
+        yield found
+
+
+def _run(
+    pipeline: kl.Pipeline, lake: str | None, start: str | None, once: bool, ending: threading.Event
+) -> tuple[PipelineReport, bool]:
+    """Run a pipeline to its end; also, whether it was asked to begin anew."""
+    name = pipeline.pipeline.name
+    with _lake_of(pipeline, lake) as found, _progress(name) as load:
+        if start is not None and any(state.name == name for state in control.states(found)):
+            raise kl.DefinitionError(
+                f"Pipeline {name!r} has run in this lake, and goes on where it was: --from is for a first run. Leave "
+                "it out, or give the pipeline another name."
+            )
+        report = kl.run_pipeline(pipeline, found, once=once, load=load, ending=ending)
+        wanted = [state.wanted for state in control.states(found) if state.name == name]
+    return report, wanted == ["restart"] and not ending.is_set()
+
+
+def _end_on_signals(ending: threading.Event) -> None:
+    def end(_number: int, _frame: object) -> None:
+        if ending.is_set():
+            raise KeyboardInterrupt
+        ending.set()
+        tell("it ends after the batch under way; once more ends it at once")
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+
+
+class _Watched:
+    """The sizes of rounds as another one has them; what each round did is shown."""
+
+    def __init__(self, load: Load, name: str, shown: Status) -> None:
+        self._load = load
+        self._name = name
+        self._shown = shown
+
+    def next(self, last: Round | None) -> Setting:
+        if last is not None:
+            lag = "lag unknown" if last.lag.behind is None else f"{last.lag.behind:,} {last.lag.unit} behind"
+            rate = last.written / last.seconds if last.seconds else 0.0
+            self._shown.update(
+                f"{self._name}: round {last.number:,}, {last.written:,} rows to {last.tables:,} tables in "
+                f"{last.seconds:.1f} s, {rate:,.0f} rows/s, {lag}"
+            )
+        return self._load.next(last)
+
+
+@contextlib.contextmanager
+def _progress(name: str) -> Generator[Load]:
+    """One line that changes in a terminal; lines of a log elsewhere."""
+    log = logging.getLogger("keylake")
+    if sys.stderr.isatty():
+        with Console(stderr=True).status(f"{name}: begins") as shown:
+            yield _Watched(Fixed(), name, shown)
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    before = log.level
+    log.setLevel(logging.INFO)
+    try:
+        yield Fixed()
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+def _show_plans(plans: tuple[TablePlan, ...], as_json: bool) -> None:
+    if as_json:
+        show_all("", plans, as_json)
+        return
+    rows = [
+        {
+            "source": plan.source,
+            "keyed table": plan.table,
+            "": "new" if plan.is_new else "there",
+            "key": ", ".join(plan.key),
+            "columns": ", ".join(plan.columns),
+            "changes": ", ".join(plan.changes),
+        }
+        for plan in plans
+    ]
+    show_table("what the pipeline would do", rows)
+
+
+# ---------------------------------------------------------------------------------------------------------- others
+
+
+def _ask(name: str, wanted: str, lake: str, catalog: str, as_json: bool) -> None:
+    with opened(lake, catalog) as found:
+        state = control.stop(found, name, wanted="restart" if wanted == "restart" else "stop")
+    if as_json:
+        show(_row(state) | {"wanted": wanted}, as_json)
+    else:
+        typer.echo(f"{name} on {state.host}, process {state.process}, is asked to {wanted} after the batch under way.")
+
+
+def _row(state: PipelineState) -> dict[str, object]:
+    return asdict(state)
+
+
+def _ago(moment: datetime.datetime) -> str:
+    seconds = (datetime.datetime.now(datetime.timezone.utc) - moment).total_seconds()
+    return f"{max(0, seconds):.0f} s ago" if seconds < 600 else moment.strftime("%Y-%m-%d %H:%M:%S")
