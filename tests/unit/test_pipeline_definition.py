@@ -95,6 +95,7 @@ def test_a_file_for_mysql_to_paimon_is_read_after_its_sink_is_changed() -> None:
     assert pipeline.transform[0].primary_keys == ("id", "order_id")
     assert pipeline.transform[0].table_properties() == {"comment": "web order", "bucket": "2"}
     assert pipeline.ignored() == (
+        "source.server-time-zone",
         "source.connect.timeout",
         "source.jdbc.properties.useSSL",
         "source.debezium.snapshot.locking.mode",

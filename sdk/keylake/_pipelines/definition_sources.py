@@ -34,9 +34,6 @@ class _Database(Definition):
     password: Annotated[Secret, named("password", "The password: `${DB_PASSWORD}` takes it from the environment.")]
     tables: Annotated[TablePattern, named("tables", _TABLES)]
     tables_exclude: Annotated[TablePattern | None, named("tables.exclude", "Tables of these that are left out.")] = None
-    server_time_zone: Annotated[
-        str | None, named("server-time-zone", "The time zone of columns that have none of their own.")
-    ] = None
     schema_change_enabled: Annotated[
         bool, named("schema-change.enabled", "Whether changes of tables are followed at all.")
     ] = True
@@ -47,6 +44,7 @@ class _Database(Definition):
         int | None, named("scan.startup.timestamp-millis", "For timestamp: milliseconds since 1970.")
     ] = None
 
+    server_time_zone: Annotated[str | None, unused("server-time-zone")] = None
     fetch_size: Annotated[int | None, unused("scan.snapshot.fetch.size")] = None
     skip_events: Annotated[int | None, unused("scan.startup.specific-offset.skip-events")] = None
     skip_rows: Annotated[int | None, unused("scan.startup.specific-offset.skip-rows")] = None
@@ -99,12 +97,8 @@ class MySql(_Database):
     offset_gtid_set: Annotated[
         str | None, named("scan.startup.specific-offset.gtid-set", "For specific-offset: a set of GTIDs.")
     ] = None
-    tinyint1_as_boolean: Annotated[
-        bool, named("treat-tinyint1-as-boolean.enabled", "Whether TINYINT(1) is a boolean.")
-    ] = True
-    metadata_list: Annotated[
-        Names, named("metadata.list", "Further columns for transform: `op_ts`, the time of a change in milliseconds.")
-    ] = ()
+    tinyint1_as_boolean: Annotated[bool | None, unused("treat-tinyint1-as-boolean.enabled")] = None
+    metadata_list: Annotated[str | None, unused("metadata.list")] = None
 
     online_schema_changes: Annotated[bool | None, unused("scan.parse.online.schema.changes.enabled")] = None
     binlog_newly_added_table: Annotated[bool | None, unused("scan.binlog.newly-added-table.enabled")] = None
@@ -157,7 +151,7 @@ class Postgres(_Database):
     include_database: Annotated[
         bool, named("table-id.include-database", "Whether names of tables have the database: `app.public.orders`.")
     ] = True
-    metadata_list: Annotated[Names, named("metadata.list", "Further columns for transform: `op_ts`.")] = ()
+    metadata_list: Annotated[str | None, unused("metadata.list")] = None
 
     lsn_commit_delay: Annotated[int | None, unused("scan.lsn-commit.checkpoints-num-delay")] = None
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import datetime
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keylake._captured.source import Source
 from keylake._files.source import FilesSource
 from keylake._pipelines.definition import Pipeline
 from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
+from keylake._pipelines.routes import Pattern
 from keylake.errors import DefinitionError, Unsupported
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
 
+_PLAIN_NAME = re.compile(r"\w+\.\w+")
 _FROM = "Use --from earliest, latest, timestamp=2026-01-31T12:00:00Z or offset=..."
 
 
@@ -22,8 +26,10 @@ def opened_source(pipeline: Pipeline, lake: Lake) -> Source:  # noqa: ARG001
     match pipeline.source:
         case Files() as files:
             return FilesSource(files.path, key=files.key, op=files.op, version=files.version)
+        case MySql() as database:
+            return _mysql(database, _keys(pipeline))
         case other:
-            raise Unsupported(f"Sources of type {other.type} cannot be opened in this version. Use type: files.")
+            raise Unsupported(f"Sources of type {other.type} cannot be opened in this version. Use files or mysql.")
 
 
 def started_from(pipeline: Pipeline, start: str) -> Pipeline:
@@ -47,6 +53,39 @@ def started_from(pipeline: Pipeline, start: str) -> Pipeline:
     said = {name: getattr(source, name) for name in type(source).model_fields if name in source.model_fields_set}
     begun = type(source)(**{**said, **_start(source, word, value)})
     return pipeline.model_copy(update={"source": begun})
+
+
+def _mysql(database: MySql, keys: Mapping[str, Sequence[str]]) -> Source:
+    try:
+        from keylake._mysql.source import MySqlSource
+    except ImportError as error:
+        raise Unsupported(f"{error.name} is missing. Install it: pip install 'keylake[pipelines]'.") from None
+    starts = {"initial": "snapshot", "latest-offset": "latest", "earliest-offset": "earliest"}
+    if database.startup_mode not in starts:
+        raise Unsupported(
+            f"scan.startup.mode {database.startup_mode} cannot be read from MySQL in this version. "
+            f"Use {', '.join(starts)}."
+        )
+    tables = Pattern(database.tables).regex
+    if database.tables_exclude is not None:
+        tables = rf"(?!(?:{Pattern(database.tables_exclude).regex})\Z)(?:{tables})"
+    return MySqlSource(
+        host=database.hostname,
+        port=database.port,
+        user=database.username,
+        password=database.password.get_secret_value(),
+        tables=[tables],
+        start=starts[database.startup_mode],
+        keys=keys,
+        chunk_rows=database.snapshot_chunk_size,
+        server_id=int(database.server_id.partition("-")[0]) if database.server_id else None,
+    )
+
+
+def _keys(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
+    """The keys of tables that a transform names, for those that have none of their own."""
+    named = [each for each in pipeline.transform if each.primary_keys and _PLAIN_NAME.fullmatch(each.source_table)]
+    return {each.source_table: each.primary_keys for each in named}
 
 
 def _start(source: MySql | Postgres | Kafka, word: str, value: str) -> dict[str, Any]:

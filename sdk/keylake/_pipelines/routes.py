@@ -44,6 +44,11 @@ class Pattern:
                 r"and \. for any character."
             ) from None
 
+    @property
+    def regex(self) -> str:
+        """The pattern for the whole name, as Python has it."""
+        return self._regex.pattern
+
     def matches(self, table: SourceTable) -> bool:
         """Whether the pattern is that of the table."""
         return self._regex.fullmatch(str(table)) is not None
