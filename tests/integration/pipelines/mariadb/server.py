@@ -51,6 +51,7 @@ class MariaDb:
             "--no-defaults",
             f"--basedir={HOME}",
             f"--datadir={self.folder / 'data'}",
+            f"--tmpdir={self.folder}",
             f"--lc-messages-dir={HOME / 'share'}",
             f"--character-sets-dir={HOME / 'share' / 'charsets'}",
             f"--user={getpass.getuser()}",
