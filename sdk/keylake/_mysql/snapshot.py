@@ -98,9 +98,12 @@ class ChunkReader:
             if not columns:
                 snapshot.planned = True
                 return Chunk(None, None)
-            where, values = ("TRUE", []) if low is None else after(columns, low)
-            if including and low is not None:
+            if low is None:
+                where, values = "TRUE", list[object]()
+            elif including:  # of a key of several columns the first is known
                 where, values = f"{columns[0].sql} >= %s", [low[0]]
+            else:
+                where, values = after(columns, low)
             names = ", ".join(column.sql for column in columns)
             order = ", ".join(quoted(column.name) for column in columns)
             table = _quoted_table(snapshot.name)

@@ -34,8 +34,9 @@ def as_json(value: object) -> object:
 class Shop:
     """Tables with rows, and whoever changes them: every draw is a transaction or a statement."""
 
-    def __init__(self, server: MariaDb, database: str, draw: random.Random) -> None:
+    def __init__(self, server: MariaDb, database: str, draw: random.Random, *, keeps_types: bool = False) -> None:
         self.server, self.database, self.draw = server, database, draw
+        self.keeps_types = keeps_types  # of columns: a keyed table does not make a text of a number
         self._next = 0
         server.run(f"CREATE DATABASE {database}")
         self.connection = server.connect(database)
@@ -149,9 +150,12 @@ class Shop:
             choices += [
                 lambda: self.do(f"ALTER TABLE `{table}` DROP COLUMN `{old}`"),
                 lambda: self.do(f"ALTER TABLE `{table}` RENAME COLUMN `{old}` TO {added}"),
+                lambda: self._by_gh_ost(table, f"DROP COLUMN `{old}`"),
+            ]
+        if kept and not self.keeps_types:
+            choices += [
                 lambda: self.do(f"ALTER TABLE `{table}` CHANGE `{old}` {added} VARCHAR(50)"),
                 lambda: self.do(f"ALTER TABLE `{table}` MODIFY `{old}` VARCHAR(60), ADD COLUMN {added} INT"),
-                lambda: self._by_gh_ost(table, f"DROP COLUMN `{old}`"),
             ]
         if self.draw.random() < 0.1:
             choices = [lambda: self.do(f"TRUNCATE TABLE `{table}`")]
