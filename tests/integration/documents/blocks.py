@@ -21,7 +21,7 @@ from typing import Any
 import keylake as kl
 from keylake.cli.app import main
 
-LANGUAGES = ("python", "sql", "console", "text", "json", "properties")
+LANGUAGES = ("python", "sql", "console", "text", "json", "yaml", "properties")
 RUN = ("python", "sql", "console")
 FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
