@@ -24,6 +24,7 @@ from keylake._definition.names import Setting
 from keylake._server.address import Address
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, meant, syntax_error
+from keylake._server.frames import carrying, in_utc, rows_of, schema_of
 from keylake._server.opened import WE_ASK, few_tries, let_go, opened
 from keylake._server.server import CATALOG_CLASS, VERSION, jars_lie_in, lines_to_add
 from keylake._server.statements import (
@@ -51,7 +52,7 @@ from keylake.errors import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 CONNECT_LIMIT_SECONDS = 3.0
@@ -128,7 +129,7 @@ class Session:
             frame = self.spark.table(path.in_sql(self.catalog))
             for name, type_, value in key:
                 frame = frame.where(col(quoted(name)) == lit(as_parameter(value)).cast(sql_type(type_)))
-            return _rows_of(frame.select(*map(quoted, columns)))
+            return rows_of(frame.select(*map(quoted, columns)))
 
     def frame_of(self, select: Select, where: str | Column | None) -> DataFrame:
         """A read as a plain frame, analysed, so that a wrong name is told now and not when the frame is used."""
@@ -231,7 +232,7 @@ class Session:
 
     def _fetched(self, text: str, parameters: Mapping[str, Any]) -> pa.Table:
         with self.asking():
-            return _rows_of(self.spark.sql(text, dict(parameters) or None))
+            return rows_of(self.spark.sql(text, dict(parameters) or None))
 
     # ------------------------------------------------------------------------------------------------------- frames
 
@@ -249,7 +250,7 @@ class Session:
         try:
             parquet.write_table(rows, file, compression="lz4", row_group_size=ROWS_IN_A_GROUP)
             with self.asking():
-                frame = self.spark.read.schema(_schema(rows)).parquet(str(file))
+                frame = self.spark.read.schema(schema_of(rows)).parquet(str(file))
             yield frame
         finally:
             file.unlink(missing_ok=True)
@@ -262,8 +263,8 @@ class Session:
         """
         with self.asking():
             if rows.nbytes < MOST_BYTES_AS_THEY_ARE:
-                return _carrying(rows, self.spark)
-            return self.spark.createDataFrame(rows, schema=_schema(rows))
+                return carrying(rows, self.spark)
+            return self.spark.createDataFrame(rows, schema=schema_of(rows))
 
     def columns(self, frame: DataFrame) -> tuple[str, ...]:
         """The columns of a frame of this session."""
@@ -285,7 +286,7 @@ class Session:
         name = quoted(column)
         with self.asking():
             found = frame.where(f"{name} IS NOT NULL").select(name).limit(at_most).toArrow()
-            return list(_in_utc(found).column(0).to_pylist())
+            return list(in_utc(found).column(0).to_pylist())
 
     def is_frame(self, rows: object) -> bool:
         """Whether these are a Spark frame; one that this session cannot write is an error."""
@@ -369,22 +370,6 @@ class Session:
         )
 
 
-def _schema(rows: pa.Table) -> Any:
-    """Types are said, since Spark would guess a zone for timestamps that have none."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
-
-
-def _carrying(rows: pa.Table, spark: SparkSession) -> DataFrame:
-    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
-    from pyspark.sql.connect.plan import LocalRelation
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    connected: Any = spark
-    return ConnectFrame(LocalRelation(rows.cast(to_arrow_schema(_schema(rows)))), connected)
-
-
 def _check_condition(where: object) -> None:
     from pyspark.sql import Column
 
@@ -394,20 +379,3 @@ def _check_condition(where: object) -> None:
 def _sentence(error: Exception) -> str:
     """What an error says, without the trace of the server and on one line."""
     return " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())
-
-
-def _rows_of(frame: DataFrame) -> pa.Table:
-    """The rows of a frame; times are in UTC. toArrow() would first ask for the schema, which comes with the rows."""
-    connected: Any = frame
-    rows, _ = connected._to_table()
-    return _in_utc(rows)
-
-
-def _in_utc(table: pa.Table) -> pa.Table:
-    """Spark gives times in the zone of its session: the same moments in UTC."""
-    for number, column in enumerate(table.schema):
-        if pa.types.is_timestamp(column.type) and column.type.tz not in (None, "UTC"):
-            table = table.set_column(
-                number, column.name, table.column(number).cast(pa.timestamp(column.type.unit, "UTC"))
-            )
-    return table

@@ -28,9 +28,7 @@ Rows = list[dict[str, object]]
 
 
 @pytest.mark.slow
-def test_tables_equal_a_database_after_kills_cuts_and_restarts(
-    lake: kl.Lake, mariadb: MariaDb, tmp_path: Path
-) -> None:
+def test_tables_equal_a_database_after_kills_cuts_and_restarts(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path) -> None:
     name = fresh_name("drill").replace(".", "_")
     draw = random.Random(FIRST)
     shop = Shop(mariadb, name, draw, keeps_types=True)

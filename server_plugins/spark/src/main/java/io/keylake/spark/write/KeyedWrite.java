@@ -1,11 +1,8 @@
 package io.keylake.spark.write;
 
-import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
-
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.write.KeyedDataWriter.Written;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
-import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.history.CommitLog;
@@ -29,7 +26,6 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
-import org.apache.iceberg.types.Type.TypeID;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.PropertyUtil;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -177,26 +173,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     return new Batches();
   }
 
-  /** Event times are the versions of rows where the ordering column is a timestamp. */
-  private @Nullable Long watermarkDelay() {
-    Long delay = options.watermarkDelay();
-    String ordering = schema.spec().ordering();
-    if (delay != null
-        && (ordering == null || schema.table().findType(ordering).typeId() != TypeID.TIMESTAMP)) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "option %s takes event times from the ordering column, and %s has %s; make a table whose ordering column is a timestamp"
-              .formatted(
-                  WriteOptions.WATERMARK_DELAY,
-                  table.name(),
-                  ordering == null ? "none" : "'%s', which is no timestamp".formatted(ordering)));
-    }
-    return delay;
-  }
-
   /** The batches of a streaming query. Each is committed once, by the query and its number. */
   private final class Batches implements StreamingWrite {
-    private final @Nullable Long delay = watermarkDelay();
+    private final StreamedWatermark watermark =
+        StreamedWatermark.of(options.watermarkDelay(), schema, table.name());
 
     @Override
     public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo physical) {
@@ -212,24 +192,9 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
     @Override
     public void commit(long batch, WriterCommitMessage[] messages) {
-      WriteLabels labels = options.labels().by(spark.sparkContext().sparkUser());
-      tell(
-          KeyedWrite.this.commit(
-              messages,
-              completeUpTo(messages, labels)
-                  .once("stream %s, batch %d".formatted(info.queryId(), batch))));
-    }
-
-    /** The batch as a watermark: its newest event time, less what later rows may be late by. */
-    private WriteLabels completeUpTo(WriterCommitMessage[] messages, WriteLabels labels) {
-      long newest =
-          Arrays.stream(messages)
-              .map(Written.class::cast)
-              .filter(written -> written.rows() > 0)
-              .mapToLong(Written::maxVersion)
-              .max()
-              .orElse(Long.MIN_VALUE);
-      return delay == null || newest == Long.MIN_VALUE ? labels : labels.until(newest - delay);
+      String once = "stream %s, batch %d".formatted(info.queryId(), batch);
+      WriteLabels labels = options.labels().by(spark.sparkContext().sparkUser()).once(once);
+      tell(KeyedWrite.this.commit(messages, watermark.after(messages, labels)));
     }
 
     @Override
@@ -258,9 +223,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     return new WriterFactory(copy, writers);
   }
 
-  /**
-   * @param operation a part of the names of files that no other write has
-   */
+  /** What writes files, whose names have an operation that no other write has. */
   PartWriters writers(String operation) {
     table.refresh();
     if (options.adopts() == null) {

@@ -1,0 +1,47 @@
+"""Arrow rows as frames of Spark Connect, and back."""
+
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def schema_of(rows: pa.Table) -> Any:
+    """Types are said, since Spark would guess a zone for timestamps that have none."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+
+
+def carrying(rows: pa.Table, spark: SparkSession) -> DataFrame:
+    """A frame whose plan has the rows."""
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.connect.plan import LocalRelation
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    connected: Any = spark
+    return ConnectFrame(LocalRelation(rows.cast(to_arrow_schema(schema_of(rows)))), connected)
+
+
+def rows_of(frame: DataFrame) -> pa.Table:
+    """The rows of a frame; times are in UTC. toArrow() would first ask for the schema, which comes with the rows."""
+    connected: Any = frame
+    rows, _ = connected._to_table()
+    return in_utc(rows)
+
+
+def in_utc(table: pa.Table) -> pa.Table:
+    """Spark gives times in the zone of its session: the same moments in UTC."""
+    for number, column in enumerate(table.schema):
+        if pa.types.is_timestamp(column.type) and column.type.tz not in (None, "UTC"):
+            table = table.set_column(
+                number, column.name, table.column(number).cast(pa.timestamp(column.type.unit, "UTC"))
+            )
+    return table
