@@ -46,7 +46,7 @@ test: environment build
 
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
-test-slow: environment build clients flink kafka mariadb notebooks .build/documents/.packages
+test-slow: environment build clients flink kafka mariadb postgres notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
 	$(PYTEST) -m "slow and not nightly" -o faulthandler_timeout=900
 
@@ -143,6 +143,10 @@ mariadb: .build/mariadb/.built
 .PHONY: kafka
 kafka: .build/kafka/.built
 
+## make postgres   PostgreSQL, from which tests of pipelines read, into .build/postgres
+.PHONY: postgres
+postgres: .build/postgres/.built
+
 ## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients and the site
 .PHONY: lock
 lock: .build/uv
@@ -229,6 +233,14 @@ prerequisites:
 	@echo "kafka: installing a broker of Kafka into .build/kafka (a fresh machine downloads about 50 MB)"
 	@rm -rf .build/kafka
 	@$(subst server_plugins/pom.xml,tests/integration/pipelines/kafka/pom.xml,$(MAVEN)) process-resources
+	@touch $@
+
+.build/postgres/.built: tests/integration/pipelines/postgres/pom.xml .venv/.packages | prerequisites
+	@echo "postgres: unpacking PostgreSQL into .build/postgres (a fresh machine downloads about 15 MB)"
+	@rm -rf .build/postgres
+	@$(subst server_plugins/pom.xml,$<,$(MAVEN)) generate-resources \
+	    -Dpostgres.processor=$(if $(filter aarch64,$(shell uname -m)),arm64v8,amd64)
+	@$(BIN)/python -m tarfile --extract .build/postgres/postgres-linux-*.txz .build/postgres
 	@touch $@
 
 .venv/.keylake: .venv/.packages pyproject.toml

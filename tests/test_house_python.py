@@ -44,6 +44,7 @@ ROOMS = (
     "_many_tables",
     "_load",
     "_mysql",
+    "_postgres",
     "_running",
     "_pipelines",
     "local",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from integration.pipelines import postgres_server
 from integration.pipelines.broker import Broker
 from integration.pipelines.mariadb.server import MariaDb
 
@@ -24,3 +25,23 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         yield broker
     finally:
         broker.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.Postgres]:
+    with postgres_server.running() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_database(postgres: postgres_server.Postgres, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database of the test's own, whose slots are dropped at its end."""
+    name = f"d{abs(hash(request.node.name)) % 10**9}"
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    yield name
+    with postgres.connect() as connection:
+        slots = "SELECT slot_name, active_pid FROM pg_replication_slots WHERE database = %s"
+        for slot, active in connection.execute(slots, (name,)).fetchall():
+            assert active is None
+            connection.execute("SELECT pg_drop_replication_slot(%s)", (slot,))

@@ -1,0 +1,126 @@
+"""How tables differ between two looks at the catalog, and which columns an older row of the log has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from keylake._captured.tables import (
+    ColumnAdded,
+    ColumnDropped,
+    ColumnModified,
+    ColumnRenamed,
+    TableChange,
+    TableCreated,
+    TableDropped,
+    TableRenamed,
+)
+from keylake._postgres.messages import RelationColumn
+from keylake._postgres.tables import Catalog, Column, Table
+from keylake.errors import SourceFailed
+
+
+def changes_of_tables(before: Catalog, after: Catalog) -> tuple[TableChange, ...]:
+    """What happened to tables between two looks, in an order in which it can be repeated."""
+    gone = [TableDropped(table.name) for number, table in before.tables.items() if number not in after.tables]
+    found: list[TableChange] = [*gone]
+    for number, table in after.tables.items():
+        known = before.tables.get(number)
+        found += [TableCreated(table.schema)] if known is None else changes_of_table(known, table)
+    return tuple(found)
+
+
+def changes_of_table(before: Table, after: Table) -> Iterator[TableChange]:
+    """What happened to one table: columns are known by their numbers, which stay when names change."""
+    if before.key != after.key:
+        raise SourceFailed(
+            f"The key of {before.name} was {', '.join(before.key_names)} and is {', '.join(after.key_names)}. The key "
+            "of a keyed table does not change: leave the table out, or begin with a new table and no positions."
+        )
+    if before.name != after.name:
+        yield TableRenamed(before.name, after.name)
+    kept = {each.number: each for each in after.columns}
+    yield from (ColumnDropped(after.name, each.name) for each in before.columns if each.number not in kept)
+    yield from _renamed(after, {each.name: kept[each.number].name for each in before.columns if each.number in kept})
+    known = {each.number: each for each in before.columns}
+    previous: str | None = None
+    for column in after.columns:
+        old = known.get(column.number)
+        if old is None:
+            yield ColumnAdded(after.name, column.shown, previous)
+        elif (old.form.type, old.comment) != (column.form.type, column.comment):
+            yield ColumnModified(after.name, column.shown)
+        previous = column.name
+
+
+def _renamed(table: Table, names: dict[str, str]) -> Iterator[TableChange]:
+    """Renames, each to a name that is free by then: names that change in a circle go over another one."""
+    waiting = {name: to for name, to in names.items() if name != to}
+    while waiting:
+        name = next((each for each, to in waiting.items() if to not in waiting), None)
+        if name is None:
+            name = next(iter(waiting))
+            between = f"{name}_renamed"
+            yield ColumnRenamed(table.name, name, between)
+            waiting[between] = waiting.pop(name)
+        else:
+            yield ColumnRenamed(table.name, name, waiting.pop(name))
+
+
+# What it costs to hold two columns for the same, or to leave one out.
+_OTHER_NAME, _GONE, _OTHER_NAME_AND_TYPE, _LEFT_OUT, _NOT_YET, _UNKNOWN = 4, 3, 9, 5, 1, 12
+
+
+def aligned(
+    logged: Sequence[RelationColumn], table: Table, names: Mapping[int, frozenset[str]]
+) -> tuple[Column | None, ...]:
+    """The columns that the log names, as the table has them now; None for one that was dropped since.
+
+    Rows of the log have the names of their time, and `names` has those that were seen, by numbers of columns. Both
+    sides are in the order of these numbers, which only grow: the cheapest way to lay one over the other in this order
+    finds who is who, also by names that nobody saw.
+    """
+    now = table.columns
+    if [(each.name, each.type) for each in logged] == [(each.name, each.type) for each in now]:
+        return now
+    present = {each.number: each for each in now}
+    slots = [
+        _Slot(present.get(number), names.get(number, frozenset()))
+        for number in range(1, max([*present, *table.unpublished], default=0) + 1)
+    ]
+    # best[j] is the least cost of the columns so far over the first j slots, with the choices that led there.
+    best: list[tuple[int, tuple[Column | None, ...]]] = [(0, ())]
+    best += [(sum(each.cost_without() for each in slots[:end]), ()) for end in range(1, len(slots) + 1)]
+    for column in logged:
+        row: list[tuple[int, tuple[Column | None, ...]]] = [(best[0][0] + _UNKNOWN, (*best[0][1], None))]
+        for at, slot in enumerate(slots):
+            row.append(
+                min(
+                    (best[at][0] + slot.cost(column), (*best[at][1], slot.column)),
+                    (row[at][0] + slot.cost_without(), row[at][1]),
+                    (best[at + 1][0] + _UNKNOWN, (*best[at + 1][1], None)),
+                    key=lambda choice: choice[0],
+                )
+            )
+        best = row
+    # Columns behind the last one of the log were not there yet.
+    not_yet = [sum(0 if each.column is None else _NOT_YET for each in slots[end:]) for end in range(len(slots) + 1)]
+    return min(zip(best, not_yet, strict=True), key=lambda choice: choice[0][0] + choice[1])[0][1]
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A number of a column: the column as it is now, None if it is gone, and the names it had when looks saw it."""
+
+    column: Column | None
+    names: frozenset[str]
+
+    def cost(self, logged: RelationColumn) -> int:
+        if logged.name in self.names or (self.column is not None and self.column.name == logged.name):
+            return 0
+        if self.column is None:
+            return _GONE
+        return _OTHER_NAME if self.column.type == logged.type else _OTHER_NAME_AND_TYPE
+
+    def cost_without(self) -> int:
+        return 0 if self.column is None else _LEFT_OUT

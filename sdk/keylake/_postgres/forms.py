@@ -1,0 +1,163 @@
+"""Types of PostgreSQL as types of columns, and its texts of values as JSON.
+
+A form holds every value of its type, or says of a value that it cannot. What has no type that holds it is its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from json.encoder import encode_basestring as quoted
+
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
+
+from keylake._postgres.literals import array_json, map_json, to_base64
+
+
+class Unfit(ValueError):  # noqa: N818 - as it is said of a value
+    """A value that the type of its column does not hold; the text says what and why."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The type that a column gets, and what makes JSON of a value's text."""
+
+    type: IcebergType
+    json: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class PostgresType:
+    """A row of pg_type: `kind` is b, c, d, e, r or m; `element` and `base` are numbers of other types, or 0."""
+
+    number: int
+    name: str
+    kind: str
+    element: int
+    base: int
+    modifier: int
+    delimiter: str
+    is_array: bool
+
+
+TEXT = Form(StringType(), quoted)
+
+
+def _same(text: str) -> str:
+    return text
+
+
+def _boolean(text: str) -> str:
+    return "true" if text == "t" else "false"
+
+
+def _floating(text: str) -> str:
+    return f'"{text}"' if text.endswith(("N", "y")) else text
+
+
+def _decimal(text: str) -> str:
+    if text == "NaN":
+        raise Unfit("NaN is no decimal")
+    return f'"{text}"'
+
+
+def _plain(text: str) -> str:
+    """A text without signs that JSON would write otherwise."""
+    return f'"{text}"'
+
+
+def _binary(text: str) -> str:
+    return f'"{to_base64(text)}"'
+
+
+def _date(text: str) -> str:
+    if len(text) != 10:
+        raise Unfit(f"{text} lies outside of the years 1 to 9999")
+    return f'"{text}"'
+
+
+def _timestamp(text: str) -> str:
+    if len(text) > 26 or text[4:5] != "-" or text[10:11] != " " or text.endswith("C"):
+        raise Unfit(f"{text} lies outside of the years 1 to 9999")
+    return f'"{text[:10]}T{text[11:]}"'
+
+
+def _timestamptz(text: str) -> str:
+    if len(text) > 29 or text[4:5] != "-" or not text.endswith("+00"):
+        raise Unfit(f"{text} lies outside of the years 1 to 9999")
+    return f'"{text[:10]}T{text[11:-3]}Z"'
+
+
+_FORMS: Mapping[str, Form] = {
+    "bool": Form(BooleanType(), _boolean),
+    "int2": Form(IntegerType(), _same),
+    "int4": Form(IntegerType(), _same),
+    "int8": Form(LongType(), _same),
+    "oid": Form(LongType(), _same),
+    "float4": Form(FloatType(), _floating),
+    "float8": Form(DoubleType(), _floating),
+    "bytea": Form(BinaryType(), _binary),
+    "date": Form(DateType(), _date),
+    "timestamp": Form(TimestampType(), _timestamp),
+    "timestamptz": Form(TimestamptzType(), _timestamptz),
+    "uuid": Form(UUIDType(), _plain),
+    "hstore": Form(MapType(1, StringType(), 2, StringType(), value_required=False), map_json),
+}
+
+
+def form_of(number: int, modifier: int, dimensions: int, types: Mapping[int, PostgresType]) -> Form:
+    """The form of a type by its number (OID), its modifier, and the dimensions that an array was declared with."""
+    kind = types.get(number)
+    if kind is None:
+        return TEXT
+    if kind.kind == "d":
+        return form_of(kind.base, kind.modifier if modifier < 0 else modifier, dimensions, types)
+    if kind.is_array:
+        element = form_of(kind.element, modifier, 0, types)
+        return _list_form(element, max(dimensions, 1), types[kind.element].delimiter)
+    if kind.name == "numeric":
+        return _numeric(modifier)
+    return _FORMS.get(kind.name, TEXT) if kind.kind == "b" else TEXT
+
+
+def _numeric(modifier: int) -> Form:
+    """A decimal, or text where PostgreSQL allows more digits than a decimal has.
+
+    >>> str(_numeric((10 << 16 | 2) + 4).type), str(_numeric(-1).type)
+    ('decimal(10, 2)', 'string')
+    """
+    if modifier < 0:
+        return Form(StringType(), _plain)
+    precision, scale = (modifier - 4) >> 16 & 0xFFFF, ((modifier - 4) & 0x7FF ^ 1024) - 1024
+    digits = max(precision - min(scale, 0), scale)
+    return Form(DecimalType(digits, max(scale, 0)), _decimal) if digits <= 38 else Form(StringType(), _plain)
+
+
+def _list_form(element: Form, dimensions: int, delimiter: str) -> Form:
+    of: IcebergType = element.type
+    for _ in range(dimensions):
+        of = ListType(1, of, element_required=False)
+
+    def json(text: str) -> str:
+        found, depth = array_json(text, element.json, delimiter)
+        if depth not in (0, dimensions):
+            raise Unfit(f"{text[:60]} has {depth} dimensions, and the column was declared with {dimensions}")
+        return found
+
+    return Form(of, json)

@@ -1,0 +1,112 @@
+"""Connections to a PostgreSQL server, and its errors as sentences with the next step; passwords are in none of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from keylake.errors import DefinitionError, SourceFailed
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Connection: TypeAlias = psycopg.Connection[tuple[object, ...]]
+
+# Texts of values are the same on every connection: those of snapshots and of the log are read alike. A sender of the
+# log waits for whoever writes a long batch; a client that is gone is noticed by TCP.
+_TEXTS = {
+    "DateStyle": "ISO",
+    "IntervalStyle": "iso_8601",
+    "TimeZone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "wal_sender_timeout": "0",
+    "tcp_keepalives_idle": "60",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "6",
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+}
+_SECONDS_TO_CONNECT = 10
+
+_NEXT_STEPS = {
+    "28P01": "Check the user and the password.",
+    "28000": "Check the user, and what pg_hba.conf allows from this machine.",
+    "3D000": "Check the name of the database.",
+    "42501": "The user needs the attribute REPLICATION and SELECT on the tables: ALTER ROLE name REPLICATION; "
+    "GRANT SELECT ON ALL TABLES IN SCHEMA name TO name.",
+    "53300": "Close other connections, or raise max_connections or max_wal_senders.",
+    "42704": "Drop the slot and begin again without positions: the log from before the publication cannot be read.",
+    "55006": "Stop the other reader, or give this source a slot of its own.",
+    "53400": "Drop slots that nobody reads (pg_replication_slots shows them), or raise max_replication_slots.",
+}
+
+
+class Server:
+    """Where a database listens: a connection string or URL of libpq."""
+
+    def __init__(self, conninfo: str) -> None:
+        try:
+            self._parts: dict[str, Any] = conninfo_to_dict(conninfo)
+        except psycopg.ProgrammingError:
+            # The error quotes the text, and a password in it.
+            raise DefinitionError(
+                "The address of PostgreSQL is no connection string of libpq. "
+                "Write it as postgresql://user:password@host:5432/database, with % codes for special characters."
+            ) from None
+        own = str(self._parts.get("options") or "")
+        texts = " ".join(f"-c {name}={value}" for name, value in _TEXTS.items())
+        self._parts["options"] = f"{own} {texts}".strip()
+        self._parts.setdefault("connect_timeout", _SECONDS_TO_CONNECT)
+        self._parts.setdefault("application_name", "keylake")
+        self._parts["client_encoding"] = "UTF8"
+        self._address = make_conninfo("", **self._parts)
+
+    def __str__(self) -> str:
+        host, port = self._parts.get("host") or "localhost", self._parts.get("port") or 5432
+        return f"PostgreSQL at {host}:{port}"
+
+    def __repr__(self) -> str:
+        return f"Server({self})"
+
+    def sql(self) -> Connection:
+        """A connection for statements, each a transaction of its own."""
+        return self._connected()
+
+    def replication(self) -> Connection:
+        """A connection that also knows the statements of replication."""
+        return self._connected(replication="database")
+
+    def _connected(self, **more: str) -> Connection:
+        return psycopg.connect(make_conninfo(self._address, **more), autocommit=True, prepare_threshold=None)
+
+    def failed(self, error: psycopg.Error, doing: str) -> SourceFailed:
+        """The sentence for an error of the server."""
+        said = error.diag.message_primary or _told_line(str(error))
+        state = error.sqlstate or _state_of(said)
+        next_step = _NEXT_STEPS.get(state or "", "Check that the server runs and takes connections from this machine.")
+        return SourceFailed(f"{self} failed at {doing}: {said.rstrip('.')}. {next_step}")
+
+
+def _told_line(text: str) -> str:
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or ["the connection was closed"]
+    told = [line for line in lines if re.search(r"FATAL|ERROR|failed", line)] or lines
+    return re.sub(r"^.*?(?:FATAL|ERROR): *", "", told[0])
+
+
+def _state_of(said: str) -> str | None:
+    """The error's code, where a connection failed before libpq keeps codes."""
+    texts = {
+        r"password authentication failed|no password supplied": "28P01",
+        r"pg_hba\.conf|role .* does not exist|not permitted to log in": "28000",
+        r"database .* does not exist": "3D000",
+        r"permission denied|must be superuser or replication role": "42501",
+        r"too many (clients|connections)|remaining connection slots|max_wal_senders": "53300",
+        r"publication .* does not exist": "42704",
+        r"slot .* is active": "55006",
+        r"all replication slots are in use": "53400",
+    }
+    return next((state for text, state in texts.items() if re.search(text, said)), None)

@@ -1,0 +1,393 @@
+"""`PostgresSource`: tables of a PostgreSQL database as a source of pipelines."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from keylake._captured.source import Lag, Step
+from keylake._captured.tables import (
+    ColumnAdded,
+    ColumnModified,
+    SourceSchema,
+    SourceTable,
+    TableChange,
+    TableCreated,
+    TableTruncated,
+)
+from keylake._postgres.catalog import Looks
+from keylake._postgres.differences import aligned, changes_of_tables
+from keylake._postgres.lookups import filled
+from keylake._postgres.messages import Begin, Relation, decoded
+from keylake._postgres.positions import commit_of, place, version_of_part
+from keylake._postgres.rows import Layout
+from keylake._postgres.server import Server
+from keylake._postgres.slots import check_server, publish, start_of_slot
+from keylake._postgres.snapshot import END, Moved, Range, Snapshot, ranges_of
+from keylake._postgres.stream import LogStream
+from keylake._postgres.tables import Catalog, StoredRows
+from keylake._postgres.transactions import LOG, Pending, Transactions
+
+if TYPE_CHECKING:
+    from keylake._postgres.server import Connection
+
+_SECONDS_BETWEEN_LOOKS = 10.0
+_SECONDS_OF_PATIENCE = 10.0  # a server that starts again, or one that has not noticed yet that a reader is gone
+_SECONDS_BETWEEN_TRIES = 0.3
+_SECONDS_OF_A_POLL = 5.0  # of many changes that become few rows
+_SECONDS_OF_A_WAIT = 0.05
+_BYTES_OF_AN_EMPTY_STEP = 16 * 1024 * 1024
+_EMPTY = Catalog({}, {})
+
+
+class PostgresSource:
+    """Tables of a PostgreSQL database: what lies in them, then how they change.
+
+    `address` is a connection string or URL of libpq. `tables` says which tables are read, by their names with database
+    and schema. `keys` are the keys of tables that have none and REPLICA IDENTITY FULL, by `schema.table`. Columns of
+    `as_text`, `schema.table.column`, are read as text. Slot and publication are made where they are missing.
+    `connections` read rows that lie in tables at once; without `snapshot`, only what the slot's log has is read.
+
+    >>> PostgresSource("postgresql://reader:secret@db/shop", lambda table: table.parts[1] == "public")
+    PostgresSource(PostgreSQL at db:5432)
+    """
+
+    def __init__(
+        self,
+        address: str,
+        tables: Callable[[SourceTable], bool],
+        *,
+        slot: str = "keylake",
+        publication: str = "keylake",
+        keys: Mapping[str, Sequence[str]] | None = None,
+        as_text: Sequence[str] = (),
+        snapshot: bool = True,
+        connections: int = 2,
+    ) -> None:
+        self._server = Server(address)
+        self._tables = tables
+        self._slot, self._publication = slot, publication
+        self._keys, self._as_text = dict(keys or {}), tuple(as_text)
+        self._wants_rows, self._connections = snapshot, connections
+        self._looks: Looks | None = None
+        self._catalog = _EMPTY
+        self._names: dict[int, dict[int, frozenset[str]]] = {}  # of columns, that looks have seen, by table and number
+        self._looked = 0.0
+        self._sql: Connection | None = None
+        self._stream: LogStream | None = None
+        self._snapshot: Snapshot | None = None
+        self._rows_read: dict[str, int] = {}  # blocks by partition
+        self._transactions = Transactions(self._describe, self._fill, self._emptied)
+        self._unknown: tuple[TableChange, ...] = ()  # of tables that changed before `begin`
+        self._renamed: dict[str, int] = {}  # positions under new names, which no step has told
+        self._told = self._confirmed = 0
+
+    def __repr__(self) -> str:
+        return f"PostgresSource({self._server})"
+
+    # ------------------------------------------------------------------------------------------------- the contract
+
+    def begin(self, positions: Mapping[str, int]) -> None:
+        """Go on at these positions; without one of the log, at the slot's, and with all rows of tables first."""
+        self.close()
+        self._rows_read = {name: at for name, at in positions.items() if name != LOG}
+        self._renamed = {}
+        try:
+            connection = self._connected()
+            check_server(self._server, connection)
+            database: Any = connection.execute("SELECT current_database()").fetchone()
+            self._looks = Looks(database[0], self._tables, self._keys, self._as_text)
+            self._catalog = self._looks.look(connection, None)
+            self._names = {}
+            self._keep_names(self._catalog)
+            publish(self._server, connection, self._publication, self._catalog.tables.values())
+            kept = commit_of(positions[LOG]) if LOG in positions else None
+            start = start_of_slot(self._server, connection, self._slot, kept)
+            if not self._wants_rows and LOG not in positions:
+                stored = [each for rows in self._catalog.rows.values() for each in rows]
+                self._rows_read = {each.partition: END for each in stored}
+        except psycopg.Error as error:
+            raise self._server.failed(error, "beginning") from None
+        self._looked = time.monotonic()
+        self._told = self._confirmed = positions.get(LOG, version_of_part(start, 0))
+        self._transactions.start_at(self._told)
+        self._unknown = self._changed_meanwhile() if positions else ()
+
+    def schemas(self) -> tuple[SourceSchema, ...]:
+        """The tables as the last look at the catalog found them."""
+        return tuple(table.schema for table in self._catalog.tables.values())
+
+    def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
+        """Rows of the log that are there, and of tables that are not read yet; connections that break are made anew."""
+        until = time.monotonic() + seconds
+        patience = time.monotonic() + max(seconds, _SECONDS_OF_PATIENCE)
+        while True:
+            steps: list[Step] = []
+            try:
+                self._poll(most_rows, steps)
+            except psycopg.OperationalError as error:
+                self._disconnect()
+                if steps:
+                    return tuple(steps)
+                if time.monotonic() >= patience:
+                    raise self._server.failed(error, "reading") from None
+                time.sleep(_SECONDS_BETWEEN_TRIES)
+            except psycopg.Error as error:
+                self._disconnect()
+                raise self._server.failed(error, "reading") from None
+            else:
+                if steps or time.monotonic() >= until:
+                    return tuple(steps)
+
+    def written(self, positions: Mapping[str, int]) -> None:
+        """The server may forget the log before the position, which is told to it at once where a stream is open."""
+        self._confirmed = max(self._confirmed, positions.get(LOG, 0))
+        if self._stream is not None:
+            # A stream that is broken begins where tables are: the next one tells the server.
+            with suppress(psycopg.Error):
+                self._stream.confirm(commit_of(self._confirmed))
+
+    def lag(self) -> Lag:
+        """Bytes of the log behind the last transaction that was polled, and when the next one was committed."""
+        try:
+            row: Any = self._connected().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+            return self._lag(place(row[0]))
+        except psycopg.Error as error:
+            self._disconnect()
+            raise self._server.failed(error, "asking for the end of the log") from None
+
+    def _lag(self, end: int) -> Lag:
+        behind = max(end - commit_of(self._transactions.position), 0)
+        newest, oldest = self._transactions.newest, self._transactions.current
+        if oldest is None and self._stream is not None and (data := self._stream.ahead()) is not None:
+            ahead = decoded(data)
+            oldest = ahead if isinstance(ahead, Begin) else None
+        return Lag(behind, "bytes", newest.at if newest else None, oldest.at if oldest else None)
+
+    def close(self) -> None:
+        """End all connections; the slot stays, and keeps the log from what was `written` on."""
+        self._disconnect()
+
+    # ---------------------------------------------------------------------------------------------------- connections
+
+    def _connected(self) -> Connection:
+        if self._sql is None:
+            self._sql = self._server.sql()
+        return self._sql
+
+    def _streaming(self) -> LogStream:
+        if self._stream is None:
+            start, confirmed = commit_of(self._told), commit_of(self._confirmed)
+            start_of_slot(self._server, self._connected(), self._slot, start)
+            self._transactions.start_at(self._told)
+            self._stream = LogStream(self._server, self._slot, self._publication, start, confirmed)
+        return self._stream
+
+    def _disconnect(self) -> None:
+        for each in (self._snapshot, self._stream, self._sql):
+            if each is not None:
+                with suppress(psycopg.Error):
+                    each.close()
+        self._snapshot = self._stream = self._sql = None
+        self._transactions.start_at(self._told)
+
+    # ---------------------------------------------------------------------------------------------------------- polls
+
+    def _poll(self, most_rows: int, steps: list[Step]) -> None:
+        """Adds what is there to the steps, which count also if an error follows."""
+        if time.monotonic() - self._looked > _SECONDS_BETWEEN_LOOKS:
+            steps += self._cut(self._look())
+        if self._unknown:
+            steps += self._cut(self._unknown)
+            self._unknown = ()
+        self._begin_rows()
+        if self._snapshot is None:
+            self._poll_log(most_rows, _SECONDS_OF_A_WAIT, steps)
+            return
+        self._poll_log(max(most_rows // 2, 1), 0, steps)
+        while _count(steps) < most_rows:
+            step = self._polled_rows(0 if steps else _SECONDS_OF_A_WAIT)
+            if step is None:
+                break
+            steps.append(step)
+
+    def _poll_log(self, most_rows: int, wait: float, steps: list[Step]) -> None:
+        stream = self._streaming()
+        transactions = self._transactions
+        is_empty = True
+        until = time.monotonic() + _SECONDS_OF_A_POLL
+        while _count(steps) + len(transactions.rows) < most_rows and time.monotonic() < until:
+            data = stream.received(wait if not steps and not transactions.rows else 0)
+            if data is None:
+                break
+            is_empty = False
+            if changes := transactions.take(decoded(data)):
+                steps += self._cut(changes)
+        if transactions.rows or self._is_worth_a_step(commit_of(transactions.position)):
+            steps += self._cut(())
+        elif is_empty and transactions.between:
+            steps += self._quiet(stream)
+
+    def _cut(self, changes: tuple[TableChange, ...]) -> list[Step]:
+        """The rows of the log so far, and changes of tables behind them, as a step."""
+        position = self._transactions.position
+        if not changes and not self._transactions.rows and not self._renamed and position == self._told:
+            return []
+        ends: dict[str, int] = {}
+        if not any(isinstance(each, TableTruncated) for each in changes):  # whose place is in the log alone
+            ends, self._renamed = self._renamed, {}
+        if position > self._told:
+            ends[LOG] = position
+        self._told = position
+        return [self._transactions.step(ends, changes)]
+
+    def _is_worth_a_step(self, place: int) -> bool:
+        return place - commit_of(self._told) > _BYTES_OF_AN_EMPTY_STEP
+
+    def _quiet(self, stream: LogStream) -> list[Step]:
+        """Others write to the log: the position moves from time to time, so that the server can forget theirs."""
+        stream.tell(ask=True)
+        if not self._is_worth_a_step(stream.sent):
+            return []
+        self._transactions.move_to(stream.sent)
+        return self._cut(())
+
+    # --------------------------------------------------------------------------------------------- rows of tables
+
+    def _unread(self, table: int) -> list[StoredRows]:
+        rows = self._catalog.rows.get(table, ())
+        return [each for each in rows if self._rows_read.get(each.partition, 0) < END]
+
+    def _begin_rows(self) -> None:
+        if self._snapshot is not None:
+            return
+        ranges: deque[Range] = deque()
+        for number, table in self._catalog.tables.items():
+            for stored in self._unread(number):
+                ranges.extend(ranges_of(stored, table, self._rows_read.get(stored.partition, 0)))
+        if ranges:
+            self._snapshot = Snapshot(self._server, self._slot, ranges, self._connections)
+
+    def _polled_rows(self, seconds: float) -> Step | None:
+        snapshot = self._snapshot
+        if snapshot is None:
+            return None
+        try:
+            step = snapshot.ready(seconds)
+        except Moved:
+            self._end_rows()
+            self._looked = 0.0
+            return None
+        if step is not None:
+            self._rows_read.update(step.ends)
+        if snapshot.done:
+            self._end_rows()
+        return step
+
+    def _end_rows(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
+
+    # ---------------------------------------------------------------------------------------------- changes of tables
+
+    def _look(self) -> tuple[TableChange, ...]:
+        """Changes since the last look; what waits for its step is laid out as tables are now."""
+        assert self._looks is not None
+        connection = self._connected()
+        before, after = self._catalog, self._looks.look(connection, self._catalog)
+        self._looked = time.monotonic()
+        changes = changes_of_tables(before, after)
+        if after.tables.keys() - before.tables.keys():
+            publish(self._server, connection, self._publication, after.tables.values())
+        self._renamed.update(self._moved_positions(before, after))
+        self._catalog = after
+        self._keep_names(after)
+        if before.tables != after.tables:
+            self._transactions.laid_out_anew(self._layout)
+        if before.tables != after.tables or _partitions(before) != _partitions(after):
+            self._end_rows()
+        return changes
+
+    def _changed_meanwhile(self) -> tuple[TableChange, ...]:
+        """Columns of tables that have changed, or come, since positions were kept; what is known changes nothing."""
+        found: list[TableChange] = []
+        for number, table in self._catalog.tables.items():
+            if any(each.partition not in self._rows_read for each in self._catalog.rows[number]):
+                previous = [None, *[each.name for each in table.columns]]
+                found.append(TableCreated(table.schema))
+                found += [
+                    ColumnAdded(table.name, each.shown, after)
+                    for each, after in zip(table.columns, previous[:-1], strict=True)
+                ]
+                found += [ColumnModified(table.name, each.shown) for each in table.columns]
+        return tuple(found)
+
+    def _keep_names(self, catalog: Catalog) -> None:
+        for table in catalog.tables.values():
+            names = self._names.setdefault(table.number, {})
+            for column in table.columns:
+                names[column.number] = names.get(column.number, frozenset()) | {column.name}
+
+    def _moved_positions(self, before: Catalog, after: Catalog) -> dict[str, int]:
+        """Rows that were read need not be read again for a change of names that was told."""
+        read = {
+            each.content: self._rows_read[each.partition]
+            for rows in before.rows.values()
+            for each in rows
+            if each.partition in self._rows_read
+        }
+        found = [each for rows in after.rows.values() for each in rows if each.partition not in self._rows_read]
+        moved = {each.partition: read[each.content] for each in found if each.content in read}
+        self._rows_read.update(moved)
+        return moved
+
+    def _describe(self, relation: Relation) -> tuple[Layout | None, tuple[TableChange, ...]]:
+        """Where values of a relation go; a look at the catalog first, where it is not what is known."""
+        table = self._catalog.tables.get(relation.number)
+        logged = [(each.name, each.type, each.modifier) for each in relation.columns]
+        known = table and [(each.name, each.type, each.modifier) for each in table.columns]
+        changes = self._look() if logged != known else ()
+        return self._layout(relation), changes
+
+    def _layout(self, relation: Relation) -> Layout | None:
+        table = self._catalog.tables.get(relation.number)
+        if table is None or self._looks is None:
+            return None
+        columns = aligned(relation.columns, table, self._names.get(table.number, {}))
+        pairs = zip(relation.columns, columns, strict=True)
+        # A value of another type than the column has now is left out: the change of the type has rewritten the table,
+        # whose rows are read again.
+        same = [
+            column is None or self._looks.logged_json(column, each.type, each.modifier) is column.form.json
+            for each, column in pairs
+        ]
+        return Layout(table, columns, same)
+
+    def _emptied(self, relation: int) -> TableTruncated | None:
+        """A table was emptied: ranges that were read before are not given any more."""
+        table = self._catalog.tables.get(relation)
+        if table is None:
+            return None
+        self._end_rows()
+        self._looked = 0.0
+        return TableTruncated(table.name)
+
+    def _fill(self, begun: Begin, pending: Sequence[Pending]) -> None:
+        """Values that neither the log nor the table has: of keys that changed, and of tables that are not read yet."""
+        wanted = [each for each in pending if each.moved or self._unread(each.logged.relation.number)]
+        if wanted:
+            filled(self._connected(), begun, wanted)
+
+
+def _count(steps: Sequence[Step]) -> int:
+    return sum(step.count or 0 for step in steps)
+
+
+def _partitions(catalog: Catalog) -> set[str]:
+    return {each.partition for rows in catalog.rows.values() for each in rows}

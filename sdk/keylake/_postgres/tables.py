@@ -1,0 +1,98 @@
+"""Tables of PostgreSQL as its catalog has them, and where their rows are stored, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from zlib import crc32
+
+from keylake._captured.tables import SourceColumn, SourceSchema, SourceTable
+from keylake._postgres.forms import Form
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its number stays when it is renamed, and is never used again."""
+
+    number: int
+    name: str
+    type: int
+    modifier: int
+    comment: str
+    form: Form
+
+    @property
+    def shown(self) -> SourceColumn:
+        """The column as all sources tell of theirs."""
+        return SourceColumn(self.name, self.form.type, self.comment)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table by its number (OID). `unpublished` are numbers of columns that are dropped or generated."""
+
+    number: int
+    name: SourceTable
+    comment: str
+    columns: tuple[Column, ...]
+    key: tuple[int, ...]
+    unpublished: frozenset[int]
+
+    def column(self, number: int) -> Column | None:
+        """The column of a number, None if there is none any more."""
+        return next((each for each in self.columns if each.number == number), None)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the key's columns."""
+        named = {each.number: each.name for each in self.columns}
+        return tuple(named[number] for number in self.key)
+
+    @property
+    def names(self) -> int:
+        """A number for the names and types of the columns."""
+        return crc32(repr([(each.number, each.name, each.type, each.modifier) for each in self.columns]).encode())
+
+    @property
+    def schema(self) -> SourceSchema:
+        """The table as all sources tell of theirs."""
+        columns = tuple(each.shown for each in self.columns)
+        return SourceSchema(self.name, columns, self.key_names, self.comment)
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Where rows of a table lie: all of them, or those of one of its partitions.
+
+    A statement that rewrites a table gives it another file. A column that is added with a default rewrites nothing:
+    the rows from before have its value all the same, `filled` then counts further. Either way the rows have values
+    that the log does not tell of, and are read again, as another partition of the source. `names` stands for the names
+    and types of columns: where they changed while nobody looked, rows are read again as they are now.
+    """
+
+    table: int
+    number: int
+    schema: str
+    name: str
+    file: int
+    filled: int
+    blocks: int
+    names: int
+
+    @property
+    def content(self) -> tuple[int, int, int]:
+        """What changes when the rows have values that the log does not tell of."""
+        return self.number, self.file, self.filled
+
+    @property
+    def partition(self) -> str:
+        """The name under which the position in these rows is kept."""
+        return f"rows {self.schema}.{self.name} {self.number}.{self.file}.{self.filled}.{self.names:x}"
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What the source has at one moment, by numbers of tables."""
+
+    tables: Mapping[int, Table]
+    rows: Mapping[int, tuple[StoredRows, ...]]

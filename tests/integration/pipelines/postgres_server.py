@@ -1,0 +1,133 @@
+"""A PostgreSQL server of the tests' own, from what `make postgres` has unpacked; it ends with its owner."""
+
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psycopg
+
+from integration.pipelines.applied_steps import AppliedSteps
+from keylake._postgres.source import PostgresSource
+
+PROGRAMS = Path(__file__).parents[3] / ".build/postgres/bin"
+PASSWORD = "open sesame"
+SETTINGS = {
+    "wal_level": "logical",
+    "fsync": "off",
+    "max_wal_senders": "20",
+    "max_replication_slots": "20",
+    "max_connections": "60",
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "shared_buffers": "64MB",
+    "timezone": "America/St_Johns",
+}
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """Where a server listens; `folder` is readable to it."""
+
+    port: int
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    def address(self, database: str = "postgres", user: str = "postgres", password: str = PASSWORD) -> str:
+        return f"postgresql://{user}:{password.replace(' ', '%20')}@127.0.0.1:{self.port}/{database}"
+
+    def connect(self, database: str = "postgres", **options: Any) -> psycopg.Connection[Any]:
+        return psycopg.connect(self.address(database), autocommit=True, **options)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def owner() -> dict[str, Any]:
+    """PostgreSQL does not run as root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+@contextmanager
+def running(**settings: str) -> Iterator[Postgres]:
+    """A new server, with these settings over those of all tests."""
+    # A folder of pytest's is not readable for others.
+    with TemporaryDirectory(prefix="keylake-postgres-") as name:
+        folder = Path(name)
+        as_owner = owner()
+        if as_owner:
+            os.chown(folder, as_owner["user"], as_owner["group"])
+        password = folder / "password"
+        password.write_text(PASSWORD)
+        password.chmod(0o644)
+        data = folder / "data"
+        initdb = [PROGRAMS / "initdb", "-D", data, "-U", "postgres", "-A", "scram-sha-256", "--no-sync"]
+        initdb += ["--encoding=UTF8", "--locale=C", f"--pwfile={password}"]
+        subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **as_owner)
+        port = free_port()
+        options = [f"-c{key}={value}" for key, value in {**SETTINGS, **settings}.items()]
+        with (folder / "log").open("wb") as log:
+            command = [PROGRAMS / "postgres", "-D", data, f"-p{port}", *options]
+            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **as_owner)
+        server = Postgres(port, folder, process)
+        try:
+            wait_for(server)
+            yield server
+        finally:
+            process.send_signal(signal.SIGQUIT)  # what it has is not needed any more
+            process.wait(30)
+
+
+def wait_for(server: Postgres) -> None:
+    until = time.monotonic() + 30
+    while True:
+        try:
+            server.connect().close()
+        except psycopg.OperationalError:
+            assert server.process.poll() is None, (server.folder / "log").read_text()
+            assert time.monotonic() < until, (server.folder / "log").read_text()
+            time.sleep(0.05)
+        else:
+            return
+
+
+def source_of(postgres: Postgres, database: str, **options: Any) -> PostgresSource:
+    """All tables of a database as a source with a slot of its own."""
+    return PostgresSource(postgres.address(database), lambda table: True, slot=f"slot_{database}", **options)
+
+
+def polled(source: PostgresSource, applied: AppliedSteps, *, least: int = 1) -> dict[str, int]:
+    """Applies what is there until nothing comes any more, `least` times; gives the positions."""
+    positions: dict[str, int] = {}
+    quiet = 0
+    while quiet < least:
+        steps = source.poll(1000, 0.7)
+        quiet = 0 if any(step.count or step.changes for step in steps) else quiet + 1
+        for step in steps:
+            applied.apply(step)
+            positions.update(step.ends)
+    return positions
+
+
+def stored(connection: psycopg.Connection[Any], table: str, key: int) -> dict[tuple[Any, ...], dict[str, Any]]:
+    cursor = connection.execute(f"SELECT * FROM {table}")
+    names = [each.name for each in cursor.description or ()]
+    found = {}
+    for row in cursor:
+        values = [str(value) if isinstance(value, Decimal) else value for value in row]
+        found[tuple(values[:key])] = dict(zip(names, values, strict=True))
+    return found
