@@ -173,7 +173,11 @@ class MySqlSource:
 
     def lag(self) -> Lag:
         """Bytes of the log that were not read, and the time of the last change that was."""
-        behind = log_files(self._server, self._connection()).behind(self._place)
+        try:
+            behind = log_files(self._server, self._connection()).behind(self._place)
+        except ConnectionLost:
+            self._forget_connections()
+            return Lag(None, "bytes")
         return Lag(behind, "bytes", newest=None if behind else self._last, oldest=self._last if behind else None)
 
     def close(self) -> None:

@@ -5,31 +5,34 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keylake._captured.source import Source
 from keylake._files.source import FilesSource
 from keylake._pipelines.definition import Pipeline
 from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
-from keylake._pipelines.routes import Pattern
+from keylake._pipelines.routes import Pattern, is_captured
 from keylake.errors import DefinitionError, Unsupported
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
 
-_PLAIN_NAME = re.compile(r"\w+\.\w+")
+_PLAIN_NAME = re.compile(r"\w+(?:\.\w+){1,2}")
 _FROM = "Use --from earliest, latest, timestamp=2026-01-31T12:00:00Z or offset=..."
 
 
-def opened_source(pipeline: Pipeline, lake: Lake) -> Source:  # noqa: ARG001
+def opened_source(pipeline: Pipeline, lake: Lake) -> Source:
     """The source of a pipeline, not begun."""
     match pipeline.source:
         case Files() as files:
             return FilesSource(files.path, key=files.key, op=files.op, version=files.version)
         case MySql() as database:
             return _mysql(database, _keys(pipeline))
-        case other:
-            raise Unsupported(f"Sources of type {other.type} cannot be opened in this version. Use files or mysql.")
+        case Postgres() as database:
+            return _postgres(database, _keys(pipeline))
+        case Kafka() as topics:
+            return _kafka(topics, lake)
 
 
 def started_from(pipeline: Pipeline, start: str) -> Pipeline:
@@ -80,6 +83,96 @@ def _mysql(database: MySql, keys: Mapping[str, Sequence[str]]) -> Source:
         chunk_rows=database.snapshot_chunk_size,
         server_id=int(database.server_id.partition("-")[0]) if database.server_id else None,
     )
+
+
+def _postgres(database: Postgres, keys: Mapping[str, Sequence[str]]) -> Source:
+    try:
+        from psycopg.conninfo import make_conninfo
+
+        from keylake._postgres.source import PostgresSource
+    except ImportError as error:
+        raise Unsupported(f"{error.name} is missing. Install it: pip install 'keylake[pipelines]'.") from None
+    if database.startup_mode == "snapshot":
+        raise Unsupported(
+            "scan.startup.mode snapshot cannot be read from PostgreSQL in this version. "
+            "Use initial with --once, or latest-offset."
+        )
+    name = _only_database(database.tables)
+    address = make_conninfo(
+        host=database.hostname,
+        port=database.port,
+        user=database.username,
+        password=database.password.get_secret_value(),
+        dbname=name,
+    )
+    return PostgresSource(
+        address,
+        lambda table: is_captured(database, table),
+        slot=database.slot_name,
+        publication=database.publication_name or database.slot_name,
+        keys={table.removeprefix(f"{name}."): key for table, key in keys.items()},
+        snapshot=database.startup_mode == "initial",
+    )
+
+
+def _only_database(tables: str) -> str:
+    r"""The database that patterns begin with: a connection has one.
+
+    >>> _only_database(r"app.public.orders_\d+, app.public.people")
+    'app'
+    """
+    names = {table.strip().partition(".")[0] for table in tables.split(",")}
+    name = min(names)
+    if len(names) > 1 or not re.fullmatch(r"\w+", name):
+        raise DefinitionError(f"tables is {tables!r}. Begin each with the name of the one database: app.public.orders.")
+    return name
+
+
+def _kafka(topics: Kafka, lake: Lake) -> Source:
+    from keylake._kafka.messages import MessageFormat
+    from keylake._kafka.offsets import Topics
+    from keylake._kafka.source import KafkaSource
+
+    said = MessageFormat(
+        topics.format,
+        key=topics.key,
+        version=topics.version,
+        schema=_text(topics.schema_file),
+        key_schema=_text(topics.key_schema_file),
+        schemas={int(number): _text(str(file)) or "" for number, file in topics.schema_files.items()},
+    )
+    read = Topics(
+        topics.bootstrap_servers,
+        tuple(topics.topics),
+        topics.topic_pattern,
+        start=_place(topics),
+        settings=topics.client_options(),
+    )
+    return KafkaSource(lake._session, read, said)  # pyright: ignore[reportPrivateUsage]
+
+
+def _text(file: str | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        return Path(file).read_text()
+    except OSError as error:
+        raise DefinitionError(f"The schema {file!r} cannot be read: {error.strerror}.") from None
+
+
+def _place(topics: Kafka) -> Any:
+    """Where partitions begin that have no position."""
+    if topics.startup_mode == "timestamp":
+        return datetime.datetime.fromtimestamp((topics.timestamp_millis or 0) / 1000, datetime.timezone.utc)
+    if topics.startup_mode == "specific-offsets":
+        text = topics.specific_offsets or ""
+        found = re.findall(r"partition:(\d+),offset:(\d+)", text)
+        if len(topics.topics) != 1 or len(found) != len(text.strip(";").split(";")):
+            raise DefinitionError(
+                f"scan.startup.specific-offsets is {text!r}. Name one topic, and write partition:0,offset:42;..."
+            )
+        return {f"{topics.topics[0]}-{partition}": int(offset) for partition, offset in found}
+    return topics.startup_mode.removesuffix("-offset")
 
 
 def _keys(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:

@@ -108,8 +108,10 @@ class Targets:
         for name, part in rows.items():
             known = self._open(name).next
             found = offsets_in(part)
-            offsets = {p: (known.get(p, least), max(end, ends.get(p, 0))) for p, (least, end) in found.items()}
-            batches.append(TableBatch(name, offsets, self._stream))
+            ranges = {p: (known.get(p, least), max(end, ends.get(p, 0))) for p, (least, end) in found.items()}
+            # Tables keep no offsets below 0, which snapshots may have. Their rows may come twice: they have versions.
+            offsets = {p: (begin, end) for p, (begin, end) in ranges.items() if 0 <= begin < end}
+            batches.append(TableBatch(name, offsets or None, self._stream))
         sent = pa.concat_tables(
             [
                 part.select(_WRITTEN).add_column(0, "table", pa.repeat(name, part.num_rows))

@@ -1,0 +1,94 @@
+"""Pipelines from YAML over the real servers: what `keylake run --once` does for each type of source."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import keylake as kl
+from integration.pipelines.broker import Broker
+from integration.pipelines.mariadb.server import MariaDb
+from integration.pipelines.postgres_server import PASSWORD, Postgres
+from integration.twin import fresh_name
+
+pytestmark = pytest.mark.slow
+
+ROWS = [{"id": 1, "city": "Oslo"}, {"id": 3, "city": "Bergen"}]
+
+
+def found(lake: kl.Lake, name: str) -> list[dict[str, object]]:
+    rows = lake.table(f"{name}.orders").read(columns=["id", "city"]).toArrow().to_pylist()
+    return sorted(({**row, "id": int(row["id"])} for row in rows), key=lambda row: row["id"])
+
+
+def run_once(lake: kl.Lake, tmp_path: Path, name: str, source: str) -> kl.PipelineReport:
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(
+        f"source:\n{source}sink:\n  type: keylake\n  namespace: {name}\n"
+        f"pipeline:\n  name: {name}\n  schema.change.behavior: evolve\n"
+    )
+    return kl.run_pipeline(kl.Pipeline.load(file), lake, once=True)
+
+
+def test_mariadb(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = fresh_name("opened").replace(".", "_")
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", MariaDb.PASSWORD)
+    mariadb.run(
+        f"CREATE DATABASE {name}",
+        f"CREATE TABLE {name}.orders (id INT PRIMARY KEY, city VARCHAR(20))",
+        f"INSERT INTO {name}.orders VALUES (1, 'Bodø'), (2, 'Narvik')",
+    )
+    source = (
+        f"  type: mysql\n  hostname: 127.0.0.1\n  port: {mariadb.port}\n  username: {MariaDb.READER}\n"
+        f"  password: ${{DB_PASSWORD}}\n  tables: {name}.\\.*\n"
+    )
+    run_once(lake, tmp_path, name, source)
+    mariadb.run(
+        f"UPDATE {name}.orders SET city = 'Oslo' WHERE id = 1",
+        f"DELETE FROM {name}.orders WHERE id = 2",
+        f"ALTER TABLE {name}.orders ADD COLUMN n INT",
+        f"INSERT INTO {name}.orders VALUES (3, 'Bergen', 7)",
+    )
+    run_once(lake, tmp_path, name, source)
+    assert found(lake, name) == ROWS
+    assert {row["n"] for row in lake.table(f"{name}.orders").read().toArrow().to_pylist()} == {None, 7}
+
+
+def test_postgres(
+    lake: kl.Lake, postgres: Postgres, postgres_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = fresh_name("opened").replace(".", "_")
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", PASSWORD)
+    source = (
+        f"  type: postgres\n  hostname: 127.0.0.1\n  port: {postgres.port}\n  username: postgres\n"
+        f"  password: ${{DB_PASSWORD}}\n  tables: {postgres_database}.public.\\.*\n  slot.name: {name}\n"
+    )
+    with postgres.connect(postgres_database) as connection:
+        connection.execute("CREATE TABLE orders (id INT PRIMARY KEY, city TEXT)")
+        connection.execute("INSERT INTO orders VALUES (1, 'Bodø'), (2, 'Narvik')")
+        run_once(lake, tmp_path, name, source)
+        connection.execute("UPDATE orders SET city = 'Oslo' WHERE id = 1")
+        connection.execute("DELETE FROM orders WHERE id = 2")
+        connection.execute("INSERT INTO orders VALUES (3, 'Bergen')")
+        run_once(lake, tmp_path, name, source)
+    assert found(lake, name) == ROWS
+
+
+def test_kafka(lake: kl.Lake, broker: Broker, tmp_path: Path) -> None:
+    name = fresh_name("opened").replace(".", "_")
+    topic = broker.topic(1)
+    source = f"  type: kafka\n  bootstrap.servers: {broker.servers}\n  topics: {topic}\n  format: canal-json\n"
+    canal = '{{"database":"shop","table":"orders","type":"{}","pkNames":["id"],"ts":1,"es":1,"isDdl":false,"data":{}}}'
+
+    def sent(*messages: tuple[str, str]) -> None:
+        broker.send(topic, [(None, canal.format(verb, data).encode()) for verb, data in messages])
+
+    sent(("INSERT", '[{"id":"1","city":"Bodø"},{"id":"2","city":"Narvik"}]'))
+    run_once(lake, tmp_path, name, source)
+    sent(
+        ("UPDATE", '[{"id":"1","city":"Oslo"}]'),
+        ("DELETE", '[{"id":"2","city":"Narvik"}]'),
+        ("INSERT", '[{"id":"3","city":"Bergen"}]'),
+    )
+    run_once(lake, tmp_path, name, source)
+    assert found(lake, name) == ROWS
