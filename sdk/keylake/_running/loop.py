@@ -131,7 +131,7 @@ class _Loop:
 
     def _round(self) -> bool:
         """One round; False where it was the last."""
-        begun = time.monotonic()
+        begun, before = time.monotonic(), self._rows
         ends = self._wishes()
         setting = self._settings.load.next(self._last)
         asked = time.monotonic()
@@ -140,11 +140,11 @@ class _Loop:
         rows = sum(map(self._take, steps))
         ends = ends or (self._settings.once and not steps)
         due = [name for name, waiting in self._waiting.items() if ends or self._is_due(waiting)]
-        written = self._write(due)
+        self._write(due)
+        written = self._rows - before
         positions = self._kept_positions()
         lag = self._source.lag()
         self._rounds += 1
-        self._rows += written
         self._last = Round(self._rounds, rows, written, len(due), time.monotonic() - begun, polling, lag)
         self._keep(positions, lag, written)
         if steps or written:
@@ -252,8 +252,8 @@ class _Loop:
 
     # -------------------------------------------------------------------------------------------------------- writes
 
-    def _write(self, due: Iterable[str]) -> int:
-        """Write what waits for these tables; rows of those that are set aside are kept. How many were written."""
+    def _write(self, due: Iterable[str]) -> None:
+        """Write what waits for these tables; rows of those that are set aside are kept."""
         raw = {name: self._waiting.pop(name) for name in list(due)}
         shaped: dict[str, pa.Table] = {}
         failed: dict[str, KeylakeError] = {}
@@ -273,7 +273,7 @@ class _Loop:
             for _, rows in raw[name].by_source():
                 self._dead.keep(name, rows, self._state.targets[name].reason)
                 self._letters += rows.num_rows
-        return sum(rows.num_rows for name, rows in shaped.items() if name not in failed)
+        self._rows += sum(rows.num_rows for name, rows in shaped.items() if name not in failed)
 
     def _shaped(self, target: str, waiting: Waiting) -> pa.Table:
         """The rows for a keyed table, without columns of their source that it has not: a change was not made in it."""

@@ -49,7 +49,7 @@ def test_mariadb(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: p
         f"ALTER TABLE {name}.orders ADD COLUMN n INT",
         f"INSERT INTO {name}.orders VALUES (3, 'Bergen', 7)",
     )
-    run_once(lake, tmp_path, name, source)
+    assert run_once(lake, tmp_path, name, source).rows == 3, "those from before the statement, too"
     assert found(lake, name) == ROWS
     assert {row["n"] for row in lake.table(f"{name}.orders").read().toArrow().to_pylist()} == {None, 7}
 
