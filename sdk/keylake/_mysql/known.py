@@ -9,7 +9,7 @@ it takes the place of its table, that table gets its columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from keylake._captured.tables import (
@@ -26,6 +26,7 @@ from keylake._captured.tables import (
     TableRenamed,
     TableTruncated,
 )
+from keylake._mysql.differences import changed, difference, of_table
 from keylake._mysql.forms import form_of
 from keylake._mysql.server import CatalogTable
 from keylake._mysql.statements import (
@@ -108,48 +109,6 @@ def source_column(table: Name, name: str, definition: str, comment: str) -> Sour
     return SourceColumn(name, form.type, comment)
 
 
-def difference(table: SourceTable, old: Iterable[SourceColumn], new: Iterable[SourceColumn]) -> Iterator[TableChange]:
-    """Columns that are gone, new, or of another type, by their names."""
-    before = {column.name: column for column in old}
-    after = {column.name: column for column in new}
-    yield from (ColumnDropped(table, name) for name in before if name not in after)
-    behind: str | None = None
-    for name, column in after.items():
-        if name not in before:
-            yield ColumnAdded(table, column, behind)
-        elif before[name].type != column.type:
-            yield ColumnModified(table, column)
-        behind = name
-
-
-def changed(schema: SourceSchema, change: TableChange) -> SourceSchema:
-    """The schema after a change of its columns; what is so already stays."""
-    columns = list(schema.columns)
-    names = [column.name for column in columns]
-    key = schema.key
-    if isinstance(change, ColumnAdded):
-        if change.column.name in names:
-            columns[names.index(change.column.name)] = change.column
-        else:
-            at = names.index(change.after) + 1 if change.after in names else len(names)
-            columns.insert(at, change.column)
-    elif isinstance(change, ColumnDropped):
-        columns = [column for column in columns if column.name != change.name]
-    elif isinstance(change, ColumnRenamed):
-        columns = [replace(column, name=change.to) if column.name == change.name else column for column in columns]
-        key = tuple(change.to if name == change.name else name for name in key)
-    elif isinstance(change, ColumnModified):
-        columns = [change.column if column.name == change.column.name else column for column in columns]
-    return replace(schema, columns=tuple(columns), key=key)
-
-
-def _of(table: SourceTable, change: TableChange) -> TableChange:
-    """The same change of another table."""
-    if isinstance(change, (ColumnAdded, ColumnDropped, ColumnRenamed, ColumnModified)):
-        return replace(change, table=table)
-    return change
-
-
 class KnownTables:
     """All tables that matter at the place up to which the log was read."""
 
@@ -196,6 +155,18 @@ class KnownTables:
 
     def schemas(self) -> dict[Name, SourceSchema]:
         return {name: known.schema for name, known in self._tables.items() if self.takes(name)}
+
+    def ghosts(self) -> dict[Name, Known]:
+        """The ghosts that were seen since they were made."""
+        return {
+            name: known
+            for name, known in self._tables.items()
+            if known.changes is not None and self._ghost_of(name) is not None
+        }
+
+    def take_ghosts(self, earlier: KnownTables) -> None:
+        """Ghosts as they were known at the end of an earlier stretch of the log."""
+        self._tables |= earlier.ghosts()
 
     def schema(self, name: Name) -> SourceSchema | None:
         known = self._tables.get(name)
@@ -259,10 +230,8 @@ class KnownTables:
             if not columns:
                 return
             definitions = {column.name: _plain(column.definition) for column in create.columns}
-            known = Known(
-                SourceSchema(SourceTable(name), columns, self._key(name, create.key)), definitions, changes=()
-            )
-        self._tables[name] = replace(known, sure=True)
+            known = Known(SourceSchema(SourceTable(name), columns, self._key(name, create.key)), definitions, sure=True)
+        self._tables[name] = known
         if self.takes(name):
             outcome.changes.append(TableCreated(known.schema))
             outcome.touched.add(name)
@@ -312,7 +281,9 @@ class KnownTables:
         before = names.get(action.name)
         if before is None or (before.type, before.comment) != (column.type, column.comment):
             changes.append(ColumnModified(table, column))
-        return tuple(changes), known.definitions.get(action.name) != _plain(action.column.definition)
+        # What is not sure may be what the statement makes of it.
+        same = known.sure and known.definitions.get(action.name) == _plain(action.column.definition)
+        return tuple(changes), not same
 
     @staticmethod
     def _definitions(known: Known, action: Add | Drop | Change | RenameColumn) -> dict[str, str]:
@@ -361,17 +332,21 @@ class KnownTables:
             return
         table = old.schema.table
         if new is None:
-            self._tables[name] = replace(old, sure=True)
+            # Columns that are told twice are taken once.
+            outcome.changes.extend(ColumnAdded(table, column) for column in old.schema.columns)
             outcome.again.add(name)
+            self._tables[name] = replace(old, sure=False)
             return
         schema = old.schema
         changes: list[TableChange] = []
-        for change in (_of(table, each) for each in new.changes or ()):
+        for change in (of_table(table, each) for each in new.changes or ()):
             schema = changed(schema, change)
             changes.append(change)
         for change in list(difference(table, schema.columns, new.schema.columns)):
             schema = changed(schema, change)
             changes.append(change)
+        if new.changes is None:
+            changes += [ColumnAdded(table, column) for column in new.schema.columns]
         self._tables[name] = Known(replace(schema, columns=new.schema.columns), new.definitions, new.sure)
         outcome.changes.extend(changes)
         if new.changes is None or any(isinstance(change, (ColumnAdded, ColumnModified)) for change in changes):

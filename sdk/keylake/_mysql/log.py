@@ -61,7 +61,10 @@ def _connected(db: str | None = None, **settings: Any) -> Any:
 class BinaryLog:
     """Reads from a place on, in transactions, until there are no more."""
 
-    def __init__(self, server: Server, number: int, charsets: dict[int, str], tables: KnownTables) -> None:
+    def __init__(
+        self, server: Server, number: int, charsets: dict[int, str], tables: KnownTables, with_rows: bool = True
+    ) -> None:
+        self._with_rows = with_rows
         self._server = server
         self._number = number
         self._charsets = charsets
@@ -234,7 +237,7 @@ class BinaryLog:
 
     def _rows(self, event: Any, kind: str, rows: Rows) -> None:
         described = self._maps.get(event.table_id)
-        if described is None:
+        if described is None or not self._with_rows:
             return
         packet = event.packet
         data: bytes = packet.read(event.event_size - packet.read_bytes)

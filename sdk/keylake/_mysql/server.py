@@ -237,11 +237,25 @@ class CatalogColumn:
 
 CatalogTable = tuple[tuple[CatalogColumn, ...], tuple[str, ...], str]  # columns, key, comment
 
+_MOST_READINGS = 10
 _HIDDEN = ("information_schema", "mysql", "performance_schema", "sys")
 
 
 def catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str], CatalogTable]:
-    """All tables of the server as they are now."""
+    """All tables of the server as they are now.
+
+    Tables may be renamed between the questions to the catalog: it is read until it says the same twice.
+    """
+    found = _catalog(server, connection)
+    for _ in range(_MOST_READINGS):
+        again = _catalog(server, connection)
+        if again == found:
+            break
+        found = again
+    return found
+
+
+def _catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str], CatalogTable]:
     with server.asked("asking for its tables"), closing(connection.cursor()):
         named = rows_of(
             connection,

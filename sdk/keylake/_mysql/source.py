@@ -7,7 +7,8 @@
 Partitions: `mysql:HOST:PORT` is the log, its offset the place where a transaction begins (`places`); with `/begun`
 behind it, when the file of that place began, by which another log is noticed. `shop.orders/snapshot` is the snapshot of
 a table (`keys` says what its offset is). `shop.orders/snapshot@NUMBER` goes on with it after a restart, or is another
-one, which a statement made necessary: it filled columns of rows that the log does not have.
+one, which a statement made necessary: it filled columns of rows that the log does not have. `shop._orders_gho/ghost` is
+where a ghost was made, so that its statements are known after a restart in the middle of a migration.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from keylake._mysql.places import place_of
 from keylake._mysql.rows import Rows
 from keylake._mysql.server import (
     ConnectionLost,
+    LogFiles,
     Server,
     catalog,
     charsets,
@@ -40,6 +42,7 @@ from keylake._mysql.statements import Name
 from keylake.errors import DefinitionError
 
 STARTS = ("snapshot", "latest", "earliest")
+_GHOST = "/ghost"
 _PAUSE_SECONDS = 0.05
 _PATIENCE_SECONDS = 60.0  # for a server that has gone
 
@@ -93,6 +96,7 @@ class MySqlSource:
         self._touched: dict[Name, int] = {}
         self._told = False  # where the log and snapshots begin
         self._first_ends: dict[str, int] = {}
+        self._ghosts: dict[Name, int] = {}  # where each was made
         self._count = 0
         self._lost_since: float | None = None
 
@@ -112,11 +116,29 @@ class MySqlSource:
             self._place = found
         self._log = BinaryLog(self._server, self._number, charsets(self._server, control), tables)
         self._log.begun = positions.get(f"{self._server.name}/begun")
+        self._ghosts = {}
+        self._remember_ghosts(positions, files)
         self._chunks = ChunkReader(self._server, self._connections, self._chunk_rows)
         self._first_ends = {}
         self._snapshots = self._unfinished(positions) if self._start == "snapshot" or found is not None else {}
         self._touched = {}
         self._told = False
+
+    def _remember_ghosts(self, positions: Mapping[str, int], files: LogFiles) -> None:
+        """Reads the statements of the log once more from where the oldest ghost was made that has not switched yet."""
+        made = [at for partition, at in positions.items() if partition.endswith(_GHOST) and at != DONE]
+        if not made or not files.first <= min(made) < self._place:
+            return
+        control = self._connection()
+        earlier = KnownTables(self._selection, catalog(self._server, control))
+        log = BinaryLog(self._server, self._number, charsets(self._server, control), earlier, with_rows=False)
+        log.open(*check_place(self._server, files, min(made)))
+        for transaction in log.transactions():
+            if transaction.end >= self._place:
+                break
+        log.close()
+        self._tables.take_ghosts(earlier)
+        self._ghosts = {name: positions.get(f"{'.'.join(name)}{_GHOST}", min(made)) for name in earlier.ghosts()}
 
     def _refuse_keyless(self, schemas: Iterable[SourceSchema]) -> None:
         for schema in schemas:
@@ -221,9 +243,9 @@ class MySqlSource:
                 steps.append(self._step(rows, reached, transaction.before))
                 rows = Rows(self._server.name)
             rows.extend(transaction.rows)
-            reached = transaction.end
+            begins, reached = reached, transaction.end
             self._last = datetime.fromtimestamp(transaction.at, timezone.utc) if transaction.at else self._last
-            changes, ends = self._follow(transaction, log)
+            changes, ends = self._follow(transaction, log, begins)
             if changes or ends:
                 steps.append(self._step(rows, reached, changes, ends))
                 rows = Rows(self._server.name)
@@ -246,7 +268,9 @@ class MySqlSource:
         first, self._first_ends = self._first_ends, {}
         return {**ends, **first} if log.begun is None else {**ends, **first, f"{self._server.name}/begun": log.begun}
 
-    def _follow(self, transaction: Transaction, log: BinaryLog) -> tuple[list[TableChange], dict[str, int]]:
+    def _follow(
+        self, transaction: Transaction, log: BinaryLog, begins: int
+    ) -> tuple[list[TableChange], dict[str, int]]:
         """What a transaction did to tables, and what that does to their snapshots."""
         outcome = transaction.outcome
         ends: dict[str, int] = {}
@@ -258,6 +282,12 @@ class MySqlSource:
         for change in outcome.changes:
             if isinstance(change, TableCreated):
                 ends[f"{change.schema.table}/snapshot"] = DONE  # the log has all of its rows
+        ghosts = self._tables.ghosts()
+        for name in ghosts.keys() - self._ghosts.keys():
+            self._ghosts[name] = ends[f"{'.'.join(name)}{_GHOST}"] = begins
+        for name in self._ghosts.keys() - ghosts.keys():
+            ends[f"{'.'.join(name)}{_GHOST}"] = DONE
+            del self._ghosts[name]
         again, log.again = outcome.again | log.again, set()
         for name in again:
             if (before := self._snapshots.pop(name, None)) is not None:
