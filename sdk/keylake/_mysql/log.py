@@ -70,6 +70,7 @@ class BinaryLog:
         self._charsets = charsets
         self._tables = tables
         self._stream: Any = None
+        self._is_first_file = True  # of those that the stream comes to
         self._maps: dict[int, TableMap | None] = {}
         self._begins = 0  # the place where the transaction begins that is being read
         self.begun: int | None = None  # when the file began that was read last, in seconds
@@ -108,6 +109,7 @@ class BinaryLog:
         self._maps = {}
         self._found = []
         self._begins = place_of(file, byte)
+        self._is_first_file = True
         self._stream = BinLogStreamReader(
             self._server.settings(),
             server_id=self._number,
@@ -137,7 +139,6 @@ class BinaryLog:
     def transactions(self) -> Iterator[Transaction]:
         """One after the other; what is not asked for stays in the stream. At the end of the log the stream closes."""
         current = Transaction(Rows(self._server.name))
-        opened = True
         while self._stream is not None:
             with self._server.asked("reading its log"):
                 event = self._stream.fetchone()
@@ -145,13 +146,12 @@ class BinaryLog:
                 self.close()
                 return
             kind = type(event).__name__
-            if kind == "RotateEvent":
-                if event.timestamp and not current.rows:
-                    yield Transaction(Rows(self._server.name), self._place())
-            elif kind == "FormatDescriptionEvent":
-                self._file_begins(event.timestamp, opened)
-                opened = False
+            if kind == "FormatDescriptionEvent":
+                goes_on = not self._is_first_file
+                self._file_begins(event.timestamp)
                 current = Transaction(Rows(self._server.name))  # a server that was killed wrote no end of its last one
+                if goes_on:
+                    yield Transaction(Rows(self._server.name), self._place())  # a place and when its file began
             elif self._takes_part(event, kind, current):
                 current.end = self._place()
                 current.at = event.timestamp
@@ -163,7 +163,8 @@ class BinaryLog:
     def _place(self) -> int:
         return place_of(self._stream.log_file, self._stream.log_pos)
 
-    def _file_begins(self, seconds: int, opened: bool) -> None:
+    def _file_begins(self, seconds: int) -> None:
+        opened, self._is_first_file = self._is_first_file, False
         if opened and self.begun is not None and self.begun != seconds:
             file = self._stream.log_file
             self.close()
