@@ -45,12 +45,6 @@ _BYTES_OF_AN_EMPTY_STEP = 16 * 1024 * 1024
 _EMPTY = Catalog({}, {})
 
 
-def _may_pass(error: psycopg.Error) -> bool:
-    """Whether another connection may do better: a snapshot is gone with the connection that has made it."""
-    is_snapshot = isinstance(error, psycopg.errors.UndefinedObject) and "snapshot" in str(error)
-    return is_snapshot or isinstance(error, psycopg.OperationalError)
-
-
 class PostgresSource:
     """Tables of a PostgreSQL database: what lies in them, then how they change.
 
@@ -136,15 +130,16 @@ class PostgresSource:
             steps: list[Step] = []
             try:
                 self._poll(most_rows, steps)
-            except psycopg.Error as error:
+            except psycopg.OperationalError as error:
                 self._disconnect()
-                if not _may_pass(error):
-                    raise self._server.failed(error, "reading") from None
                 if steps:
                     return tuple(steps)
                 if time.monotonic() >= patience:
                     raise self._server.failed(error, "reading") from None
                 time.sleep(_SECONDS_BETWEEN_TRIES)
+            except psycopg.Error as error:
+                self._disconnect()
+                raise self._server.failed(error, "reading") from None
             else:
                 if steps or time.monotonic() >= until:
                     return tuple(steps)

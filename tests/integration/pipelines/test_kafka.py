@@ -213,7 +213,14 @@ class Shop:
         return [(None, as_json(message))]
 
 
-@pytest.mark.parametrize(("said", "rounds"), [("debezium", 3), ("canal", 1), ("maxwell", 1)])
+@pytest.mark.parametrize(
+    ("said", "rounds"),
+    [
+        ("debezium", 3),
+        pytest.param("canal", 1, marks=pytest.mark.nightly),
+        pytest.param("maxwell", 1, marks=pytest.mark.nightly),
+    ],
+)
 def test_random_transactions_in_a_pipeline(lake: kl.Lake, broker: Broker, said: str, rounds: int) -> None:
     """Keyed tables equal the model, with a broker that is killed and a pipeline that begins again in between."""
     name = fresh_name("kafka").replace(".", "_")

@@ -39,7 +39,7 @@ def taken(source: MySqlSource, applied: Applied, positions: dict[str, int], most
     return steps
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", [0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (1, 2))])
 def test_random_transactions_and_statements(mariadb: MariaDb, number: int) -> None:
     draw = random.Random(f"{SEED} {number}")
     database = f"shop_{number}"
