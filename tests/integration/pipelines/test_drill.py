@@ -27,7 +27,7 @@ RUNS = 4
 Rows = list[dict[str, object]]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tables_equal_a_database_after_kills_cuts_and_restarts(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path) -> None:
     name = fresh_name("drill").replace(".", "_")
     draw = random.Random(FIRST)
