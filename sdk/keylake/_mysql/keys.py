@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from keylake._mysql.forms import Form
-from keylake._mysql.server import quoted
+from keylake._server.statements import quoted
 
 BEGIN = -(2**63)
 DONE = 2**63 - 1

@@ -25,10 +25,6 @@ _LOG_NOT_THERE = (1236,)
 _PRIVILEGES = "SELECT, REPLICATION SLAVE, REPLICATION CLIENT"
 
 
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 @dataclass(frozen=True)
 class Server:
     """Where a server listens, and as whom it is asked. The password never shows itself."""

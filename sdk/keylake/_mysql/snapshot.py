@@ -26,8 +26,9 @@ from keylake._mysql.forms import form_of
 from keylake._mysql.keys import BEGIN, KeyColumn, Offsets, after, up_to
 from keylake._mysql.literals import FROM_TEXT, NULL, text_literal
 from keylake._mysql.places import place_of
-from keylake._mysql.server import Server, log_end, quoted, rows_of
+from keylake._mysql.server import Server, log_end, rows_of
 from keylake._mysql.statements import Name
+from keylake._server.statements import quoted
 
 _MOVED = (1054, 1146, 1412, 1051, 1205, 1213)  # the table has changed meanwhile, or a wait was too long: read again
 

@@ -147,15 +147,6 @@ def spark_text(text: str) -> str:
     return "".join(tokens)
 
 
-def quoted(name: str) -> str:
-    """A name between backticks.
-
-    >>> quoted("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
-
-
 def unquoted(token: str) -> str:
     """A name without its backticks."""
     return token[1:-1].replace("``", "`") if token[0] == "`" else token

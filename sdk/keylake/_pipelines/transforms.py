@@ -31,16 +31,8 @@ from pyiceberg.types import (
 
 from keylake._captured.source import CHANGES
 from keylake._captured.tables import SourceColumn, SourceSchema
-from keylake._pipelines.expressions import (
-    column_name,
-    items,
-    names_in,
-    quoted,
-    spark_text,
-    substituted,
-    without_alias,
-)
-from keylake._server.statements import literal, sql_type
+from keylake._pipelines.expressions import column_name, items, names_in, spark_text, substituted, without_alias
+from keylake._server.statements import literal, quoted, sql_type
 from keylake._table.columns import iceberg_type
 from keylake.errors import DefinitionError, KeylakeError
 from keylake.types import numbered

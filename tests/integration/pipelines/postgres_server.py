@@ -3,7 +3,6 @@
 import os
 import pwd
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from typing import Any
 import psycopg
 
 from integration.pipelines.applied_steps import AppliedSteps
+from integration.spark_processes import free_port
 from keylake._postgres.source import PostgresSource
 
 PROGRAMS = Path(__file__).parents[3] / ".build/postgres/bin"
@@ -47,11 +47,6 @@ class Postgres:
 
     def connect(self, database: str = "postgres", **options: Any) -> psycopg.Connection[Any]:
         return psycopg.connect(self.address(database), autocommit=True, **options)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def owner() -> dict[str, Any]:

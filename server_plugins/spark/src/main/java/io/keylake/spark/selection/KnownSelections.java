@@ -62,8 +62,8 @@ public final class KnownSelections {
   private @Nullable Selection ofSlices(MergedFiles files) {
     Map<Optional<Serializable>, MergedFiles> byLower = new HashMap<>();
     for (MergedFiles part : byFiles.keys(key -> key.cutTo(null).equals(files))) {
-      KeySlice slice = Objects.requireNonNull(part.slice(), "all of it is not known");
-      if (!slice.isOneValue()) {
+      KeySlice slice = part.slice(); // null where a read has found all of it meanwhile
+      if (slice != null && !slice.isOneValue()) {
         byLower.put(Optional.ofNullable(slice.lower()), part);
       }
     }
