@@ -1,6 +1,6 @@
 """What every source of a pipeline can do, and what it gives: steps, in their order.
 
-    Source.begin(positions) ── poll ──▶ Step(rows, changes of tables, ends) ── written ── Source.written(positions)
+    Source.begin(positions, ...) ── poll ──▶ Step(rows, changes of tables, ends) ── written ── Source.written(positions)
 
 A source is divided into partitions, each a text: a partition of a topic, a binary log, a chunked snapshot of a table.
 Offsets of a partition are numbers that grow. `positions` say where each partition goes on; whoever writes the steps
@@ -14,7 +14,7 @@ written twice, which changes nothing, since every row has a version.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -77,8 +77,12 @@ class Lag:
 class Source(Protocol):
     """What is read from, in steps. One thread at a time uses it."""
 
-    def begin(self, positions: Mapping[str, int]) -> None:
-        """Go on at these positions; a partition that has none begins where the definition of the source says."""
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
+        """Go on at these positions; a partition that has none begins where the definition of the source says.
+
+        `schemas` are those of tables that steps have told, up to the positions or behind them: a source that knows
+        tables by their rows alone goes on with them.
+        """
         ...
 
     def schemas(self) -> tuple[SourceSchema, ...]:
@@ -86,7 +90,11 @@ class Source(Protocol):
         ...
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
-        """What is there, up to about so many rows, or nothing after so many seconds of waiting."""
+        """What is there, up to about so many rows, or nothing after so many seconds of waiting.
+
+        Nothing is the end of a source for whoever wants to end with it: one that is in the middle of reading what it
+        has gives a step without rows and ends instead.
+        """
         ...
 
     def written(self, positions: Mapping[str, int]) -> None:

@@ -6,7 +6,9 @@
 
 The main slot has the log from before that place on, so that nothing lies between the two, and a row of the snapshot has
 a version below every later commit. Nothing is locked longer than a range is read. When the reading begins again after a
-break, what is left is read as of a later place: a row that has moved into a range that was read is in the log.
+break, what is left is read as of a later place: a row that has moved into a range that was read is in the log, whose
+updates up to that place may lack large values that nothing else has. So the position behind the last range has that
+place in it, and values of updates from before it are looked up.
 """
 
 from __future__ import annotations
@@ -34,8 +36,14 @@ if TYPE_CHECKING:
     from keylake._postgres.server import Connection
 
 BLOCKS_OF_A_RANGE = 512
-END = 2**32  # behind the last block that a table can have
+END = 2**32  # behind the last block that a table can have; a position adds the place of the last snapshot
 _RANGES_AHEAD = 2  # of each connection
+# What importing a snapshot fails with, by version of the server, when the connection that exported it is gone.
+_GONE = (
+    psycopg.errors.UndefinedObject,
+    psycopg.errors.InvalidParameterValue,
+    psycopg.errors.ObjectNotInPrerequisiteState,
+)
 
 
 @dataclass(frozen=True)
@@ -127,7 +135,7 @@ class Snapshot:
         try:
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                cursor.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(name))
+                _import(cursor, name)
                 with cursor.copy(_copy_of(wanted)) as copy:
                     for values in copy.rows():
                         rows.add(layout, "r", values, version, wanted.first, None)
@@ -139,7 +147,7 @@ class Snapshot:
         if found[0] != stored.file:
             raise Moved(stored)
         self._idle.put(connection)
-        return rows.step({stored.partition: wanted.end})
+        return rows.step({stored.partition: END + consistent if wanted.end == END else wanted.end})
 
     def close(self) -> None:
         """End all connections, and the snapshot with them."""
@@ -153,6 +161,13 @@ class Snapshot:
         self._pool.shutdown(wait=True, cancel_futures=True)
         for connection in self._opened:
             connection.close()
+
+
+def _import(cursor: psycopg.Cursor[tuple[object, ...]], name: str) -> None:
+    try:
+        cursor.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(name))
+    except _GONE:
+        raise psycopg.OperationalError(f"the connection that exported snapshot {name} was cut") from None
 
 
 def _copy_of(wanted: Range) -> sql.Composed:

@@ -30,7 +30,7 @@ from keylake._postgres.server import Server
 from keylake._postgres.slots import check_server, publish, start_of_slot
 from keylake._postgres.snapshot import END, Moved, Range, Snapshot, ranges_of
 from keylake._postgres.stream import LogStream
-from keylake._postgres.tables import Catalog, StoredRows
+from keylake._postgres.tables import Catalog
 from keylake._postgres.transactions import LOG, Pending, Transactions
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class PostgresSource:
 
     # ------------------------------------------------------------------------------------------------- the contract
 
-    def begin(self, positions: Mapping[str, int]) -> None:
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
         """Go on at these positions; without one of the log, at the slot's, and with all rows of tables first."""
         self.close()
         self._rows_read = {name: at for name, at in positions.items() if name != LOG}
@@ -141,7 +141,9 @@ class PostgresSource:
                 self._disconnect()
                 raise self._server.failed(error, "reading") from None
             else:
-                if steps or time.monotonic() >= until:
+                if not steps and time.monotonic() >= until:
+                    return () if self._snapshot is None else (Step(None, {}),)
+                if steps:
                     return tuple(steps)
 
     def written(self, positions: Mapping[str, int]) -> None:
@@ -154,19 +156,16 @@ class PostgresSource:
 
     def lag(self) -> Lag:
         """Bytes of the log behind the last transaction that was polled, and when the next one was committed."""
+        newest, oldest = self._transactions.newest, self._transactions.current
         try:
             row: Any = self._connected().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
-            return self._lag(place(row[0]))
-        except psycopg.Error as error:
+            if oldest is None and self._stream is not None and (data := self._stream.ahead()) is not None:
+                ahead = decoded(data)
+                oldest = ahead if isinstance(ahead, Begin) else None
+        except psycopg.Error:  # the next poll connects again, or says why not
             self._disconnect()
-            raise self._server.failed(error, "asking for the end of the log") from None
-
-    def _lag(self, end: int) -> Lag:
-        behind = max(end - commit_of(self._transactions.position), 0)
-        newest, oldest = self._transactions.newest, self._transactions.current
-        if oldest is None and self._stream is not None and (data := self._stream.ahead()) is not None:
-            ahead = decoded(data)
-            oldest = ahead if isinstance(ahead, Begin) else None
+            return Lag(None, "bytes")
+        behind = max(place(row[0]) - commit_of(self._transactions.position), 0)
         return Lag(behind, "bytes", newest.at if newest else None, oldest.at if oldest else None)
 
     def close(self) -> None:
@@ -259,17 +258,19 @@ class PostgresSource:
 
     # --------------------------------------------------------------------------------------------- rows of tables
 
-    def _unread(self, table: int) -> list[StoredRows]:
-        rows = self._catalog.rows.get(table, ())
-        return [each for each in rows if self._rows_read.get(each.partition, 0) < END]
+    def _is_read(self, table: int, begun: Begin) -> bool:
+        """Whether all rows of a table were read, the last ones as of a place before the transaction."""
+        positions = [self._rows_read.get(each.partition, 0) for each in self._catalog.rows.get(table, ())]
+        return all(END <= at <= END + begun.commit for at in positions)
 
     def _begin_rows(self) -> None:
         if self._snapshot is not None:
             return
         ranges: deque[Range] = deque()
         for number, table in self._catalog.tables.items():
-            for stored in self._unread(number):
-                ranges.extend(ranges_of(stored, table, self._rows_read.get(stored.partition, 0)))
+            for stored in self._catalog.rows[number]:
+                if (at := self._rows_read.get(stored.partition, 0)) < END:
+                    ranges.extend(ranges_of(stored, table, at))
         if ranges:
             self._snapshot = Snapshot(self._server, self._slot, ranges, self._connections)
 
@@ -380,9 +381,14 @@ class PostgresSource:
 
     def _fill(self, begun: Begin, pending: Sequence[Pending]) -> None:
         """Values that neither the log nor the table has: of keys that changed, and of tables that are not read yet."""
-        wanted = [each for each in pending if each.moved or self._unread(each.logged.relation.number)]
-        if wanted:
+        wanted = [each for each in pending if each.moved or not self._is_read(each.logged.relation.number, begun)]
+        if not wanted:
+            return
+        try:
             filled(self._connected(), begun, wanted)
+        except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
+            self._looked = 0.0  # before the log is read again
+            raise psycopg.OperationalError(str(error)) from None
 
 
 def _count(steps: Sequence[Step]) -> int:
