@@ -61,6 +61,27 @@ def test_an_alter_of_several_clauses() -> None:
     assert second.column.definition == "enum('a','b,)')"
 
 
+@pytest.mark.parametrize(
+    ("definition", "filled"),
+    [
+        ("int", False),
+        ("int default null", False),
+        ("int default 5", True),
+        ("int not null", True),
+        ("int as (a * 2) virtual", True),
+        ("timestamp", True),
+        ("timestamp(6) null", False),
+    ],
+)
+def test_columns_that_rows_get_values_of(definition: str, filled: bool) -> None:
+    """By the statement that adds them: the log has no rows of it."""
+    found = statement_of(f"ALTER TABLE t ADD COLUMN c {definition}", "shop")
+    assert isinstance(found, Alter)
+    (action,) = found.actions
+    assert isinstance(action, Add)
+    assert action.column.filled == filled
+
+
 def test_other_statements() -> None:
     assert statement_of("create table if not exists u like shop.t", "x") == Create(("x", "u"), like=T)
     made = statement_of(

@@ -82,7 +82,7 @@ class FilesSource:
         self._schemas: dict[SourceTable, SourceSchema] = {}  # as files of this run have shown them
         self._open: tuple[_File, FileRows] | None = None
 
-    def begin(self, positions: Mapping[str, int]) -> None:
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
         """Go on behind the rows that were read, with the files that were announced."""
         self._files.clear()
         self._schemas.clear()

@@ -37,6 +37,7 @@ class Transaction:
     rows: Rows
     end: int = 0
     at: int | None = None
+    gtid: tuple[int, int] | None = None  # MariaDB's domain and number, where no rows are read
     before: list[TableChange] = field(default_factory=list)  # hold for its own rows
     outcome: Outcome = field(default_factory=Outcome)
 
@@ -51,11 +52,24 @@ def read_newer_statements() -> None:
     setattr(QueryEvent, _STATUS, pass_over)
 
 
-def _connected(db: str | None = None, **settings: Any) -> Any:
-    """A connection for mysql-replication, which has an old name of an argument that warns."""
-    import pymysql
+class _Connections:
+    """Connections for mysql-replication, which has an old name of an argument that warns.
 
-    return pymysql.connect(database=db, **settings)
+    One of them, without a database, is the stream, and is made once: where the library would make it anew after a cut,
+    it would go on within a transaction, whose first rows are forgotten then.
+    """
+
+    def __init__(self) -> None:
+        self._has_stream = False
+
+    def __call__(self, db: str | None = None, **settings: Any) -> Any:
+        import pymysql
+        from pymysql.constants import CR
+
+        if db is None and self._has_stream:
+            raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, "the connection was cut")
+        self._has_stream = self._has_stream or db is None
+        return pymysql.connect(database=db, **settings)
 
 
 class BinaryLog:
@@ -91,9 +105,9 @@ class BinaryLog:
         from pymysqlreplication import BinLogStreamReader
         from pymysqlreplication.event import (
             FormatDescriptionEvent,
+            MariadbGtidEvent,
             NotImplementedEvent,
             QueryEvent,
-            RotateEvent,
             XAPrepareEvent,
             XidEvent,
         )
@@ -120,21 +134,29 @@ class BinaryLog:
             freeze_schema=True,  # a table that changes gets another number, so each number is described once
             filter_non_implemented_events=False,
             enable_logging=False,
-            pymysql_wrapper=_connected,
+            pymysql_wrapper=_Connections(),
             only_events=[
                 DeleteRowsEvent,
                 FormatDescriptionEvent,
                 NotImplementedEvent,
                 PartialUpdateRowsEvent,
                 QueryEvent,
-                RotateEvent,
                 TableMapEvent,
                 UpdateRowsEvent,
                 WriteRowsEvent,
                 XAPrepareEvent,
                 XidEvent,
+                *([] if self._with_rows else [MariadbGtidEvent]),
             ],
         )
+
+    def when_begun(self, file: str) -> int:
+        """The second in which a file began."""
+        self.open(file, BEGINNING_OF_FILE)
+        with self._server.asked(f"reading {file}"):
+            seconds: int = self._stream.fetchone().timestamp
+        self.close()
+        return seconds
 
     def transactions(self) -> Iterator[Transaction]:
         """One after the other; what is not asked for stays in the stream. At the end of the log the stream closes."""
@@ -183,6 +205,8 @@ class BinaryLog:
             self._rows(event, kind, current.rows)
         elif kind == "XidEvent":
             return True
+        elif kind == "MariadbGtidEvent":
+            current.gtid = (event.domain_id, event.gtid_seq_no)
         elif kind == "QueryEvent":
             return self._statement(event, current)
         elif kind == "XAPrepareEvent":

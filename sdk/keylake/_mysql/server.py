@@ -99,7 +99,7 @@ class Server:
             )
         if code in _LOG_NOT_THERE:
             return SourceFailed(f"{self.name} cannot give its log from there: {said}.")
-        if code in _UNREACHABLE:
+        if code in _UNREACHABLE or not isinstance(code, int):  # without a code: packets of a connection that broke
             return ConnectionLost(
                 f"{self.name} does not answer while {doing}: {said}. Start it, or check host and port."
             )

@@ -62,6 +62,7 @@ class Snapshot:
     partition: str
     at: int = BEGIN
     chunks: list[Chunk] = field(default_factory=list[Chunk])
+    high: tuple[object, ...] | None = None  # up to which chunks are planned
     planned: bool = False  # up to the end of the table
     begun: bool = False
 
@@ -90,10 +91,9 @@ class ChunkReader:
         """The next range of keys of a snapshot, or None behind the last; None for `key`: the whole table."""
         with self._server.asked(f"looking for ranges of keys of {'.'.join(snapshot.name)}"):
             columns = self._key(connection, snapshot.name, key)
-            low: tuple[object, ...] | None = snapshot.chunks[-1].high if snapshot.chunks else None
+            low = snapshot.high
             including = False
             if not snapshot.begun:
-                snapshot.begun = True
                 low = self._found_again(connection, snapshot, columns) if columns else None
                 including = low is not None
             if not columns:
@@ -113,8 +113,9 @@ class ChunkReader:
                 f"SELECT {names} FROM {table} WHERE {where} ORDER BY {order} LIMIT 1 OFFSET {self._chunk_rows - 1}",
                 values,
             )
+        snapshot.begun = True
         high = tuple(column.value(value) for column, value in zip(columns, found[0], strict=True)) if found else None
-        snapshot.planned = high is None
+        snapshot.high, snapshot.planned = high, high is None
         return Chunk(low, high, including)
 
     def _found_again(self, connection: Any, snapshot: Snapshot, key: Sequence[KeyColumn]) -> tuple[object, ...] | None:

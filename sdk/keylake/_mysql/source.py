@@ -38,10 +38,10 @@ from keylake._mysql.server import (
     log_files,
 )
 from keylake._mysql.snapshot import Chunk, ChunkReader, Read, Snapshot
+from keylake._mysql.starts import Start, place_of_start
 from keylake._mysql.statements import Name
 from keylake.errors import DefinitionError
 
-STARTS = ("snapshot", "latest", "earliest")
 _GHOST = "/ghost"
 _PAUSE_SECONDS = 0.05
 _PATIENCE_SECONDS = 60.0  # for a server that has gone
@@ -51,7 +51,8 @@ class MySqlSource:
     """Tables of a server, from a snapshot on or from a place of its log.
 
     `tables` are regular expressions over `database.table`. `start` says what is read where positions say nothing:
-    "snapshot" (all rows, then what changes), "latest" (what changes from now on), "earliest" (all that the log has).
+    "snapshot" (all rows, then what changes), "latest" (what changes from now on), "earliest" (all that the log has), or
+    a place of the log (`starts`).
     `keys` name the key columns of tables that have no primary key.
     """
 
@@ -63,14 +64,12 @@ class MySqlSource:
         password: str,
         tables: Sequence[str],
         port: int = 3306,
-        start: str = "snapshot",
+        start: Start = "snapshot",
         keys: Mapping[str, Sequence[str]] | None = None,
         connections: int = 4,
         chunk_rows: int = 20_000,
         server_id: int | None = None,
     ) -> None:
-        if start not in STARTS:
-            raise DefinitionError(f"start is {start!r}. It has to be one of {', '.join(map(repr, STARTS))}.")
         patterns: list[re.Pattern[str]] = []
         for each in tables:
             try:
@@ -81,7 +80,7 @@ class MySqlSource:
             raise DefinitionError("No tables are named. Give regular expressions over database.table.")
         self._server = Server(host, port, user, password)
         self._selection = Selection(tuple(patterns), {name: tuple(key) for name, key in (keys or {}).items()})
-        self._start = start
+        self._start: Start = start
         self._connections = connections
         self._chunk_rows = chunk_rows
         # Readers of one server's log need different numbers.
@@ -100,7 +99,7 @@ class MySqlSource:
         self._count = 0
         self._lost_since: float | None = None
 
-    def begin(self, positions: Mapping[str, int]) -> None:
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
         """Go on at positions; where they have no log, `start` says what is read."""
         self.close()
         control = self._control = self._server.connect()
@@ -110,7 +109,7 @@ class MySqlSource:
         self._refuse_keyless(tables.schemas().values())
         found = positions.get(self._server.name)
         if found is None:
-            self._place = files.first if self._start == "earliest" else files.end
+            self._place = place_of_start(self._server, control, files, self._start, lambda: self._without_rows(control))
         else:
             check_place(self._server, files, found)
             self._place = found
@@ -139,6 +138,11 @@ class MySqlSource:
         log.close()
         self._tables.take_ghosts(earlier)
         self._ghosts = {name: positions.get(f"{'.'.join(name)}{_GHOST}", min(made)) for name in earlier.ghosts()}
+
+    def _without_rows(self, control: Any) -> BinaryLog:
+        """A reader of places alone."""
+        nothing = KnownTables(Selection(()), {})
+        return BinaryLog(self._server, self._number, charsets(self._server, control), nothing, with_rows=False)
 
     def _refuse_keyless(self, schemas: Iterable[SourceSchema]) -> None:
         for schema in schemas:
@@ -176,8 +180,10 @@ class MySqlSource:
             return (Step(None, {**self._ends(), **{each.partition: each.at for each in self._snapshots.values()}}),)
         until = time.monotonic() + seconds
         while True:
+            steps: list[Step] = []  # those of before a connection is lost count
             try:
-                steps = [*self._log_steps(most_rows), *self._snapshot_steps(most_rows)]
+                self._log_steps(most_rows, steps)
+                self._snapshot_steps(most_rows, steps)
                 self._lost_since = None
             except ConnectionLost:
                 now = time.monotonic()
@@ -185,9 +191,10 @@ class MySqlSource:
                 if now - self._lost_since > _PATIENCE_SECONDS:
                     raise
                 self._forget_connections()
-                steps = []
-            if steps or time.monotonic() >= until:
+            if steps:
                 return tuple(steps)
+            if time.monotonic() >= until:
+                return () if self._lost_since is None and not self._snapshots else (Step(None, {}),)
             time.sleep(_PAUSE_SECONDS)
 
     def written(self, positions: Mapping[str, int]) -> None:
@@ -227,15 +234,14 @@ class MySqlSource:
 
     # -------------------------------------------------------------------------------------------------------- the log
 
-    def _log_steps(self, most_rows: int) -> list[Step]:
+    def _log_steps(self, most_rows: int, steps: list[Step]) -> None:
         log, _ = self._begun()
         if not log.is_open:
             with self._server.asked("asking for the end of its log"):
                 end = place_of(*log_end(self._connection()))
             if end == self._place:
-                return []
+                return
             log.open(*check_place(self._server, log_files(self._server, self._connection()), self._place))
-        steps: list[Step] = []
         rows = Rows(self._server.name)
         reached = self._place
         for transaction in log.transactions():
@@ -253,7 +259,6 @@ class MySqlSource:
                 break
         if len(rows) or reached != self._place:
             steps.append(self._step(rows, reached))
-        return steps
 
     def _step(
         self, rows: Rows, reached: int, changes: Sequence[TableChange] = (), more: Mapping[str, int] | None = None
@@ -299,10 +304,9 @@ class MySqlSource:
 
     # ------------------------------------------------------------------------------------------------------ snapshots
 
-    def _snapshot_steps(self, most_rows: int) -> list[Step]:
+    def _snapshot_steps(self, most_rows: int, steps: list[Step]) -> None:
         _, reader = self._begun()
         self._read_ahead(reader)
-        steps: list[Step] = []
         given = 0
         for snapshot in list(self._snapshots.values()):
             while given < most_rows and snapshot.chunks:
@@ -313,7 +317,6 @@ class MySqlSource:
                 given += len(found.rows)
                 if snapshot.name not in self._snapshots:
                     break
-        return steps
 
     def _read_ahead(self, reader: ChunkReader) -> None:
         """Keeps twice as many chunks as connections under way, of tables in their order."""

@@ -226,13 +226,14 @@ def _defined(name: str, tokens: list[_Token]) -> tuple[Defined, str | None]:
     comment = next((tokens[i + 1].text for i, word in enumerate(words[:-1]) if word == "COMMENT"), "")
     pairs = {(words[i], words[i + 1]) for i in range(len(words) - 1)}
     computed = "AS" in words or "GENERATED" in words
+    is_now = words[:1] == ["TIMESTAMP"] and "NULL" not in words  # where explicit_defaults_for_timestamp is off
     empty_by_default = ("DEFAULT", "NULL") in pairs
     filled = ("NOT", "NULL") in pairs or ("DEFAULT" in words and not empty_by_default) or computed
     column = Defined(
         name=name,
         definition=_definition(tokens, words),
         comment=comment,
-        filled=filled or "SERIAL" in words or "AUTO_INCREMENT" in words,
+        filled=filled or is_now or "SERIAL" in words or "AUTO_INCREMENT" in words,
         key=("PRIMARY", "KEY") in pairs or "SERIAL" in words,
     )
     return column, after

@@ -63,12 +63,6 @@ def _mysql(database: MySql, keys: Mapping[str, Sequence[str]]) -> Source:
         from keylake._mysql.source import MySqlSource
     except ImportError as error:
         raise Unsupported(f"{error.name} is missing. Install it: pip install 'keylake[pipelines]'.") from None
-    starts = {"initial": "snapshot", "latest-offset": "latest", "earliest-offset": "earliest"}
-    if database.startup_mode not in starts:
-        raise Unsupported(
-            f"scan.startup.mode {database.startup_mode} cannot be read from MySQL in this version. "
-            f"Use {', '.join(starts)}."
-        )
     tables = Pattern(database.tables).regex
     if database.tables_exclude is not None:
         tables = rf"(?!(?:{Pattern(database.tables_exclude).regex})\Z)(?:{tables})"
@@ -78,11 +72,37 @@ def _mysql(database: MySql, keys: Mapping[str, Sequence[str]]) -> Source:
         user=database.username,
         password=database.password.get_secret_value(),
         tables=[tables],
-        start=starts[database.startup_mode],
+        start=_start_of_log(database),
         keys=keys,
         chunk_rows=database.snapshot_chunk_size,
         server_id=int(database.server_id.partition("-")[0]) if database.server_id else None,
     )
+
+
+def _start_of_log(database: MySql) -> Any:
+    """Where the log is read from first."""
+    from keylake._mysql.starts import AtByte, AtGtids, AtTime
+
+    match database.startup_mode:
+        case "initial":
+            return "snapshot"
+        case "earliest-offset" | "latest-offset":
+            return database.startup_mode.removesuffix("-offset")
+        case "timestamp":
+            return AtTime(_moment(database.timestamp_millis or 0))
+        case "specific-offset" if database.offset_gtid_set is not None:
+            return AtGtids(database.offset_gtid_set)
+        case "specific-offset":
+            return AtByte(database.offset_file or "", database.offset_pos or 0)
+        case "snapshot":
+            raise Unsupported(
+                "scan.startup.mode snapshot cannot be read from MySQL in this version. "
+                "Use initial with --once: rows, then what changed meanwhile."
+            )
+
+
+def _moment(millis: int) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(millis / 1000, datetime.timezone.utc)
 
 
 def _postgres(database: Postgres, keys: Mapping[str, Sequence[str]]) -> Source:
@@ -163,7 +183,7 @@ def _text(file: str | None) -> str | None:
 def _place(topics: Kafka) -> Any:
     """Where partitions begin that have no position."""
     if topics.startup_mode == "timestamp":
-        return datetime.datetime.fromtimestamp((topics.timestamp_millis or 0) / 1000, datetime.timezone.utc)
+        return _moment(topics.timestamp_millis or 0)
     if topics.startup_mode == "specific-offsets":
         text = topics.specific_offsets or ""
         found = re.findall(r"partition:(\d+),offset:(\d+)", text)
@@ -192,8 +212,13 @@ def _start(source: MySql | Postgres | Kafka, word: str, value: str) -> dict[str,
         case "offset" if isinstance(source, MySql) and value.rpartition(":")[2].isdecimal():
             file, _, place = value.rpartition(":")
             return {"startup_mode": "specific-offset", "offset_file": file, "offset_pos": int(place)}
+        case "offset" if isinstance(source, MySql) and value.count("-") > 1:
+            return {"startup_mode": "specific-offset", "offset_gtid_set": value}
         case "offset":
-            raise DefinitionError(f"{value!r} is no place of a binary log. Use --from offset=mysql-bin.000003:4.")
+            raise DefinitionError(
+                f"{value!r} is no place of a binary log. Use --from offset=mysql-bin.000003:4, or GTIDs of MariaDB, "
+                "offset=0-1-100."
+            )
         case _:
             raise DefinitionError(f"--from is {word!r}. {_FROM}")
 
