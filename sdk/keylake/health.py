@@ -14,6 +14,7 @@ from keylake._display.page import Measure, health_page
 from keylake._display.pictures import Amplification, Bar, Condition, Event, Lags, Tier
 from keylake._maintenance.compaction import BucketPicture, CompactionPlan, CompactionPolicy, shown_bytes
 from keylake._maintenance.maintenance import MAINTENANCE_HEADER, MaintenanceEntry, maintenance_cells
+from keylake.errors import StoreFailed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -211,7 +212,12 @@ class Health(ShownTable):
         pictures = self._condition().figures()
         page = health_page(self.table, self.at, self.measures, self.to_do, pictures, tables)
         where = Path(path)
-        where.write_text(page, encoding="utf-8")
+        try:
+            where.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise StoreFailed(
+                f"The page {str(where)!r} cannot be written: {error.strerror}. Name a file in a folder that is there."
+            ) from None
         return where
 
 

@@ -110,7 +110,7 @@ def page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-FEW = 12
+FEW = 13
 
 HEAD = """# Figures
 
@@ -126,7 +126,9 @@ def _table(figures: Sequence[Mapping[str, object]]) -> str:
         if each["target"] is not None or len(figures) <= FEW:
             limit, *notes = ("", each["how"]) if each["target"] is None else str(each["how"]).split(BETWEEN_NOTES)
             met = "" if each["target"] is None else "yes" if each["met"] else "no"
-            value = f"{each['value']:.3g}{''.join(f' ({note})' for note in notes)}"
+            number = each["value"]
+            shown = f"{number:.3g}" if isinstance(number, float) and abs(number) < 1000 else f"{number:,.0f}"
+            value = f"{shown}{''.join(f' ({note})' for note in notes)}"
             lines.append(f"| {each['figure']} | {value} | {limit} | {met} |")
     return "\n".join(lines)
 

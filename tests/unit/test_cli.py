@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import sys
 from pathlib import Path
 from uuid import UUID
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 import keylake as kl
 from keylake.cli.app import app, main
 from keylake.cli.reading import key_of
+from keylake.cli.shown import show_table
 
 DOCUMENT = Path(__file__).parents[2] / "sdk" / "docs" / "command_line.md"
 RUN = CliRunner()
@@ -36,6 +38,7 @@ def test_help_has_every_command_and_the_document_too() -> None:
     said = RUN.invoke(app, ["--help"])
     assert said.exit_code == 0
     text = DOCUMENT.read_text()
+    assert "...\n" not in said.output.partition("Commands:")[2], "commands begin with a sentence of one line"
     for command in commands():
         assert command in said.output
         assert f"`keylake {command}" in text, f"{DOCUMENT.name} says nothing of {command}"
@@ -115,8 +118,40 @@ def test_keys_are_read_by_their_columns() -> None:
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [(["7"], "has the key day, user, and 1 values are given"), (["x", "7"], "'day' of a.b is date, and 'x' is none")],
+    [
+        (["7"], "has the key day, user, and 1 values are given"),
+        (["x", "7"], "'day' of a.b is date, and 'x' is none. Write it like 2026-11-01"),
+        (["2026-11-01", "x"], "'user' of a.b is long, and 'x' is none. Write it like 7"),
+    ],
 )
 def test_keys_that_do_not_fit(words: list[str], says: str) -> None:
     with pytest.raises(kl.SchemaMismatch, match=says):
         key_of(SPEC, words)
+
+
+@pytest.mark.parametrize("type_", [pa.uuid(), pa.binary(), pa.bool_(), pa.timestamp("us"), pa.timestamp("us", "UTC")])
+def test_a_key_of_another_type_is_told_with_an_example_that_can_be_typed(type_: pa.DataType) -> None:
+    spec = kl.TableSpec.from_arrow(pa.schema([pa.field("id", type_, nullable=False)]), name="a.c", key=["id"])
+    with pytest.raises(kl.SchemaMismatch, match=r"'no key' is none\. Write it like ") as refused:
+        key_of(spec, ["no key"])
+    example = re.split(r",? |\.$", str(refused.value).rpartition("Write it like ")[2])[0]
+    assert key_of(spec, [example])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell: str) -> None:
+    asked = {
+        "_KEYLAKE_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": "keylake explain-row --br",
+        "COMP_CWORD": "2",
+        "_TYPER_COMPLETE_ARGS": "keylake explain-row --br",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    said = RUN.invoke(app, [], prog_name="keylake", env=asked)
+    assert said.exit_code == 0
+    assert "--branch" in said.stdout
+
+
+def test_a_table_in_a_pipe_is_as_wide_as_it_needs_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table("a", [{"name": "x" * 300, "n": 1}, {"name": "y", "n": None}])
+    assert capsys.readouterr().out.splitlines() == ["a", f" {'name':300}  n", f" {'x' * 300}  1", " y"]

@@ -15,7 +15,7 @@ BASEDPYRIGHT = ["-m", "basedpyright", "--level", "error", "--pythonpath", sys.ex
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checker", [MYPY, BASEDPYRIGHT], ids=["mypy --strict", "basedpyright"])
+@pytest.mark.parametrize("checker", [MYPY, BASEDPYRIGHT], ids=["mypy --strict", "pyright strict"])
 def test_a_checker_finds_what_is_wrong_and_nothing_else(checker: list[str], tmp_path: Path) -> None:
     copy = shutil.copy(USER, tmp_path)  # away from the settings of this project
     wrong = [number for number, line in enumerate(USER.read_text().splitlines(), 1) if line.endswith("# wrong")]

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from html import escape
+from itertools import islice
 from typing import cast
 
 MOST_LINES = 30  # of a table that shows itself; print() shows all
@@ -43,6 +44,12 @@ def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object
     '<table><caption>t</caption><tr><th>a</th></tr><tr><td>1</td></tr><tr><td></td></tr></table>'
     """
     return f"<table><caption>{escape(title)}</caption>{_lines_of(header, rows)}</table>"
+
+
+def first_rows(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """The first of many rows as an output of a notebook; long values are cut."""
+    cells = ([None if cell is None else _cut_text(str(cell)) for cell in row] for row in islice(rows, MOST_LINES))
+    return in_notebook(html_table(title, header, cells))
 
 
 class ShownTable:

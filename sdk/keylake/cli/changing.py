@@ -36,7 +36,7 @@ def compact(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Merge and settle runs until the policy of the table is content."""
+    """Merge and settle runs until the policy is content."""
     with opened(lake, catalog) as found:
         on = branch_of(found.table(table), of_branch)
         done = on.compaction_plan(policy) if plan else on.compact(policy)
@@ -67,11 +67,10 @@ def create(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a branch of main, whose name begins with tmp_, if it is not there."""
+    """Make a branch of main if it is not there. Its name begins with tmp_."""
     with opened(lake, catalog) as found:
         found.table(table).branch(name)
-    if as_json:
-        show({"table": table, "created": name}, as_json)
+    show({"table": table, "created": name} if as_json else f"{table} has the branch {name}.", as_json)
 
 
 @branch.command()
@@ -85,8 +84,7 @@ def drop(
     """Drop a branch; commits that main has not are gone."""
     with opened(lake, catalog) as found:
         found.table(table).drop_branch(name)
-    if as_json:
-        show({"table": table, "dropped": name}, as_json)
+    show({"table": table, "dropped": name} if as_json else f"{table} has no branch {name} any more.", as_json)
 
 
 def publish(
@@ -111,7 +109,7 @@ def undo(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Take back the writes of a range of commits, as if they had never been made."""
+    """Take back the writes of a range of commits. Later commits keep their effect."""
     if after is None and until is None:
         raise typer.BadParameter("name the range of commits: --after, --until or both; keylake history lists them")
     with opened(lake, catalog) as found:

@@ -1,4 +1,4 @@
-"""The command `demo`: two streams that know different columns of the same rows, and what a reader sees."""
+"""The command `demo`: streams that know different columns of the same rows, and what a reader sees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DemoLake = Annotated[str, typer.Option("--lake", envvar="KEYLAKE_LAKE", help="Th
 
 
 class UserProfile(kl.Table, name=TABLE, buckets=2, versions="explicit"):
-    """What two streams know of a user."""
+    """What several streams know of a user."""
 
     user_id: int = kl.key()
     city: str | None = kl.column()
@@ -24,7 +24,10 @@ class UserProfile(kl.Table, name=TABLE, buckets=2, versions="explicit"):
 
 
 def demo(lake: DemoLake = USUAL_LAKE, as_json: JsonOption = False) -> None:
-    """Make a table in a lake, write to it from two streams, and show what was merged and why."""
+    """Make a small table in a lake, and show how its rows merge.
+
+    Three streams write to it, one of them late; the row of one key is explained, value by value.
+    """
     with kl.connect(warehouse=lake) as found:
         if TABLE in found.tables():
             found.drop(TABLE)

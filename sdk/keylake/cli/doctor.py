@@ -46,7 +46,9 @@ def doctor(
     write: WriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at Python, Java, Spark, the plug-in, the server and the lake, and say what to do; status 1 where one fails.
+    """Look for what is missing, and say what to do. The status is 1 where something fails.
+
+    It looks at Python, Java, Spark, the plug-in, the server and the lake.
 
     Of a server elsewhere, sc://, it looks at what that server has: its Spark, its Java, its plug-in and its catalog.
     """

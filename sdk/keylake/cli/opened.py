@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -39,10 +39,16 @@ def opened(lake: str, catalog: str) -> Generator[kl.Lake]:
     else:
         if not Path(lake).is_dir():
             raise ServerUnreachable(
-                f"There is no lake in {lake!r}. Name one with --lake or KEYLAKE_LAKE, or make one: keylake demo."
+                f"There is no lake in {lake!r}. Name a directory, or the address of a server, sc://host:15002, with "
+                "--lake or KEYLAKE_LAKE, or make a lake: keylake demo."
             )
         with kl.connect(warehouse=lake, catalog=catalog) as found:
             yield found
+
+
+def asking(lake: kl.Lake) -> AbstractContextManager[None]:
+    """What fails while rows of frames come, Spark's own errors too, comes out as one sentence."""
+    return lake._session.asking()  # pyright: ignore[reportPrivateUsage]
 
 
 def _with_token(url: str) -> str:

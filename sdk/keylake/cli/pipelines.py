@@ -49,7 +49,7 @@ def run(
     lake: RunLake = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a pipeline, tables of a source into keyed tables, until it is stopped.
+    """Run a pipeline until it is stopped. It brings tables of a source into keyed tables.
 
     SIGTERM and Ctrl-C end it after the batch under way. Started again it goes on where it was. The status is 1 where a
     table was set aside.
@@ -84,7 +84,7 @@ def status(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the pipelines of a lake: whether they run, how far behind they are, and what went wrong."""
+    """Show the pipelines of a lake. Of each: whether it runs, how far behind it is, and what went wrong."""
     with opened(lake, catalog) as found:
         states = [state for state in control.states(found) if name in (None, state.name)]
     if name is not None and not states:
@@ -111,7 +111,7 @@ def restart(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a pipeline to read its file anew after the batch under way, and to go on."""
+    """Ask a pipeline to read its file anew. It does so after the batch under way, and goes on."""
     _ask(name, "restart", lake, catalog, as_json)
 
 
@@ -122,7 +122,7 @@ def resume(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a table that was set aside go on, with the rows that were kept."""
+    """Let a table that was set aside go on. The rows that were kept come first."""
     with opened(lake, catalog) as found:
         control.resume(found, name, table)
     show(

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import pyarrow as pa
 import typer
-from pyiceberg.types import BinaryType, UUIDType
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    IcebergType,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
 
 import keylake as kl
 from keylake._values.arrow_types import natural
@@ -21,12 +28,13 @@ from keylake.cli.opened import (
     CatalogOption,
     LakeOption,
     TableArgument,
+    asking,
     branch_of,
     opened,
 )
 from keylake.cli.shown import USUAL_LIMIT, JsonOption, LimitOption, show_all, show_lines, show_table, tell
 from keylake.cli.shown import show as show_one
-from keylake.errors import KeylakeError, SchemaMismatch
+from keylake.errors import SchemaMismatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,7 +71,7 @@ def get(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the merged row of a key; the status is 1 where there is none."""
+    """Print the merged row of a key. The status is 1 where there is none."""
     with opened(lake, catalog) as found:
         of = branch_of(found.table(table), branch)
         values = key_of(of.spec, key)
@@ -85,16 +93,13 @@ def sql(
     limit: LimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a statement of SQL and print its rows; with --json a line for each."""
+    """Run a statement of SQL and print its rows. With --json each is a line."""
     text = sys.stdin.read() if statement == "-" else statement
     with opened(lake, catalog) as found:
-        from pyspark.errors import PySparkException
-
-        try:
+        with asking(found):
             found.spark.catalog.setCurrentCatalog(catalog)
-            _show_rows("", found.spark.sql(text), limit, as_json)
-        except PySparkException as error:
-            raise KeylakeError(str(error).strip().splitlines()[0]) from None
+            frame = found.spark.sql(text)
+        _show_rows(found, "", frame, limit, as_json)
 
 
 def history(
@@ -125,10 +130,10 @@ def changes(
     limit: LimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print how merged rows differ between two commits; with --json a line for each key."""
+    """Print how merged rows differ between two commits. With --json each key is a line."""
     with opened(lake, catalog) as found:
         of = branch_of(found.table(table), branch)
-        _show_rows(table, of.changes(after=after, until=until, every_commit=every_commit), limit, as_json)
+        _show_rows(found, table, of.changes(after=after, until=until, every_commit=every_commit), limit, as_json)
 
 
 def explain_row(
@@ -139,7 +144,7 @@ def explain_row(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Say why a row reads as it does: of each column the value that counts, who wrote it, and what lost."""
+    """Say why a row reads as it does. Of each column: the value that counts, who wrote it, and what lost."""
     with opened(lake, catalog) as found:
         of = branch_of(found.table(table), branch)
         explained = of.explain_row(key_of(of.spec, key))
@@ -161,27 +166,51 @@ def key_of(spec: kl.TableSpec, words: Sequence[str]) -> dict[str, object]:
 
 def _value(spec: kl.TableSpec, name: str, text: str) -> object:
     type_ = spec.column(name).type
-    if isinstance(type_, UUIDType | BinaryType):
-        return python_value(type_, text) if isinstance(type_, UUIDType) else bytes.fromhex(text)
     try:
-        return pa.scalar(text).cast(natural(type_)).as_py()
-    except pa.ArrowException:
-        raise SchemaMismatch(f"The key column {name!r} of {spec.name} is {type_}, and {text!r} is none.") from None
+        if isinstance(type_, UUIDType):
+            return python_value(type_, text)
+        return bytes.fromhex(text) if isinstance(type_, BinaryType) else pa.scalar(text).cast(natural(type_)).as_py()
+    except ValueError:  # Arrow's errors are of this kind, too
+        raise SchemaMismatch(
+            f"The key column {name!r} of {spec.name} is {type_}, and {text!r} is none. "
+            f"Write it like {_WRITTEN.get(type(type_), '7')}."
+        ) from None
 
 
-def _show_rows(title: str, frame: DataFrame, limit: int | None, as_json: bool) -> None:
+# How values of keys are written; those that are not here are numbers.
+_WRITTEN: Mapping[type[IcebergType], str] = {
+    BinaryType: "00ff, in hexadecimal digits",
+    BooleanType: "true or false",
+    DateType: "2026-11-01",
+    TimestampType: "2026-11-01T10:00:00",
+    TimestamptzType: "2026-11-01T10:00:00Z",
+    UUIDType: "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+}
+
+
+def _show_rows(lake: kl.Lake, title: str, frame: DataFrame, limit: int | None, as_json: bool) -> None:
     if as_json:
-        rows = (frame if limit is None else frame.limit(limit)).toLocalIterator()
-        show_lines(row.asDict(recursive=True) for row in rows)
+        show_lines(_rows(lake, frame if limit is None else frame.limit(limit)))
         return
     most = limit or USUAL_LIMIT
-    found: list[Mapping[str, Any]] = [
-        row.asDict(recursive=True) for row in islice(frame.limit(most + 1).toLocalIterator(), most + 1)
-    ]
-    if found or frame.columns:
-        show_table(title, found[:most], frame.columns)
+    with asking(lake):
+        names = frame.columns
+    found = list(_rows(lake, frame.limit(most + 1))) if names else []
+    if names:
+        show_table(title, found[:most], names)
     if len(found) > most:
         tell(f"These are the first {most} rows; --limit shows more.")
+
+
+def _rows(lake: kl.Lake, frame: DataFrame) -> Iterator[Mapping[str, Any]]:
+    with asking(lake):
+        rows = frame.toLocalIterator()
+    while True:
+        with asking(lake):
+            row = next(rows, None)
+        if row is None:
+            return
+        yield row.asDict(recursive=True)
 
 
 def health(
@@ -191,7 +220,7 @@ def health(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how a table is doing, and what to do; the status is 0 whatever is found."""
+    """Say how a table is doing, and what to do. The status is 0 whatever is found."""
     with opened(lake, catalog) as found:
         looked = branch_of(found.table(table), branch).health()
     if as_json:

@@ -56,7 +56,7 @@ def serve(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Serve a directory to other processes, over Spark Connect, until the command is ended.
+    """Serve a directory to other processes. They come by Spark Connect, until the command is ended.
 
     Clients need the token, which is that of KEYLAKE_TOKEN or one that is made and kept in a file of the lake that only
     its owner reads. Other machines need TLS: --host 0.0.0.0 --tls-certificate FILE --tls-key FILE.
@@ -128,7 +128,11 @@ def server_conf(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the settings of a Spark Connect server on a cluster, for its spark-defaults.conf."""
+    """Print the settings of a server on a cluster.
+
+    They belong into the spark-defaults.conf of a Spark Connect server. SPARK_CONNECT_AUTHENTICATE_TOKEN in its
+    environment is the token that clients need.
+    """
     folder = find_jars()[0].parent
     names = [jar.name for jar in find_jars() if catalog_type == "jdbc" or not jar.name.startswith("sqlite")]
     prefix = f"spark.sql.catalog.{check_catalog_name(catalog)}"
@@ -151,3 +155,5 @@ def server_conf(
             typer.echo(f"{name}    {value}")
     if catalog_type != "hadoop" and uri is None:
         tell(f"the catalog needs --uri, the address of its {catalog_type} service; it is left out here.")
+    if catalog_type == "hadoop" and warehouse is None:
+        tell("the catalog needs --warehouse, the folder of its tables; it is left out here.")

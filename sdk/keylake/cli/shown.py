@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
@@ -51,7 +52,13 @@ def show_table(title: str, rows: Sequence[Mapping[str, Any]], names: Sequence[st
         table.add_column(Text(name), overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(row.get(str(column.header)))) for column in table.columns))
-    Console(width=None if is_terminal else 10_000).print(table, highlight=False)
+    if is_terminal:
+        Console().print(table, highlight=False)
+        return
+    console = Console(width=10_000, file=io.StringIO())
+    with console.capture() as captured:
+        console.print(table, highlight=False)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def show_lines(rows: Iterable[Mapping[str, Any]]) -> None:

@@ -14,6 +14,7 @@ from typing_extensions import Self
 
 from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.table_names import name_parts, table_name
+from keylake._display.html_table import first_rows
 from keylake._table.reads import Row
 from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, check_count, check_type
 from keylake.local.catalogs import asking, of_folder, opened, other_names, table_names
@@ -132,8 +133,21 @@ class LocalLake:
     ) -> None:
         self.close()
 
+    def __getitem__(self, name: str) -> LocalTable:
+        """A table by its name, as `table` gives it.
+
+        profiles = lake["features.user_profile"]
+        """
+        return self.table(name)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.tables())
+
     def __repr__(self) -> str:
         return f"LocalLake({self._catalog.name!r})"
+
+    def _repr_html_(self) -> str:
+        return first_rows(repr(self), ("table",), [(name,) for name in self.tables()])
 
 
 def _class_of(table: object) -> type[Table]:

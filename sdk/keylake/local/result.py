@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import pyarrow as pa
 
+from keylake._display.html_table import MOST_LINES, first_rows
 from keylake._table.reads import Row
 from keylake.errors import SchemaMismatch, Unsupported
 from keylake.schema import Table
@@ -71,6 +72,10 @@ class ArrowRows:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} rows of {', '.join(self._rows.column_names)})"
+
+    def _repr_html_(self) -> str:
+        rows = (tuple(row.values()) for row in self._rows.slice(0, MOST_LINES).to_pylist())
+        return first_rows(repr(self), self._rows.column_names, rows)
 
 
 class MergedRows(ArrowRows, Generic[Row]):

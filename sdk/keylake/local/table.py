@@ -67,6 +67,15 @@ class LocalTable(Generic[Row]):
         """The definition of the table: as it is now, or as the class says by which it was opened."""
         return self._models.of(self._plans.at(None, None, None).layout).table_spec()
 
+    def __repr__(self) -> str:
+        return f"LocalTable({self._name!r})"
+
+    def __str__(self) -> str:
+        return str(self.spec)
+
+    def _repr_html_(self) -> str:
+        return self.spec._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
     def read(
         self,
         *,

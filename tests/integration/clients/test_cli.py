@@ -82,6 +82,7 @@ def test_commands_that_change(run: Run, clicks: kl.KeyedTable) -> None:
     clicks.branch("tmp_try").update([{"id": 2, "clicks": 5}])
     assert json_of(run("get", name, "2", "--branch", "tmp_try", "--json"))["clicks"] == 5
     assert {each["name"] for each in json_of(run("branch", "list", name, "--json"))} >= {"main", "tmp_try"}
+    assert run("branch", "create", name, "tmp_try").stdout == f"{name} has the branch tmp_try.\n"
     assert json_of(run("publish", name, "tmp_try", "--json"))["commits"] == 1
     planned = json_of(run("undo", name, "--after", str(good), "--plan", "--json"))
     assert (planned["commits"], planned["snapshot_id"]) == (1, None)
@@ -97,7 +98,10 @@ def test_commands_that_change(run: Run, clicks: kl.KeyedTable) -> None:
     ("words", "says"),
     [
         (["show", "no.table"], "no.table"),
-        (["sql", "SELEC 1"], "PARSE_SYNTAX_ERROR"),
+        (["sql", "SELEC 1"], "This SQL cannot be read: Syntax error at or near 'SELEC'"),
+        (["sql", "SELECT 1 / 0"], "Division by zero"),
+        (["sql", "SELECT raise_error('no row ' || id) FROM range(3)", "--json"], "no row 0"),
+        (["changes", "TABLE", "--after", "7"], "no commit 7"),
         (["get", "TABLE", "x"], "is long, and 'x' is none"),
         (["history", "TABLE", "--branch", "tmp_none"], "has no branch 'tmp_none'"),
     ],

@@ -1,8 +1,11 @@
 """What a server's things show in a notebook: a lake, a table and its branches, rows with markup in them."""
 
+from pathlib import Path
+
 import pyarrow as pa
 
 import keylake as kl
+import keylake.local
 from integration.twin import fresh_name
 
 EVIL = "<script>alert(1)</script>"
@@ -38,3 +41,18 @@ def test_markup_in_rows_is_text(lake: kl.Lake) -> None:
     for shown in (changes, table.explain_row(id=1)._repr_html_(), table.history()._repr_html_()):
         assert "&lt;script&gt;" in shown
         assert "<script" not in shown
+
+
+def test_a_lake_without_a_server_shows_itself(lake: kl.Lake, warehouse: Path) -> None:
+    name = fresh_name("displays")
+    lake.create(kl.TableSpec.from_arrow(SCHEMA, name=name, key=["id"])).upsert([{"id": 1, ODD: EVIL}])
+    with keylake.local.open(warehouse) as local:
+        assert name in local._ipython_key_completions_()
+        assert f"<td>{name}</td>" in local._repr_html_()
+        table = local[name]
+        assert repr(table) == f"LocalTable({name!r})"
+        assert str(table) == str(table.spec)
+        assert f"<caption>{name}: commit" in table._repr_html_()
+        shown = table.read()._repr_html_()
+        assert "MergedRows(1 rows of id, &lt;b&gt;odd" in shown
+        assert "<td>&lt;script&gt;" in shown

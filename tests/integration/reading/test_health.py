@@ -101,6 +101,8 @@ def test_the_picture_and_the_page(table: kl.KeyedTable, tmp_path: Path) -> None:
     table.branch("tmp_as_main")
     (commits,) = table.history().plot().axes
     assert [each.get_text() for each in commits.get_yticklabels()] == ["base", "web", "branch tmp_side"]
+    with pytest.raises(kl.StoreFailed, match="No such file or directory"):
+        health.report(tmp_path / "none" / "health.html")
     page = health.report(tmp_path / "health.html").read_text()
     assert page.count("<svg") == 6
     assert "currentColor" in page, "it has the colours of a light or dark page"
