@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+import socket
 import sys
 from pathlib import Path
 from uuid import UUID
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 import keylake as kl
 from keylake.cli.app import app, main
 from keylake.cli.reading import key_of
+from keylake.cli.serving import _kept_token
 from keylake.cli.shown import show_table
 
 DOCUMENT = Path(__file__).parents[2] / "sdk" / "docs" / "command_line.md"
@@ -155,3 +157,27 @@ def test_shells_complete_commands_and_options(shell: str) -> None:
 def test_a_table_in_a_pipe_is_as_wide_as_it_needs_to_be(capsys: pytest.CaptureFixture[str]) -> None:
     show_table("a", [{"name": "x" * 300, "n": 1}, {"name": "y", "n": None}])
     assert capsys.readouterr().out.splitlines() == ["a", f" {'name':300}  n", f" {'x' * 300}  1", " y"]
+
+
+def test_a_port_that_is_taken_is_told_before_a_server_is_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert ended(monkeypatch, "serve", "--lake", str(tmp_path / "lake"), "--port", str(port)) == 1
+    assert f"cannot listen on 127.0.0.1, port {port}: Address already in use" in capsys.readouterr().err
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_lake_keeps_its_token_as_long_as_only_its_owner_reads_it(tmp_path: Path) -> None:
+    (tmp_path / ".keylake").mkdir()
+    token, file = _kept_token(tmp_path)
+    assert (len(token), file.stat().st_mode & 0o777) == (43, 0o600)
+    assert _kept_token(tmp_path) == (token, file)
+    file.chmod(0o640)
+    assert _kept_token(tmp_path)[0] != token
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(kl.StoreFailed, match=r"The token cannot be kept in .*KEYLAKE_TOKEN"):
+        _kept_token(tmp_path)

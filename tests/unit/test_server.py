@@ -111,8 +111,10 @@ def test_a_catalog_name_is_plain(catalog: str) -> None:
 
 def test_jars_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "sqlite-jdbc-3.jar").touch()
-    with pytest.raises(kl.ServerMissingPlugin, match=r"keylake-server-.* and no iceberg-.*make build"):
+    with pytest.raises(kl.ServerMissingPlugin, match=r"has no keylake-server-.*\. Install them: .*make build"):
         find_jars(tmp_path)
+    with pytest.raises(kl.ServerMissingPlugin, match="keylake-server is not installed"):
+        find_jars(tmp_path / "none")
 
 
 @pytest.mark.parametrize("path", ["s3://bucket/lake", "file:///data/lake", "hdfs:/x", "what?", "a#b", "100%"])

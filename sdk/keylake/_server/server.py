@@ -210,9 +210,11 @@ def find_jars(directory: Path = JARS) -> tuple[Path, ...]:
     found = [sorted(directory.glob(pattern)) for pattern in _JAR_PATTERNS]
     missing = [pattern for pattern, paths in zip(_JAR_PATTERNS, found, strict=True) if not paths]
     if missing:
+        is_without = len(missing) == len(_JAR_PATTERNS)
+        what = "the wheel keylake-server is not installed" if is_without else f"{directory} has no {missing[0]}"
         raise ServerMissingPlugin(
-            f"The embedded server's jars are not there: {directory} has no {' and no '.join(missing)}. "
-            "In a clone run `make build`; otherwise install them: pip install 'keylake[server]'."
+            f"The embedded server's jars are not there: {what}. "
+            "Install them: pip install 'keylake[server]'; in a clone run `make build`."
         )
     found += [sorted(directory.glob(pattern)) for pattern in _KAFKA_JAR_PATTERNS]
     return tuple(paths[-1] for paths in found if paths)

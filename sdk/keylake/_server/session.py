@@ -323,7 +323,7 @@ class Session:
         if status == "UNAUTHENTICATED":
             return ServerUnreachable(
                 f"The server at {self.address} refuses the token ({details(said)}). "
-                "Give the right one: kl.connect('sc://host:15002/;token=...')."
+                "Give the right one: kl.connect('sc://host:15002/;token=...'), or KEYLAKE_TOKEN on the command line."
             )
         if status == "UNAVAILABLE":
             return self._unreachable(details(said))

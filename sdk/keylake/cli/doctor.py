@@ -110,8 +110,8 @@ def _plugin() -> Finding:
     try:
         jars = find_jars()
     except kl.KeylakeError as error:
-        return Finding("plug-in", False, "the jars are not there", str(error))
-    return Finding("plug-in", True, f"{', '.join(jar.name for jar in jars)} for keylake {VERSION}")
+        return Finding("plug-in", False, *_told(error))
+    return Finding("plug-in", True, f"{jars[0].name} and {len(jars) - 1} others")
 
 
 def _directory(lake: Path) -> Finding:
@@ -145,7 +145,11 @@ def _lake(lake: str, catalog: str, write: bool) -> list[Finding]:
             check = "catalog"
             kind = found.spark.conf.get(f"spark.sql.catalog.{catalog}.type", "of a class of its own")
             tables = found.tables()
-            findings.append(Finding("catalog", True, f"{catalog}, {kind}; {len(tables)} keyed tables"))
+            findings.append(
+                Finding(
+                    "catalog", True, f"{catalog}, {kind}; {len(tables)} keyed table{'' if len(tables) == 1 else 's'}"
+                )
+            )
             check = "permission to read"
             if tables:
                 found.table(tables[0].name).read().limit(1).collect()

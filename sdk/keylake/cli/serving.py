@@ -8,6 +8,8 @@ import os
 import secrets
 import shlex
 import signal
+import socket
+import stat
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,7 +29,7 @@ from keylake._server.server import (
 from keylake._server.tls import LOOPBACK, TlsEnd
 from keylake.cli.opened import TOKEN, USUAL_CATALOG, USUAL_LAKE
 from keylake.cli.shown import JsonOption, show, tell
-from keylake.errors import KeylakeError
+from keylake.errors import DefinitionError, KeylakeError, StoreFailed
 
 TOKEN_FILE = "token"
 
@@ -62,6 +64,8 @@ def serve(
     its owner reads. Other machines need TLS: --host 0.0.0.0 --tls-certificate FILE --tls-key FILE.
     """
     end = _tls_end(host, port, tls_certificate, tls_key)
+    if end is None:
+        _check_port(port)
     warehouse = checked_warehouse(lake)
     token, file = os.environ.get(TOKEN), None
     if not token:
@@ -108,13 +112,44 @@ async def _until_it_ends(server: EmbeddedServer, end: TlsEnd | None) -> None:
 
 
 def _kept_token(warehouse: Path) -> tuple[str, Path]:
-    """A token in a file, so that it stands neither in a terminal nor among the arguments of a process."""
+    """A token in a file, so that it stands neither in a terminal nor among the arguments of a process.
+
+    It is that of the last server, if nobody else could read it: a second server of a lake leaves clients of the first
+    their token.
+    """
     file = warehouse / LOG_DIRECTORY / TOKEN_FILE
-    file.unlink(missing_ok=True)
-    file.touch(mode=0o600)
-    token = secrets.token_urlsafe(32)
-    file.write_text(token)
+    try:
+        if _is_private(file) and (token := file.read_text().strip()):
+            return token, file
+        file.unlink(missing_ok=True)
+        file.touch(mode=0o600)
+        token = secrets.token_urlsafe(32)
+        file.write_text(token)
+    except OSError as error:
+        raise StoreFailed(
+            f"The token cannot be kept in {str(file)!r}: {error.strerror}. Give one in {TOKEN}, or name a directory "
+            "that can be written to."
+        ) from None
     return token, file
+
+
+def _is_private(file: Path) -> bool:
+    """Whether it is a file that only this user reads."""
+    if not file.is_file():
+        return False
+    found = file.stat()
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+
+
+def _check_port(port: int) -> None:
+    """A port that is taken is told before a server is started."""
+    try:
+        socket.create_server((LOOPBACK, port)).close()
+    except OSError as error:
+        raise DefinitionError(
+            f"The server cannot listen on {LOOPBACK}, port {port}: {error.strerror}. Name a port that is free with "
+            "--port; 0 takes one."
+        ) from None
 
 
 def server_conf(
