@@ -347,7 +347,11 @@ class Lake:
             return path, self._described(path)
 
     def _described(self, path: TablePath) -> TableSpec:
-        return TableSpec.from_json(str(self._session.call(Call.of("describe", path)).column(0)[0]))
+        try:
+            described = self._session.call(Call.of("describe", path))
+        except TableNotFound as error:
+            raise TableNotFound(f"{error} lake.tables(), or keylake tables, lists those that are there.") from None
+        return TableSpec.from_json(str(described.column(0)[0]))
 
     def _matching(self, wanted: TableSpec, table: type[Table] | TableSpec) -> KeyedTable[Any]:
         found = self._described(TablePath(wanted.name))

@@ -113,12 +113,16 @@ class Undone(ShownFields):
 
     def __str__(self) -> str:
         one = self.commits == 1
-        said = f"{self.commits} commit{'' if one else 's'} with {self.rows:,} rows of {', '.join(self.columns)} "
+        said = f"{self.commits} commit{'' if one else 's'} with {self.rows:,} row{'' if self.rows == 1 else 's'} "
+        said += f"of {', '.join(self.columns)} "
         said += f"{'is' if one else 'are'} taken back in {self.buckets} bucket{'' if self.buckets == 1 else 's'}"
         if self.snapshot_id is None and not self.metadata_only:
             return f"plan: {said}, some of which are merged again without {'it' if one else 'them'}"
         begin = "plan" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
-        return f"{begin}: {said}, {self.files_removed:,} files removed and {self.files_written:,} written"
+        return (
+            f"{begin}: {said}, {self.files_removed:,} file{'' if self.files_removed == 1 else 's'} removed "
+            f"and {self.files_written:,} written"
+        )
 
 
 Branches = Callable[[], Mapping[str, Sequence[CommitInfo]]]

@@ -157,9 +157,9 @@ def key_of(spec: kl.TableSpec, words: Sequence[str]) -> dict[str, object]:
     named = {name: text for name, sign, text in parts if sign and name in spec.key}
     given = named if len(named) == len(words) else dict(zip(spec.key, words, strict=False))
     if len(words) != len(spec.key) or given.keys() != set(spec.key):
-        shape = " ".join(f"{name}=..." for name in spec.key)
+        shape = " ".join(f"{name}=VALUE" for name in spec.key)
         raise SchemaMismatch(
-            f"{spec.name} has the key {', '.join(spec.key)}, and {len(words)} values are given: {shape}."
+            f"{spec.name} has the key {', '.join(spec.key)}, and {len(words)} values are given. Write it as {shape}."
         )
     return {name: _value(spec, name, given[name]) for name in spec.key}
 

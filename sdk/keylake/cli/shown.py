@@ -45,13 +45,13 @@ def show_all(title: str, values: Sequence[object], as_json: bool) -> None:
 def show_table(title: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> None:
     """Rows as a table as wide as the terminal, or as wide as it needs to be where the output is no terminal."""
     is_terminal = sys.stdout.isatty()
-    table = Table(
-        title=title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD if is_terminal else None
-    )
+    table = Table(box=SIMPLE_HEAD if is_terminal else None)
     for name in names or list(dict.fromkeys(name for row in rows for name in row)):
         table.add_column(Text(name), overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(row.get(str(column.header)))) for column in table.columns))
+    if title:
+        typer.secho(title, bold=True)  # a title of rich would be as narrow as the table
     if is_terminal:
         Console().print(table, highlight=False)
         return
