@@ -339,19 +339,15 @@ class Lake:
         path = TablePath(name)
         try:
             return path, self._described(path)
-        except TableNotFound:
+        except TableNotFound as error:
             catalog, *parts = name_parts(name)
             if catalog != self.catalog or len(parts) < 2:
-                raise
+                raise TableNotFound(f"{error} lake.tables(), or keylake tables, lists those that are there.") from None
             path = TablePath(table_name(parts))
             return path, self._described(path)
 
     def _described(self, path: TablePath) -> TableSpec:
-        try:
-            described = self._session.call(Call.of("describe", path))
-        except TableNotFound as error:
-            raise TableNotFound(f"{error} lake.tables(), or keylake tables, lists those that are there.") from None
-        return TableSpec.from_json(str(described.column(0)[0]))
+        return TableSpec.from_json(str(self._session.call(Call.of("describe", path)).column(0)[0]))
 
     def _matching(self, wanted: TableSpec, table: type[Table] | TableSpec) -> KeyedTable[Any]:
         found = self._described(TablePath(wanted.name))
