@@ -25,6 +25,7 @@ SETTINGS = {
     "innodb-temp-data-file-path": "ibtmp1:1M:autoextend",
     "skip-name-resolve": "ON",
     "performance-schema": "OFF",
+    "ssl": "OFF",  # or every start draws a key of RSA, which takes seconds
 }
 
 
