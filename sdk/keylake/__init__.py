@@ -22,6 +22,7 @@ from keylake._maintenance.registration import Registered
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
 from keylake._pipelines.definition import LakeSink, Pipeline, PipelineOptions, Route, Transform
 from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
+from keylake._pipelines.definition_steps import Step
 from keylake._pipelines.running import run_pipeline
 from keylake._running.settings import PipelineReport
 from keylake._server.statements import Watermark, watermark
@@ -141,7 +142,7 @@ __all__ = [
     # what is run for intervals of event time, and for commits
     "Triggers", "Trigger", "Interval", "CommitEvent", "Fired",
     # sources into tables, always
-    "Pipeline", "MySql", "Postgres", "Kafka", "Files", "LakeSink", "Route", "Transform", "PipelineOptions",
+    "Pipeline", "MySql", "Postgres", "Kafka", "Files", "LakeSink", "Route", "Transform", "Step", "PipelineOptions",
     "run_pipeline", "PipelineReport",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",

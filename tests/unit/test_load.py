@@ -17,7 +17,9 @@ from keylake._load.controller import Controller, LoadLog
 from keylake._load.rounds import Observed, Round, Setting
 from keylake._load.shares import Shares
 from keylake._load.targets import Bounds, LoadTargets
+from keylake._running.rounds import Rounds, picture, recent_from_json, recent_to_json
 from keylake._running.settings import Round as LoopRound
+from keylake._running.settings import Setting as LoopSetting
 from keylake._running.sizing import Sized
 from model.pipeline_day import MIDNIGHT, Load, Replayed, replay
 
@@ -263,7 +265,52 @@ def test_rounds_of_the_loop_are_sized() -> None:
     assert later[-1].rows > 200_000
     assert all(0 < setting.seconds <= 5 for setting in (first, *later))
     assert sized.controller.log.decisions[0].observed == Observed(
-        8.0, 100_000, 9_000_000, 50.0, pytest.approx(0.1, abs=10), executors=1
+        8.0, 100_000, 9_000_000, 50.0, pytest.approx(0.1, abs=10), files=1, executors=1
     )
+    assert sized.next(None) == later[-1], "a poll without a write is no round"
+    assert len(sized.controller.log) == 3
     other = sized.next(LoopRound(4, 0, 0, 0, 5.0, 5.0, Lag(3, "files")))
     assert other.rows >= 1_000
+
+
+def test_polls_wait_for_the_time_of_a_write_or_a_full_batch() -> None:
+    rounds = Rounds("shop")
+    setting = LoopSetting(rows=100, seconds=5.0, interval=3600.0)
+    assert rounds.is_time(setting, 1), "what comes after silence is written at once"
+    rounds.polled(rows=1, written=1, tables=1, seconds=2.0, polling=0.5)
+    rounds.end(Lag(7, "rows"), 0)
+    assert rounds.take_last() == LoopRound(1, 1, 1, 1, 2.0, 0.5, Lag(7, "rows"))
+    assert not rounds.is_time(setting, 99)
+    assert rounds.is_time(setting, 100)
+    assert rounds.is_time(LoopSetting(rows=100), 1), "without an interval each poll is written"
+    assert rounds.patience(setting, 0, ends=False) == 5.0
+    assert rounds.patience(LoopSetting(100, 5.0, 4.0), 1, ends=False) <= 4.0 - 1.5
+    assert rounds.patience(LoopSetting(100, 5.0, 0.0), 1, ends=False) == 5.0, "rows of a quiet table wait"
+    assert rounds.patience(setting, 0, ends=True) == 0.5
+    for _ in range(2):
+        rounds.polled(rows=40, written=0, tables=0, seconds=1.0, polling=0.5)
+    assert rounds.take_last() is None
+    rounds.polled(rows=30, written=110, tables=2, seconds=4.0, polling=0.5)
+    rounds.end(Lag(None, "bytes"), 0)
+    assert rounds.take_last() == LoopRound(2, 110, 110, 2, 6.0, 1.5, Lag(None, "bytes"))
+    rounds.end(Lag(None, "bytes"), 0)
+    assert rounds.take_last() == LoopRound(2, 0, 0, 0, 0.0, 0.0, Lag(None, "bytes")), "silence is told to the load"
+    assert [(each.rows, each.seconds, each.behind) for each in rounds.recent] == [(1, 2.0, 7), (110, 6.0, None)]
+
+
+def test_rounds_are_kept_and_drawn() -> None:
+    rounds = Rounds("shop")
+    for number in range(100):
+        rounds.polled(rows=number, written=number, tables=1, seconds=2.0, polling=1.0)
+        rounds.end(Lag(99 - number, "rows"), 0)
+    kept = recent_from_json(recent_to_json(rounds.recent))
+    assert kept == tuple(rounds.recent)
+    assert [each.rows for each in kept] == list(range(40, 100))
+    assert len(recent_to_json(kept)) < 3000
+    title, lag, rate, rows, seconds = picture(kept[-4:], "rows")
+    assert title.startswith("the last 4 rounds with rows, 20")
+    assert lag == "lag, rows           █▆▃▁  now 0, most 3"
+    assert rate == "rows a second       ████  now 50, most 50"
+    assert rows == "rows of a batch     ████  now 99, most 99"
+    assert seconds == "seconds of a batch  ████  now 1, most 1"
+    assert picture((), "rows") == ()

@@ -10,10 +10,14 @@ from pydantic import BaseModel
 
 import keylake as kl
 from keylake._captured.tables import SourceTable
+from keylake._load.targets import Bounds
 from keylake._pipelines.definition_fields import is_unused
 from keylake._pipelines.definition_schema import json_schema
 from keylake._pipelines.routes import is_captured, route
+from keylake._pipelines.running import load_of
 from keylake._pipelines.yaml_file import parsed as parsed_as
+from keylake._running.settings import Fixed, Setting
+from keylake._running.sizing import Sized
 
 DOCUMENTS = Path(__file__).parents[2] / "sdk" / "docs"
 SECRET = "hunter2"
@@ -157,6 +161,16 @@ def test_python_says_the_same_as_yaml() -> None:
             "p.yaml:8:19: route.0.source-table is 'a.['",
         ),
         ("sink:", "transform:\n  - source-table: a.b\n    projection: *, b\nsink:", "p.yaml:9:18: The file is no YAML"),
+        (
+            "  name: shop",
+            "  load.freshness: 0 s",
+            "p.yaml:10:19: pipeline.load.freshness is 0 ms. Use a length of time ab",
+        ),
+        (
+            "  name: shop",
+            "  load.rows.most: 10",
+            "p.yaml:9:1: pipeline has load.rows.least 1000, above load.rows.most 10. Lower it.",
+        ),
         ("  tables", "  scan.startup.mode: timestamp\n  tables", "say which, scan.startup.timestamp-millis."),
         ("sink:\n  type: keylake", "sink: &x\n  name: *x", "sink.name contains itself"),
         (SMALL, "", "p.yaml: The file is empty."),
@@ -198,6 +212,67 @@ def test_options_of_a_client_that_sound_of_secrets_are_secrets() -> None:
     )
     assert SECRET not in repr(kafka)
     assert kafka.client_options() == {"security.protocol": "SASL_SSL", "sasl.jaas.config": SECRET}
+
+
+STEPS = """steps:
+  - sql: totals.sql
+    every: 5 minutes
+    table: lake.orders
+    event-time: paid_at
+    late: 10 s
+    since: 2026-11-01T00:00:00Z
+"""
+
+
+def test_steps_lie_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "totals.sql").write_text("INSERT INTO lake.a.b SELECT 1")
+    (tmp_path / "nothing.sql").write_text("-- SELECT 1;")
+    file = str(tmp_path / "p.yaml")
+    whole = parsed(SMALL + STEPS, file)
+    [step] = whole.steps
+    assert step == kl.Step(
+        sql=str(tmp_path / "totals.sql"),
+        every=datetime.timedelta(minutes=5),
+        table="lake.orders",
+        event_time="paid_at",
+        late=datetime.timedelta(seconds=10),
+        since=datetime.datetime(2026, 11, 1, tzinfo=datetime.timezone.utc),
+    )
+    assert step.trigger == "totals"
+    assert parsed(whole.to_yaml().replace("${SOURCE_PASSWORD}", SECRET), file) == whole
+    for was, now, sentence in (
+        ("totals.sql", "total.sql", "p.yaml:12:10: steps.0.sql is 'total.sql', and "),
+        ("totals.sql", "nothing.sql", "nothing.sql' has no statement."),
+        ("5 minutes", "7 minutes", "p.yaml:13:12: steps.0.every is 7 min. Use whole minutes that divide a day"),
+        ("5 minutes", "30 s", "p.yaml:13:12: steps.0.every is 30 s. Use whole minutes"),
+        ("5 minutes", "often", "p.yaml:13:12: steps.0.every is 'often'. Use a length of time such as"),
+        ("00:00:00Z", "00:00:00", "p.yaml:17:12: steps.0.since is 2026-11-01 00:00:00, and has no time zone."),
+        ("event-time", "event_time", "p.yaml:15:5: steps.0 has no key 'event_time'. Did you mean 'event-time'?"),
+        (STEPS, STEPS + STEPS.removeprefix("steps:\n"), "two steps that are called 'totals'. Give one of them another"),
+        (
+            STEPS,
+            STEPS + STEPS.removeprefix("steps:\n").replace("10 s", "9 s") + "    name: b\n",
+            "steps of lake.orders with several event times",
+        ),
+    ):
+        with pytest.raises(kl.DefinitionError) as caught:
+            parsed((SMALL + STEPS).replace(was, now, 1), file)
+        assert sentence in str(caught.value)
+
+
+def test_load_is_sized_by_a_controller_unless_said() -> None:
+    usual = load_of(pipeline())
+    assert isinstance(usual, Sized)
+    assert (usual.controller.targets.freshness_seconds, usual.controller.targets.rows) == (30, Bounds(1000, 500_000))
+    once = load_of(pipeline(), once=True)
+    assert isinstance(once, Sized)
+    assert once.controller.targets.freshness_seconds == 60
+    given = kl.PipelineOptions(load_freshness=datetime.timedelta(seconds=1), load_rows_most=5000)
+    hasty = load_of(pipeline().model_copy(update={"pipeline": given}))
+    assert isinstance(hasty, Sized)
+    assert hasty.controller.targets.rows == Bounds(1000, 5000)
+    fixed = kl.PipelineOptions(load_control=False, load_rows_most=5000)
+    assert load_of(pipeline().model_copy(update={"pipeline": fixed})) == Fixed(Setting(5000))
 
 
 def test_lengths_of_time() -> None:
@@ -254,7 +329,8 @@ def test_the_schema_in_the_documents_is_that_of_the_models() -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [kl.MySql, kl.Postgres, kl.Kafka, kl.Files, kl.LakeSink, kl.Route, kl.Transform, kl.PipelineOptions]
+    "model",
+    [kl.MySql, kl.Postgres, kl.Kafka, kl.Files, kl.LakeSink, kl.Route, kl.Transform, kl.Step, kl.PipelineOptions],
 )
 def test_the_documents_have_the_table_of_all_keys(model: type[BaseModel]) -> None:
     assert reference(model) in (DOCUMENTS / "pipelines.md").read_text()
@@ -274,8 +350,9 @@ def reference(model: type[BaseModel]) -> str:
         elif default in (None, (), {}):
             said = ""
         else:
-            said = f"`{json.dumps(default, default=str) if isinstance(default, bool) else default}`"
-            said = said.replace("0:00:00", "0 s")
+            is_length = isinstance(default, datetime.timedelta)
+            shown = f"{default.total_seconds():g} s" if is_length else default
+            said = f"`{json.dumps(default) if isinstance(default, bool) else shown}`"
         choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
         meaning = f"{field.description} {', '.join(f'`{each}`' for each in choices if len(choices) > 1)}".rstrip()
         lines.append(f"| `{field.validation_alias}` | {said} | {meaning} |")

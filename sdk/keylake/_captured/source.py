@@ -72,6 +72,7 @@ class Lag:
     unit: str  # "rows", "bytes" or "files"
     newest: datetime | None = None  # of the newest change of the source
     oldest: datetime | None = None  # of the oldest change that was not polled
+    snapshots: bool = False  # whether rows that lie in the source, op r, are still to come
 
 
 class Source(Protocol):

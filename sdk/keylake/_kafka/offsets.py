@@ -21,8 +21,9 @@ class Topics:
     `start` is where partitions begin that have no position yet: `"earliest"`, `"latest"`, a time with a zone, or
     offsets by partition, such as `{"orders-0": 17}` (others begin at the earliest). Partitions that are added while
     others have positions begin at their first message. `lost` is what happens where messages were deleted before they
-    were read: `"refuse"` stops with an error, `"skip"` goes on behind them and gives one row that says so. `settings`
-    are those of Kafka's clients, such as `security.protocol`; they may hold passwords, so that they are never shown.
+    were read: `"refuse"` stops with an error, `"skip"` goes on behind them and gives one row that says so; a topic that
+    was created anew is refused. `settings` are those of Kafka's clients, such as `security.protocol`; they may hold
+    passwords, so that they are never shown.
 
     >>> Topics("host:9092", ("orders",), start="first")
     Traceback (most recent call last):

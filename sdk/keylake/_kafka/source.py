@@ -76,7 +76,7 @@ class KafkaSource:
         self._kept: list[_Kept] = []
         self._told_at = 0
 
-    def begin(self, positions: Mapping[str, int]) -> None:
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
         """Go on at these offsets, by partition."""
         self.close()
         self._found = FoundTables()
@@ -161,13 +161,15 @@ class KafkaSource:
             what = lost(each, at)
             if what is None:
                 continue
+            if at > each.latest:  # tables have taken its offsets: of a new topic with this name, they would take none
+                raise SourceFailed(f"{what}. Send to a topic of another name, from a new snapshot on, and read that.")
             if self._topics.lost == "refuse":
                 raise SourceFailed(
-                    f"{what}. Go on without them with lost='skip' (from offset {each.earliest}), or begin anew: "
-                    "without positions, from a new snapshot of what sends to the topic."
+                    f"{what}. Go on behind them with lost: skip in the source (from offset {each.earliest}); what they "
+                    "changed is missing in the tables until a new snapshot is sent to the topic."
                 )
             self._at[each.name] = each.earliest
-            row = {"row": "", "partition": each.name, "offset": min(at, each.earliest), "error": what}
+            row = {"row": "", "partition": each.name, "offset": at, "error": what}
             rows = pa.Table.from_pylist([{**dict.fromkeys(CHANGES.names), **row}], schema=CHANGES)
             yield Step(rows, {each.name: each.earliest}, count=1)
 

@@ -10,6 +10,7 @@ are committed as if it were not there.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import time
 import uuid
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from keylake._server.failures import finished
 from keylake._server.session import Session
 from keylake._server.statements import Call, TablePath
+from keylake._table.business_time import zoned
 from keylake._table.intention import offsets_in_json
 from keylake.errors import BadRows, DefinitionError, KeylakeError, check_type, of_condition
 from keylake.lake import Lake
@@ -33,12 +35,14 @@ if TYPE_CHECKING:
 class TableBatch:
     """What one table gets of a frame: the rows whose column `table` has its name.
 
-    `offsets` are the ranges of the sources that these rows are of; the table takes each range once.
+    `offsets` are the ranges of the sources that these rows are of; the table takes each range once. `watermark` is the
+    event time up to which the stream is complete with them.
     """
 
     table: str | TablePath
     offsets: Mapping[str, tuple[int, int]] | None = field(default=None, hash=False)
     stream: str | None = None
+    watermark: datetime.datetime | None = None
 
     @property
     def name(self) -> str:
@@ -65,6 +69,7 @@ class TableBatch:
             "table": self.name,
             "offsets": None if offsets is None else json.loads(offsets),
             "stream": self.stream,
+            "watermark": None if self.watermark is None else zoned("watermark", self.watermark).isoformat(),
             "writer": writer,
         }
         return json.dumps({name: value for name, value in said.items() if value is not None})

@@ -206,8 +206,9 @@ class MySqlSource:
             behind = log_files(self._server, self._connection()).behind(self._place)
         except ConnectionLost:
             self._forget_connections()
-            return Lag(None, "bytes")
-        return Lag(behind, "bytes", newest=None if behind else self._last, oldest=self._last if behind else None)
+            return Lag(None, "bytes", snapshots=bool(self._snapshots))
+        newest, oldest = (None, self._last) if behind else (self._last, None)
+        return Lag(behind, "bytes", newest, oldest, snapshots=bool(self._snapshots))
 
     def close(self) -> None:
         if self._chunks is not None:

@@ -1,7 +1,7 @@
 """The definition of a pipeline: its models are what YAML, Python and editors know of it.
 
 source ── transform (rows of a source table) ── route (names of tables) ── sink
-                             pipeline: what all of it is called, and how it runs
+               steps: SQL for closed intervals of keyed tables; pipeline: what all of it is called, and how it runs
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from keylake._pipelines.definition_fields import (
     Lower,
     Names,
     Options,
+    SomeTime,
     TablePattern,
     Upper,
     is_unused,
@@ -30,6 +31,7 @@ from keylake._pipelines.definition_fields import (
     unused,
 )
 from keylake._pipelines.definition_sources import SourceDefinition
+from keylake._pipelines.definition_steps import Step
 from keylake._pipelines.yaml_file import parsed, written
 from keylake.errors import DefinitionError
 
@@ -192,6 +194,23 @@ class PipelineOptions(Definition):
         Upper,
         named("execution.runtime-mode", "BATCH ends when all is read, as `--once` does."),
     ] = "STREAMING"
+    load_control: Annotated[
+        bool,
+        named(
+            "load.control",
+            "Whether batches are sized by what the last ones showed; false writes whatever a poll gives at once.",
+        ),
+    ] = True
+    load_freshness: Annotated[
+        SomeTime,
+        named(
+            "load.freshness", "How soon after it came a row is to be in its table: writes are as rare as that allows."
+        ),
+    ] = datetime.timedelta(seconds=30)
+    load_rows_least: Annotated[Count, named("load.rows.least", "The fewest rows that a batch is sized for.")] = 1_000
+    load_rows_most: Annotated[
+        Count, named("load.rows.most", "The most rows of a batch, more or less; they are in memory at once.")
+    ] = 500_000
 
     operator_uid: Annotated[str | None, unused("schema.operator.uid")] = None
     uid_prefix: Annotated[str | None, unused("operator.uid.prefix")] = None
@@ -199,6 +218,14 @@ class PipelineOptions(Definition):
     partitioning: Annotated[str | None, unused("sink.partitioning.strategy")] = None
     decimal_precision: Annotated[str | None, unused("transform.decimal.precision.mode")] = None
     flink_conf: Annotated[dict[str, Any] | None, unused("flink-conf")] = None
+
+    @model_validator(mode="after")
+    def _has_bounds(self) -> Self:
+        if self.load_rows_least > self.load_rows_most:
+            raise ValueError(
+                f"has load.rows.least {self.load_rows_least}, above load.rows.most {self.load_rows_most}. Lower it."
+            )
+        return self
 
     @model_validator(mode="before")
     @classmethod
@@ -235,7 +262,21 @@ class Pipeline(Definition):
     transform: Annotated[
         tuple[Transform, ...], BeforeValidator(_list), Field(description="What is done to rows on their way.")
     ] = ()
+    steps: Annotated[
+        tuple[Step, ...], BeforeValidator(_list), Field(description="What is run for closed intervals of keyed tables.")
+    ] = ()
     pipeline: Annotated[PipelineOptions, Field(description="What it is called, and how it runs.")] = PipelineOptions()
+
+    @model_validator(mode="after")
+    def _steps_are_alike(self) -> Self:
+        names = [step.trigger for step in self.steps]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"has two steps that are called {twice!r}. Give one of them another name.")
+        times = {(step.table, step.event_time, step.late) for step in self.steps}
+        tables = [table for table, _, _ in times]
+        if twice := next((table for table in tables if tables.count(table) > 1), None):
+            raise ValueError(f"has steps of {twice} with several event times. Give them one event-time and one late.")
+        return self
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Pipeline:

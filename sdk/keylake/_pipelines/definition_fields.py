@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -41,6 +42,7 @@ _UNITS = {
     "hours": ("h", "hour"),
     "days": ("d", "day"),
 }
+_MINUTES_OF_A_DAY = 24 * 60
 _UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in (unit, *words)}
 
 
@@ -138,6 +140,19 @@ def duration(value: object) -> object:
     return datetime.timedelta(**{unit: float(found[1])})
 
 
+def _above_zero(value: datetime.timedelta) -> datetime.timedelta:
+    if value <= datetime.timedelta(0):
+        raise ValueError(f"is {duration_text(value)}. Use a length of time above 0, such as '30 s'.")
+    return value
+
+
+def _fills_a_day(value: datetime.timedelta) -> datetime.timedelta:
+    minutes, rest = divmod(value, datetime.timedelta(minutes=1))
+    if rest or minutes < 1 or _MINUTES_OF_A_DAY % minutes:
+        raise ValueError(f"is {duration_text(value)}. Use whole minutes that divide a day: 1 minute, 5 minutes, 1 h.")
+    return value
+
+
 def duration_text(value: datetime.timedelta) -> str:
     """A length of time as text, in the largest unit that has a whole number.
 
@@ -204,6 +219,12 @@ Duration = Annotated[
     PlainSerializer(duration_text),
     WithJsonSchema({"type": "string", "examples": ["30 s", "1 minute"]}),
 ]
+SomeTime = Annotated[Duration, AfterValidator(_above_zero)]
+"""A length of time above 0."""
+
+IntervalLength = Annotated[Duration, AfterValidator(_fills_a_day)]
+"""A length of intervals that fill a day."""
+
 Lower = BeforeValidator(_lower)
 Upper = BeforeValidator(_upper)
 Secret = Annotated[SecretStr, WithJsonSchema({"type": ["string", "number"], "examples": ["${DB_PASSWORD}"]})]

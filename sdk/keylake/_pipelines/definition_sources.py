@@ -200,6 +200,15 @@ class Kafka(Definition):
         str | None,
         named("scan.startup.specific-offsets", "For specific-offsets: `partition:0,offset:42;partition:1,offset:7`."),
     ] = None
+    lost: Annotated[
+        Literal["refuse", "skip"],
+        Lower,
+        named(
+            "lost",
+            "What is done where messages were deleted before they were read: refuse ends the pipeline, skip goes on "
+            "behind them, with a dead letter that says which.",
+        ),
+    ] = "refuse"
     properties: Annotated[
         Options, named("properties.*", "Options of Kafka's client, as `properties.security.protocol: SASL_SSL`.")
     ] = NO_OPTIONS

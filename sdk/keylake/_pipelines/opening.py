@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keylake._captured.source import Source
+from keylake._captured.tables import SourceSchema, SourceTable
 from keylake._files.source import FilesSource
 from keylake._pipelines.definition import Pipeline
 from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
@@ -105,11 +106,27 @@ def _moment(millis: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(millis / 1000, datetime.timezone.utc)
 
 
-def _postgres(database: Postgres, keys: Mapping[str, Sequence[str]]) -> Source:
+def looked_at(pipeline: Pipeline) -> tuple[SourceSchema, ...] | None:
+    """The tables of a source that makes something on its server when it begins, without that; None for others."""
+    if not isinstance(pipeline.source, Postgres):
+        return None
+    named = _named(pipeline.source, _keys(pipeline))
+    from keylake._postgres.look import tables_of
+
+    return tables_of(named.address, named.tables, named.keys)
+
+
+class _Named(NamedTuple):
+    """What a definition says of PostgreSQL, as keylake._postgres takes it."""
+
+    address: str
+    tables: Callable[[SourceTable], bool]
+    keys: Mapping[str, Sequence[str]]
+
+
+def _named(database: Postgres, keys: Mapping[str, Sequence[str]]) -> _Named:
     try:
         from psycopg.conninfo import make_conninfo
-
-        from keylake._postgres.source import PostgresSource
     except ImportError as error:
         raise Unsupported(f"{error.name} is missing. Install it: pip install 'keylake[pipelines]'.") from None
     if database.startup_mode == "snapshot":
@@ -125,12 +142,20 @@ def _postgres(database: Postgres, keys: Mapping[str, Sequence[str]]) -> Source:
         password=database.password.get_secret_value(),
         dbname=name,
     )
+    in_database = {table.removeprefix(f"{name}."): key for table, key in keys.items()}
+    return _Named(address, lambda table: is_captured(database, table), in_database)
+
+
+def _postgres(database: Postgres, keys: Mapping[str, Sequence[str]]) -> Source:
+    named = _named(database, keys)
+    from keylake._postgres.source import PostgresSource
+
     return PostgresSource(
-        address,
-        lambda table: is_captured(database, table),
+        named.address,
+        named.tables,
         slot=database.slot_name,
         publication=database.publication_name or database.slot_name,
-        keys={table.removeprefix(f"{name}."): key for table, key in keys.items()},
+        keys=named.keys,
         snapshot=database.startup_mode == "initial",
     )
 
@@ -166,6 +191,7 @@ def _kafka(topics: Kafka, lake: Lake) -> Source:
         tuple(topics.topics),
         topics.topic_pattern,
         start=_place(topics),
+        lost=topics.lost,
         settings=topics.client_options(),
     )
     return KafkaSource(lake._session, read, said)  # pyright: ignore[reportPrivateUsage]

@@ -21,12 +21,15 @@ from keylake._captured.tables import (
     TableRenamed,
     TableTruncated,
 )
+from keylake._load.controller import Controller
+from keylake._load.targets import Bounds, LoadTargets
 from keylake._pipelines.definition import Pipeline
-from keylake._pipelines.opening import opened_source
+from keylake._pipelines.opening import looked_at, opened_source
 from keylake._pipelines.shaping import DefinedShaping
 from keylake._running.evolution import alteration
 from keylake._running.loop import run
-from keylake._running.settings import Fixed, Load, PipelineReport, RunSettings
+from keylake._running.settings import Fixed, Load, PipelineReport, RunSettings, Setting
+from keylake._running.sizing import Sized
 from keylake.errors import TableNotFound
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ _WORDS: Mapping[type[object], str] = {
     TableRenamed: "rename.table",
     TableTruncated: "truncate.table",
 }
+_FRESH_ENOUGH_SECONDS = 60.0  # of a run that ends, whose batches are large
 _LOOKS_SECONDS = 30.0  # at what a source has, where it knows its tables by their rows only
 
 
@@ -67,6 +71,8 @@ def run_pipeline(
 ) -> PipelineReport:
     """Run a pipeline until `ending` is set or somebody stops it; with `once` until its source has nothing more.
 
+    `load` sizes its batches otherwise than its definition says.
+
     Errors: `DefinitionError` for a transform that Spark refuses, `PipelineBusy` where another process runs it.
 
     Example::
@@ -81,20 +87,34 @@ def run_pipeline(
         behaviour=options.schema_change_behavior if _follows_changes(pipeline) else "ignore",
         once=once or options.runtime_mode == "BATCH",
         freshness=pipeline.sink.freshness.total_seconds(),
-        load=load or Fixed(),
+        load=load or load_of(pipeline, once=once),
+        steps=tuple(step.as_run(options.name) for step in pipeline.steps),
     )
     return run(_Followed(opened_source(pipeline, lake), pipeline), lake, settings, ending=ending)
+
+
+def load_of(pipeline: Pipeline, *, once: bool = False) -> Load:
+    """How the batches of a pipeline are sized, as its definition says; a run that ends has no rows that wait for it."""
+    options = pipeline.pipeline
+    if not options.load_control:
+        return Fixed(Setting(options.load_rows_most))
+    fresh = options.load_freshness.total_seconds()
+    fresh = max(fresh, _FRESH_ENOUGH_SECONDS) if once or options.runtime_mode == "BATCH" else fresh
+    rows = Bounds(options.load_rows_least, options.load_rows_most)
+    return Sized(Controller(LoadTargets(freshness_seconds=fresh, shortest_seconds=min(1.0, fresh / 4), rows=rows)))
 
 
 def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
     """What the pipeline would make and change, by the tables that its source has now. Nothing is written."""
     _set_session(pipeline, lake)
     shaping = DefinedShaping(pipeline, lake)
-    source = opened_source(pipeline, lake)
-    try:
-        schemas = _schemas(source)
-    finally:
-        source.close()
+    schemas = looked_at(pipeline)
+    if schemas is None:
+        source = opened_source(pipeline, lake)
+        try:
+            schemas = _schemas(source)
+        finally:
+            source.close()
     return tuple(
         _plan(lake, schema, shaping.schema(schema), target.table)
         for schema in schemas
@@ -102,7 +122,7 @@ def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
     )
 
 
-def _schemas(source: Source) -> Sequence[SourceSchema]:
+def _schemas(source: Source) -> tuple[SourceSchema, ...]:
     """The tables of a source; where it knows them by their rows only, it is looked at these."""
     source.begin({})
     found = {str(schema.table): schema for schema in source.schemas()}
@@ -114,7 +134,7 @@ def _schemas(source: Source) -> Sequence[SourceSchema]:
         found |= new
         if not steps or (source.schemas() and not new):
             break
-    return [found[name] for name in sorted(found)]
+    return tuple(found[name] for name in sorted(found))
 
 
 def _plan(lake: Lake, schema: SourceSchema, shaped: SourceSchema, table: str) -> TablePlan:
@@ -152,8 +172,8 @@ class _Followed:
         self._source = source
         self._sink = pipeline.sink
 
-    def begin(self, positions: Mapping[str, int]) -> None:
-        self._source.begin(positions)
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
+        self._source.begin(positions, schemas)
 
     def schemas(self) -> tuple[SourceSchema, ...]:
         return self._source.schemas()

@@ -109,8 +109,7 @@ class PostgresSource:
             kept = commit_of(positions[LOG]) if LOG in positions else None
             start = start_of_slot(self._server, connection, self._slot, kept)
             if not self._wants_rows and LOG not in positions:
-                stored = [each for rows in self._catalog.rows.values() for each in rows]
-                self._rows_read = {each.partition: END for each in stored}
+                self._rows_read = dict.fromkeys(_partitions(self._catalog), END)
         except psycopg.Error as error:
             raise self._server.failed(error, "beginning") from None
         self._looked = time.monotonic()
@@ -164,9 +163,10 @@ class PostgresSource:
                 oldest = ahead if isinstance(ahead, Begin) else None
         except psycopg.Error:  # the next poll connects again, or says why not
             self._disconnect()
-            return Lag(None, "bytes")
+            return Lag(None, "bytes", snapshots=True)
         behind = max(place(row[0]) - commit_of(self._transactions.position), 0)
-        return Lag(behind, "bytes", newest.at if newest else None, oldest.at if oldest else None)
+        snapshots = any(self._rows_read.get(each, 0) < END for each in _partitions(self._catalog))
+        return Lag(behind, "bytes", newest.at if newest else None, oldest.at if oldest else None, snapshots)
 
     def close(self) -> None:
         """End all connections; the slot stays, and keeps the log from what was `written` on."""

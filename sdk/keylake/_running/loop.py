@@ -1,7 +1,7 @@
 """The loop: rounds of a pipeline, each from a poll of the source to positions that are kept.
 
-    wishes ── poll ── steps: rows wait by keyed table, changes are made ── tables that are due are written
-           ── state: positions, schemas ── source.written
+    wishes ── poll ── steps: rows wait by keyed table, changes are made ── it is time, or the batch is full:
+           ── tables that are due are written ── state: positions, schemas ── source.written
 
 Every commit of a table has the offsets of its rows, so that rows which come again after a failure are left out;
 positions are kept after the tables. Whatever is cut off in between, the next run begins at the positions that were
@@ -27,8 +27,10 @@ from keylake._captured.tables import SourceSchema, SourceTable, TableCreated
 from keylake._running.changes import Changes
 from keylake._running.dead_letters import DeadLetters
 from keylake._running.evolution import Made, table_of
-from keylake._running.settings import PipelineReport, Round, RunSettings, Target
+from keylake._running.rounds import Rounds, shown
+from keylake._running.settings import PipelineReport, RunSettings, Target
 from keylake._running.state import StateTable, TargetState
+from keylake._running.steps import Steps
 from keylake._running.targets import Targets
 from keylake._running.waiting import Waiting, by_table, offsets_in, without_fields
 from keylake.errors import Cancelled, CommitConflict, KeylakeError, PipelineBusy, ServerUnreachable, StoreFailed
@@ -69,12 +71,14 @@ class _Loop:
         self._waiting: dict[str, Waiting] = {}
         self._ends: dict[str, int] = {}
         self._offered: dict[str, SourceSchema] = {}  # the tables of the source, where it knows them
-        self._last: Round | None = None
-        self._rounds, self._rows, self._letters = 0, 0, 0
+        self._rounds = Rounds(settings.name)
+        self._steps = Steps(lake, settings.name, settings.steps, once=settings.once)
+        self._lag = Lag(None, "rows", snapshots=True)  # after the last poll
+        self._rows, self._letters = 0, 0
 
     def run(self) -> PipelineReport:
         self._state.read()
-        self._state.take(self._settings.lease)
+        self._rounds = Rounds(self._settings.name, self._state.take(self._settings.lease).recent)
         failures = 0
         try:
             self._begin()
@@ -88,30 +92,41 @@ class _Loop:
                     if not isinstance(error, _PASSING) or failures > self._settings.retries:
                         raise
                     self._again(error, failures)
+            self._steps.end()
         except BaseException as error:
+            if isinstance(error, Exception):  # who interrupts it does not wait
+                self._steps.stop()
             self._failed(error)
             raise
-        self._state.seen(state="stopped", last_error=None, lag=_shown(self._source.lag()))
+        self._state.seen(state="stopped", last_error=self._steps.tell(), lag=shown(self._source.lag()))
         self._state.write()
         aside = tuple(sorted(self._state.targets))
-        return PipelineReport(self._settings.name, self._rounds, self._rows, self._letters, aside)
+        failed = tuple(sorted(self._steps.failed))
+        return PipelineReport(self._settings.name, self._rounds.count, self._rows, self._letters, aside, failed)
 
     # ------------------------------------------------------------------------------------------- begin and failures
 
     def _begin(self) -> None:
         """Go on at the positions that were kept; what waited comes again."""
         self._waiting.clear()
+        self._rounds.begin_again()
         self._targets = Targets(self._lake, self._settings.name)
         self._changes = Changes(self._settings, self._state, self._targets)
         self._ends = dict(self._state.positions)
         self._source.begin(dict(self._state.positions))
+        self._steps.register({target for _, target in self._state.tables})
         self._offered = {str(schema.table): schema for schema in self._source.schemas()}
         if self._state.positions:
             return  # the log between them and now says how tables came to be as they are now
-        for name, schema in self._offered.items():
-            for target in self._settings.shaping.targets(schema.table):
-                if (name, target.table) not in self._state.tables and target.table not in self._state.targets:
-                    self._changes.make(Made(TableCreated(schema), {}, 0), target)
+        new = [
+            (target, schema)
+            for name, schema in self._offered.items()
+            for target in self._settings.shaping.targets(schema.table)
+            if (name, target.table) not in self._state.tables and target.table not in self._state.targets
+        ]
+        self._targets.prepare((target, self._settings.shaping.schema(schema)) for target, schema in new)
+        for target, schema in new:
+            self._changes.make(Made(TableCreated(schema), {}, 0), target)
 
     def _again(self, error: KeylakeError, failures: int) -> None:
         pause = min(2.0 ** (failures - 1), _LONGEST_PAUSE)
@@ -130,37 +145,29 @@ class _Loop:
     # -------------------------------------------------------------------------------------------------------- rounds
 
     def _round(self) -> bool:
-        """One round; False where it was the last."""
+        """One poll, and a write where it is time for one; False where it was the last."""
         begun, before = time.monotonic(), self._rows
         ends = self._wishes()
-        setting = self._settings.load.next(self._last)
+        setting = self._settings.load.next(self._rounds.take_last())
         asked = time.monotonic()
-        steps = self._source.poll(setting.rows, min(setting.seconds, 0.5) if ends else setting.seconds)
+        steps = self._source.poll(setting.rows, self._rounds.patience(setting, self._waiting_rows(), ends=ends))
         polling = time.monotonic() - asked
         rows = sum(map(self._take, steps))
         ends = ends or (self._settings.once and not steps)
-        due = [name for name, waiting in self._waiting.items() if ends or self._is_due(waiting)]
+        self._lag = self._source.lag()
+        is_time = ends or self._rounds.is_time(setting, self._waiting_rows())
+        due = [name for name, waiting in self._waiting.items() if ends or (is_time and self._is_due(waiting))]
         self._write(due)
         written = self._rows - before
         positions = self._kept_positions()
-        lag = self._source.lag()
-        self._rounds += 1
-        self._last = Round(self._rounds, rows, written, len(due), time.monotonic() - begun, polling, lag)
-        self._keep(positions, lag, written)
-        if steps or written:
-            waiting = sum(each.count for each in self._waiting.values())
-            LOG.info(
-                "%s: round %d, %d rows to %d tables in %.2f s (%.2f s polling), %d waiting, lag %s",
-                self._settings.name,
-                self._rounds,
-                written,
-                len(due),
-                self._last.seconds,
-                self._last.polling,
-                waiting,
-                _shown(lag),
-            )
+        self._rounds.polled(rows, written, len(due), time.monotonic() - begun, polling)
+        if due or written or not self._waiting:
+            self._rounds.end(self._lag, self._waiting_rows())
+        self._keep(positions, written)
         return not ends
+
+    def _waiting_rows(self) -> int:
+        return sum(each.count for each in self._waiting.values())
 
     def _wishes(self) -> bool:
         """Do what others want of the pipeline; whether it is to end."""
@@ -181,14 +188,20 @@ class _Loop:
                 positions[partition] = min(first, positions.get(partition, first))
         return positions
 
-    def _keep(self, positions: Mapping[str, int], lag: Lag, written: int) -> None:
+    def _keep(self, positions: Mapping[str, int], written: int) -> None:
         pipeline = self._state.pipeline
         assert pipeline is not None
         moved = positions != self._state.positions
         quiet = time.time() - pipeline.seen_at.timestamp()
         if moved or written or quiet > min(_BETWEEN_SIGNS, self._settings.lease / 4):
             self._state.positions = dict(positions)
-            self._state.seen(rounds=pipeline.rounds + 1, rows=pipeline.rows + written, lag=_shown(lag), last_error=None)
+            self._state.seen(
+                rounds=pipeline.rounds + 1,
+                rows=pipeline.rows + written,
+                lag=shown(self._lag),
+                last_error=self._steps.tell(),
+                recent=tuple(self._rounds.recent),
+            )
             self._state.write()
         if moved:
             self._source.written(positions)
@@ -201,7 +214,10 @@ class _Loop:
         bad = rows.filter(pc.is_valid(rows["error"]))
         self._dead.keep("", bad, None)
         self._letters += bad.num_rows
-        for name, part in by_table(rows.filter(pc.is_null(rows["error"]))):
+        parts = list(by_table(rows.filter(pc.is_null(rows["error"]))))
+        known = {name for name, _ in parts}
+        self._targets.open(to for name, to in self._state.tables if name in known and to not in self._state.targets)
+        for name, part in parts:
             self._wait(name, part)
         for partition, end in step.ends.items():
             self._ends[partition] = max(end, self._ends.get(partition, end))
@@ -263,7 +279,10 @@ class _Loop:
                     shaped[name] = self._shaped(name, waiting)
                 except KeylakeError as error:
                     failed[name] = error
-        failed |= self._targets.write({name: rows for name, rows in shaped.items() if rows.num_rows}, self._ends)
+        some = {name: rows for name, rows in shaped.items() if rows.num_rows}
+        self._steps.register(some)
+        complete = {} if self._lag.snapshots else {name: self._steps.watermark(name, some[name]) for name in some}
+        failed |= self._targets.write(some, self._ends, complete)
         passing = next((each for each in failed.values() if isinstance(each, _OF_NO_TABLE)), None)
         if passing is not None:
             raise passing
@@ -333,7 +352,3 @@ def _arrow(step: Step) -> pa.Table:
     if step.rows is None:
         return CHANGES.empty_table()
     return step.rows if isinstance(step.rows, pa.Table) else step.rows.toArrow().cast(CHANGES)
-
-
-def _shown(lag: Lag) -> str:
-    return "unknown" if lag.behind is None else f"{lag.behind:,} {lag.unit}"

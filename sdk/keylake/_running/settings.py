@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from keylake._captured.source import Lag
 from keylake._captured.tables import SourceSchema, SourceTable
+from keylake._running.steps import TableStep
 
 Behaviour = Literal["evolve", "try_evolve", "lenient", "ignore", "exception"]
 """What is done with changes of source tables; the words of Flink CDC's `schema.change.behavior`."""
@@ -69,7 +70,7 @@ class AsTheyAre:
 
 @dataclass(frozen=True)
 class Round:
-    """What one round of the loop did, and how far behind it is then."""
+    """What was done from one write to the next, and how far behind the pipeline is then."""
 
     number: int
     rows: int  # that were polled
@@ -82,17 +83,21 @@ class Round:
 
 @dataclass(frozen=True)
 class Setting:
-    """How large the next round may be, and how long it may wait for rows."""
+    """How large the next batch may be, how long a poll may wait for rows, and how far apart two writes are.
+
+    What is polled meanwhile waits, and is written together; a batch that is full is written at once.
+    """
 
     rows: int = 100_000
     seconds: float = 1.0
+    interval: float = 0.0
 
 
 class Load(Protocol):
     """Sizes rounds by what the last ones did."""
 
     def next(self, last: Round | None) -> Setting:
-        """The setting of the next round."""
+        """The setting of the next poll; `last` is given once, after its write."""
         ...
 
 
@@ -114,7 +119,7 @@ class RunSettings:
     `once` ends it when the source has nothing more. `freshness` are the seconds that a table with few rows may wait, so
     that small commits stay few: fewer than `few` rows. `lease` are the seconds after the last sign of life of a process
     of the pipeline after which another one may take its place. `retries` are how often in a row a round is tried again
-    when a store or a server did not answer.
+    when a store or a server did not answer. `steps` are run for closed intervals of keyed tables.
     """
 
     name: str
@@ -127,6 +132,7 @@ class RunSettings:
     lease: float = 120.0
     retries: int = 5
     state_namespace: str = "keylake"
+    steps: tuple[TableStep, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,8 +148,10 @@ class PipelineReport:
     rows: int
     dead_letters: int
     set_aside: tuple[str, ...] = ()
+    failed_steps: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         said = f"{self.name}: {self.rows:,} rows in {self.rounds:,} rounds"
         said += f", {self.dead_letters:,} dead letters" if self.dead_letters else ""
-        return f"{said}, set aside: {', '.join(self.set_aside)}" if self.set_aside else said
+        said += f", set aside: {', '.join(self.set_aside)}" if self.set_aside else ""
+        return f"{said}, failed: {', '.join(self.failed_steps)}" if self.failed_steps else said

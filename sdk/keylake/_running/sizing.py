@@ -8,7 +8,7 @@ from keylake._load.controller import Controller
 from keylake._load.rounds import Observed
 from keylake._running.settings import Round, Setting
 
-_LONGEST_POLL_SECONDS = 5.0  # what others want of the pipeline is asked between two rounds
+_LONGEST_POLL_SECONDS = 1.0  # what others want of the pipeline is asked between two polls
 
 
 class Sized:
@@ -21,11 +21,14 @@ class Sized:
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
-        self._ended: float | None = None
+        self._ended: float | None = None  # when the last round was observed, or the first one began
 
     def next(self, last: Round | None) -> Setting:
-        """The setting of the next round, after the last one was observed."""
+        """The setting of the next poll, after the last round was observed."""
         now = time.monotonic()
+        began = self._ended
+        if last is not None or began is None:
+            self._ended = now
         if last is not None:
             lag = last.lag
             late = (lag.newest - lag.oldest).total_seconds() if lag.newest and lag.oldest else 0.0
@@ -35,10 +38,11 @@ class Sized:
                     rows=last.rows,
                     lag_rows=lag.behind if lag.unit == "rows" else None,
                     lag_seconds=max(late, 0.0),
-                    since_seconds=None if self._ended is None else max(now - self._ended, 1e-3),
+                    since_seconds=None if began is None else max(now - began, 1e-3),
+                    files=last.tables,  # one each, at least
                     executors=self.controller.setting.executors,
                 )
             )
-        self._ended = now
         setting = self.controller.setting
-        return Setting(setting.most_rows, min(setting.interval_seconds, _LONGEST_POLL_SECONDS))
+        seconds = min(setting.interval_seconds, _LONGEST_POLL_SECONDS)
+        return Setting(setting.most_rows, seconds, setting.interval_seconds)

@@ -1,7 +1,8 @@
 """What a pipeline knows of itself, in the keyed table `keylake.pipelines` of its lake.
 
     kind       name            columns
-    pipeline   ''              host, process, run, state, started_at, seen_at, rounds, rows, lag, last_error; wanted
+    pipeline   ''              host, process, run, state, started_at, seen_at, rounds, rows, lag, last_error,
+                               recent: what the last rounds did; wanted
     partition  of the source   position
     table      source>target   target, schema, done: the last change of the source table that was made in the keyed one
     target     keyed table     aside: since where it is set aside; reason; wanted
@@ -26,6 +27,7 @@ import pyarrow as pa
 
 from keylake._captured.tables import SourceSchema
 from keylake._definition.spec import TableSpec
+from keylake._running.rounds import Recent, recent_from_json, recent_to_json
 from keylake._running.schema_json import schema_from_json, schema_to_json
 from keylake._server.statements import literal
 from keylake.errors import BadRows, PipelineBusy, TableNotFound
@@ -55,6 +57,7 @@ _COLUMNS = pa.schema(
         pa.field("rows", _LONG),
         pa.field("lag", _TEXT),
         pa.field("last_error", _TEXT),
+        pa.field("recent", _TEXT),
         pa.field("wanted", _TEXT),
     ]
 )
@@ -86,6 +89,7 @@ class PipelineState:
         default_factory=dict[str, str], hash=False
     )  # keyed tables: since when, and why
     run: str = ""  # of the process, unlike that of any other
+    recent: tuple[Recent, ...] = ()  # the last rounds that wrote rows
 
 
 @dataclass(frozen=True)
@@ -136,18 +140,21 @@ class StateTable:
                     pass
         self._written = self._rows()
 
-    def take(self, lease: float) -> None:
-        """Become the process of the pipeline, unless another one is."""
+    def take(self, lease: float) -> PipelineState:
+        """Become the process of the pipeline, unless another one is; its state then."""
         other = self.pipeline
         if other is not None and other.state == "running" and _lives(other, lease):
             raise PipelineBusy(_busy(other, lease))
         now = datetime.datetime.now(datetime.timezone.utc)
-        rounds, rows = (0, 0) if other is None else (other.rounds, other.rows)
         run = uuid.uuid4().hex
         host, process = socket.gethostname(), os.getpid()
-        self.pipeline = PipelineState(self.name, "running", host, process, now, now, rounds, rows, "unknown", run=run)
+        state = PipelineState(self.name, "running", host, process, now, now, 0, 0, "unknown", run=run)
+        if other is not None:
+            state = replace(state, rounds=other.rounds, rows=other.rows, recent=other.recent)
+        self.pipeline = state
         self._table.update([{"pipeline": self.name, "kind": "pipeline", "name": "", "wanted": None}])
         self.write()
+        return state
 
     def wanted(self) -> frozenset[str]:
         """What others want: `stop`, and names of keyed tables that go on."""
@@ -203,9 +210,9 @@ class StateTable:
             said = {
                 name: value
                 for name, value in vars(self.pipeline).items()
-                if name not in ("name", "wanted", "set_aside")
+                if name not in ("name", "wanted", "set_aside", "recent")
             }
-            rows["pipeline", ""] = said
+            rows["pipeline", ""] = {**said, "recent": recent_to_json(self.pipeline.recent)}
         return rows
 
 
@@ -266,7 +273,7 @@ def _pipeline(row: Mapping[str, Any]) -> PipelineState:
     )
     said = {name: row[name] for name in names}
     utc = {name: said[name].astimezone(datetime.timezone.utc) for name in ("started_at", "seen_at")}
-    return PipelineState(row["pipeline"], **said | utc)
+    return PipelineState(row["pipeline"], **said | utc, recent=recent_from_json(row["recent"]))
 
 
 def _lives(other: PipelineState, lease: float) -> bool:

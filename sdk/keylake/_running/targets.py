@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from keylake.lake import Lake
     from keylake.table import KeyedTable
 
+_AT_ONCE = 8  # tables that are opened or created at a time
 _WRITTEN = ("op", "version", "row")
 
 
@@ -41,6 +46,15 @@ class Targets:
         self._lake = lake
         self._stream = stream
         self._opened: dict[str, _Opened] = {}
+
+    def prepare(self, wanted: Iterable[tuple[Target, SourceSchema]]) -> None:
+        """Open or create tables, several at once; an error comes again when one is needed."""
+        by_name = {target.table: partial(self.create, target, schema) for target, schema in wanted}
+        _at_once([prepare for name, prepare in by_name.items() if name not in self._opened])
+
+    def open(self, names: Iterable[str]) -> None:
+        """Open tables that are there, several at once."""
+        _at_once([partial(self._open, name) for name in dict.fromkeys(names) if name not in self._opened])
 
     def create(self, target: Target, schema: SourceSchema) -> TableSpec:
         """The table for rows of this schema; one that is there has to have its key."""
@@ -97,7 +111,12 @@ class Targets:
         """The rows that the table has not been given yet."""
         return from_offsets(rows, self._open(name).next)
 
-    def write(self, rows: Mapping[str, pa.Table], ends: Mapping[str, int]) -> dict[str, KeylakeError]:
+    def write(
+        self,
+        rows: Mapping[str, pa.Table],
+        ends: Mapping[str, int],
+        watermarks: Mapping[str, datetime.datetime | None] | None = None,
+    ) -> dict[str, KeylakeError]:
         """Write the rows of each table, with the offsets up to these ends; the errors of tables that did not take them.
 
         Raises `PipelineBusy` where another process writes the same offsets.
@@ -111,7 +130,7 @@ class Targets:
             ranges = {p: (known.get(p, least), max(end, ends.get(p, 0))) for p, (least, end) in found.items()}
             # Tables keep no offsets below 0, which snapshots may have. Their rows may come twice: they have versions.
             offsets = {p: (begin, end) for p, (begin, end) in ranges.items() if 0 <= begin < end}
-            batches.append(TableBatch(name, offsets or None, self._stream))
+            batches.append(TableBatch(name, offsets or None, self._stream, (watermarks or {}).get(name)))
         sent = pa.concat_tables(
             [
                 part.select(_WRITTEN).add_column(0, "table", pa.repeat(name, part.num_rows))
@@ -145,6 +164,16 @@ class Targets:
             table = self._lake.table(name)
             self._opened[name] = _Opened(table, dict(table.offsets()))
         return self._opened[name]
+
+
+def _at_once(tasks: Sequence[Callable[[], object]]) -> None:
+    def quietly(task: Callable[[], object]) -> None:
+        with contextlib.suppress(KeylakeError):
+            task()
+
+    if len(tasks) > 1:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(quietly, tasks))
 
 
 def _spec(target: Target, schema: SourceSchema) -> TableSpec:

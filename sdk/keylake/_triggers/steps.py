@@ -16,6 +16,7 @@ from keylake._display.html_table import ShownFields
 from keylake._server.session import Session
 from keylake._triggers.intervals import Interval, length_micros
 from keylake._triggers.trigger import Trigger
+from keylake._triggers.triggers import Triggers
 from keylake.errors import DefinitionError, KeylakeError, check_type
 
 if TYPE_CHECKING:
@@ -149,8 +150,16 @@ def _after_quoted(text: str, at: int, *, escapes: bool) -> int:
     return min(at + 1, len(text))  # a doubled quote begins another quoted piece, right behind
 
 
-def register(lake: Lake, steps: Iterable[SqlStep], *, since: datetime.datetime | None = None) -> tuple[Trigger, ...]:
+def register(
+    lake: Lake,
+    steps: Iterable[SqlStep],
+    *,
+    since: datetime.datetime | None = None,
+    triggers: Triggers | None = None,
+) -> tuple[Trigger, ...]:
     """Register steps as triggers of a lake, for `lake.triggers.start()` or `run_due()`; check all of them before.
+
+    `triggers` are those of the lake unless said.
 
     Statements have `:start` and `:end` of the interval as timestamps and `:snapshot_id` as text; views cannot have
     parameters, and take the same as `${start}`, `${end}` and `${snapshot_id}`. All statements of a file run in one
@@ -165,6 +174,7 @@ def register(lake: Lake, steps: Iterable[SqlStep], *, since: datetime.datetime |
         register(lake, [SqlStep("steps/hot.sql", every=5, table="shop.clicks")])
         lake.triggers.start()
     """
+    triggers = lake.triggers if triggers is None else triggers
     session = lake._session  # pyright: ignore[reportPrivateUsage]
     chosen = tuple(steps)
     names = [step.trigger for step in chosen]
@@ -172,7 +182,7 @@ def register(lake: Lake, steps: Iterable[SqlStep], *, since: datetime.datetime |
         raise DefinitionError(f"Two steps are called {twice!r}. Give one of them another name.")
     ready = [(step, lake.table(step.table), _Run(session, _checked(session, step))) for step in chosen]
     return tuple(
-        lake.triggers.every(step.every, table, run, name=step.trigger, stream=step.stream, since=since)
+        triggers.every(step.every, table, run, name=step.trigger, stream=step.stream, since=since)
         for step, table, run in ready
     )
 

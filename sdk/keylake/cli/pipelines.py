@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import datetime
 import logging
+import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Generator
 from dataclasses import asdict
@@ -20,9 +22,10 @@ from rich.status import Status
 import keylake as kl
 from keylake._pipelines.definition_schema import json_schema
 from keylake._pipelines.opening import started_from
-from keylake._pipelines.running import TablePlan, planned
+from keylake._pipelines.running import TablePlan, load_of, planned
 from keylake._running import control
-from keylake._running.settings import Fixed, Load, PipelineReport, Round, Setting
+from keylake._running.rounds import picture
+from keylake._running.settings import Load, PipelineReport, Round, Setting
 from keylake._running.state import PipelineState
 from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, opened
 from keylake.cli.shown import JsonOption, show, show_all, show_table, tell
@@ -52,7 +55,7 @@ def run(
     """Run a pipeline until it is stopped. It brings tables of a source into keyed tables.
 
     SIGTERM and Ctrl-C end it after the batch under way. Started again it goes on where it was. The status is 1 where a
-    table was set aside.
+    table was set aside, or a step has failed.
     """
     if schema:
         show(json_schema(), True)
@@ -61,7 +64,7 @@ def run(
         raise typer.BadParameter("name the file of the pipeline: keylake run pipeline.yaml")
     if dry_run:
         pipeline = _loaded(file, start)
-        with _lake_of(pipeline, lake) as found:
+        with _lake_of(pipeline, lake, is_made=False) as found:
             _show_plans(planned(pipeline, found), as_json)
         return
     ending = threading.Event()
@@ -74,7 +77,7 @@ def run(
         tell(f"{report}; it begins anew")
         start = None
     show(report, as_json)
-    if report.set_aside:
+    if report.set_aside or report.failed_steps:
         raise typer.Exit(1)
 
 
@@ -84,7 +87,10 @@ def status(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the pipelines of a lake. Of each: whether it runs, how far behind it is, and what went wrong."""
+    """Show the pipelines of a lake. Of each: whether it runs, how far behind it is, and what went wrong.
+
+    Of one pipeline, the lag, the rates and the batches of its last rounds are drawn, too.
+    """
     with opened(lake, catalog) as found:
         states = [state for state in control.states(found) if name in (None, state.name)]
     if name is not None and not states:
@@ -93,6 +99,11 @@ def status(
         show_all("", [_row(state) for state in states], as_json)
     else:
         show_table("pipelines", [_row(state) | {"seen": _ago(state.seen_at)} for state in states], _SHOWN)
+        for state in states if name is not None else []:
+            for table, since in state.set_aside.items():
+                typer.echo(f"{table} is {since}")
+            for line in picture(state.recent, state.lag.rpartition(" ")[2]):
+                typer.echo(line)
 
 
 def stop(
@@ -144,13 +155,16 @@ def _loaded(file: str, start: str | None) -> kl.Pipeline:
 
 
 @contextlib.contextmanager
-def _lake_of(pipeline: kl.Pipeline, lake: str | None) -> Generator[kl.Lake]:
-    """The lake that the file names, or else the one of the command; a directory is made."""
+def _lake_of(pipeline: kl.Pipeline, lake: str | None, *, is_made: bool = True) -> Generator[kl.Lake]:
+    """The lake that the file names, or else that of the command. A directory that is not there is made, or imitated."""
     name = pipeline.sink.lake or lake or USUAL_LAKE
-    if not name.startswith("sc://"):
-        Path(name).mkdir(parents=True, exist_ok=True)
-    with opened(name, pipeline.sink.catalog) as found:
-        yield found
+    with contextlib.ExitStack() as ending:
+        if not name.startswith("sc://") and not Path(name).is_dir():
+            if is_made:
+                Path(name).mkdir(parents=True)
+            else:
+                name = ending.enter_context(tempfile.TemporaryDirectory(prefix="keylake-"))
+        yield ending.enter_context(opened(name, pipeline.sink.catalog))
 
 
 def _run(
@@ -158,7 +172,7 @@ def _run(
 ) -> tuple[PipelineReport, bool]:
     """Run a pipeline to its end; also, whether it was asked to begin anew."""
     name = pipeline.pipeline.name
-    with _lake_of(pipeline, lake) as found, _progress(name) as load:
+    with _lake_of(pipeline, lake) as found, _progress(name, load_of(pipeline, once=once)) as load:
         if start is not None and any(state.name == name for state in control.states(found)):
             raise kl.DefinitionError(
                 f"Pipeline {name!r} has run in this lake, and goes on where it was: --from is for a first run. Leave "
@@ -174,7 +188,8 @@ def _end_on_signals(ending: threading.Event) -> None:
         if ending.is_set():
             raise KeyboardInterrupt
         ending.set()
-        tell("it ends after the batch under way; once more ends it at once")
+        # Not through sys.stderr, which may be in the middle of a line of the log: it takes no second write then.
+        os.write(2, b"keylake: it ends after the batch under way; once more ends it at once\n")
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
@@ -200,12 +215,12 @@ class _Watched:
 
 
 @contextlib.contextmanager
-def _progress(name: str) -> Generator[Load]:
+def _progress(name: str, load: Load) -> Generator[Load]:
     """One line that changes in a terminal; lines of a log elsewhere."""
     log = logging.getLogger("keylake")
     if sys.stderr.isatty():
         with Console(stderr=True).status(f"{name}: begins") as shown:
-            yield _Watched(Fixed(), name, shown)
+            yield _Watched(load, name, shown)
         return
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
@@ -213,7 +228,7 @@ def _progress(name: str) -> Generator[Load]:
     before = log.level
     log.setLevel(logging.INFO)
     try:
-        yield Fixed()
+        yield load
     finally:
         log.removeHandler(handler)
         log.setLevel(before)

@@ -1,5 +1,7 @@
 """Steps of a pipeline that are files of SQL, run for every closed interval."""
 
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,7 +12,9 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
+from integration.streams.arriving import arrive
 from integration.twin import fresh_name
+from keylake._running.control import states
 from keylake._triggers.steps import SqlStep, register
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -122,3 +126,76 @@ def test_what_is_wrong_is_said_before_anything_runs(
     assert "step_a" not in repr(lake.triggers)
     with pytest.raises(kl.DefinitionError, match="Two steps are called 'step_a'"):
         register(lake, [good, good])
+
+
+DEFINED = """
+source:
+  type: files
+  path: {folder}
+  key: id
+sink:
+  type: keylake
+  namespace: {name}
+steps:
+  - sql: step_a.sql
+    every: 5 minutes
+    table: {name}.clicks
+    event-time: at
+    late: 1 minute
+    since: 2026-11-01T12:00:00Z
+transform:
+  - source-table: clicks
+    projection: id, CAST(at AS TIMESTAMP) AS at, page
+pipeline:
+  name: {name}
+  load.freshness: 1 s
+"""
+
+
+def test_a_pipeline_runs_steps_for_closed_intervals(
+    lake: kl.Lake, tables: tuple[kl.KeyedTable, kl.KeyedTable], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each interval counts once: in runs that end with their source, after one whose script failed, and in a thread."""
+    name = fresh_name("steps").replace(".", "_")
+    _, totals = tables
+    shown = f"{lake.catalog}.{name}.clicks"
+    script = tmp_path / "step_a.sql"
+    script.write_text(SCRIPT.format(clicks=shown, totals=f"{lake.catalog}.{totals.spec.name}"))
+    incoming = tmp_path / "in" / "clicks"
+    incoming.mkdir(parents=True)
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(DEFINED.format(folder=incoming.parent, name=name))
+
+    def come(number: int, *minutes: float) -> None:
+        rows = [{"id": 10 * number + n, "at": f"{NOON + timedelta(minutes=m):%FT%TZ}"} for n, m in enumerate(minutes)]
+        arrive(incoming, str(number), *({**row, "page": "a"} for row in rows))
+
+    come(1, 0, 1, 4, 5.5)
+    assert kl.run_pipeline(kl.Pipeline.load(file), lake, once=True).failed_steps == ()
+    assert sums(totals) == {}, "rows may be a minute late"
+    come(2, 7, 4.5)
+    whole = script.read_text()
+    script.write_text(f"{whole} INSERT INTO {lake.catalog}.{name}.nowhere SELECT 1;")
+    with caplog.at_level("ERROR", "keylake"):
+        report = kl.run_pipeline(kl.Pipeline.load(file), lake, once=True)
+    assert report.failed_steps == ("step_a",)
+    assert str(report).endswith("failed: step_a")
+    assert "Trigger 'step_a' failed for 2026-11-01 12:00 to 12:05 UTC" in caplog.text
+    [state] = [each for each in states(lake) if each.name == name]
+    assert "Trigger 'step_a' failed" in str(state.last_error)
+    script.write_text(whole)
+    assert kl.run_pipeline(kl.Pipeline.load(file), lake, once=True).failed_steps == ()
+    assert sums(totals) == {"a": 4, ";": 4}
+    ending = threading.Event()
+    running = threading.Thread(target=kl.run_pipeline, args=(kl.Pipeline.load(file), lake), kwargs={"ending": ending})
+    running.start()
+    try:
+        come(3, 9, 11, 13)
+        until = time.monotonic() + 60
+        while sums(totals).get(";") != 7 and time.monotonic() < until:
+            time.sleep(0.2)
+    finally:
+        ending.set()
+        running.join(60)
+    assert sums(totals) == {"a": 7, ";": 7}
+    assert lake.table(f"{name}.clicks").read().count() == 9

@@ -13,14 +13,14 @@ import org.jspecify.annotations.Nullable;
  * What a table gets of a frame.
  *
  * @param table its name, as the rows have it
- * @param said options of the write that concern its commit: stream, writer and offsets
+ * @param said options of the write that concern its commit: stream, writer, watermark and offsets
  */
 public record TableBatch(String table, Map<String, String> said) {
   public TableBatch {
     said = Map.copyOf(said);
   }
 
-  /** Reads a JSON object with the members table, offsets, stream and writer. */
+  /** Reads a JSON object with the members table, offsets, stream, writer and watermark. */
   public static TableBatch of(String json) {
     JsonNode node = SpecJson.parse("a table of the write", json);
     String table = text(node, "table");
@@ -30,7 +30,7 @@ public record TableBatch(String table, Map<String, String> said) {
           "a table of the write has no name: %s; give its member table".formatted(json));
     }
     Map<String, String> said = new HashMap<>();
-    for (String name : new String[] {"stream", "writer"}) {
+    for (String name : new String[] {"stream", "writer", "watermark"}) {
       String value = text(node, name);
       if (value != null) {
         said.put(name, value);

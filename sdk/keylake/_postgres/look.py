@@ -1,0 +1,28 @@
+"""The tables of a PostgreSQL database as a source would have them, without a slot or a publication."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import psycopg
+
+from keylake._captured.tables import SourceSchema, SourceTable
+from keylake._postgres.catalog import Looks
+from keylake._postgres.server import Server
+from keylake._postgres.slots import check_server
+
+
+def tables_of(
+    address: str, tables: Callable[[SourceTable], bool], keys: Mapping[str, Sequence[str]]
+) -> tuple[SourceSchema, ...]:
+    """The tables with these names; what `PostgresSource.begin` would refuse is refused, and nothing is made."""
+    server = Server(address)
+    try:
+        with server.sql() as connection:
+            check_server(server, connection)
+            database: Any = connection.execute("SELECT current_database()").fetchone()
+            found = Looks(database[0], tables, keys, ()).look(connection, None)
+    except psycopg.Error as error:
+        raise server.failed(error, "looking at its tables") from None
+    return tuple(table.schema for table in found.tables.values())
