@@ -13,7 +13,15 @@ from keylake._server.statements import Explain, KeyParts, Moment, Select, TableP
 from keylake._table.business_time import BusinessTime, zoned
 from keylake._table.explaining import explained
 from keylake._table.handle import Verbs
-from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, Unsupported, check_type
+from keylake.errors import (
+    DefinitionError,
+    KeylakeError,
+    SchemaMismatch,
+    SnapshotExpired,
+    TableNotFound,
+    Unsupported,
+    check_type,
+)
 from keylake.explanations import RowExplanation
 from keylake.results import Commit, CommitInfo
 from keylake.schema import Table
@@ -21,7 +29,9 @@ from keylake.schema import Table
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_NO_REFERENCE = "Cannot find matching snapshot ID or reference name"  # as Iceberg begins
+# As Iceberg begins.
+_NO_REFERENCE = "Cannot find matching snapshot ID or reference name"
+_NO_SNAPSHOT = "Cannot find snapshot with ID"
 
 Row = TypeVar("Row", bound=Table, default=Table)
 
@@ -65,11 +75,15 @@ class ReadVerbs(Verbs, Generic[Row]):
         select = Select(self._handle.at_state(as_of).path, names, moment)
         try:
             return self._handle.session.frame_of(select, where)
-        except TableNotFound as error:
-            raise self._no_reference(moment, error) from None
+        except (SnapshotExpired, TableNotFound) as error:
+            raise self._no_moment(moment, error) from None
 
-    def _no_reference(self, moment: Moment | None, error: TableNotFound) -> TableNotFound:
+    def _no_moment(self, moment: Moment | None, error: KeylakeError) -> KeylakeError:
         """The error in the words of `at=`, where it is about that."""
+        if isinstance(moment, int) and _NO_SNAPSHOT in str(error):
+            return SnapshotExpired(
+                f"{self._handle.path} has no snapshot {moment}, or it has expired. Take one of history()."
+            )
         if isinstance(moment, str) and _NO_REFERENCE in str(error):
             return TableNotFound(
                 f"{self._handle.path} has no tag or branch {moment!r}. "

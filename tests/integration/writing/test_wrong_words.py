@@ -86,6 +86,8 @@ WRONG: dict[str, tuple[Callable[[Any], object], type[kl.KeylakeError], tuple[str
         lambda t: t.read(at="2026-01-01T00:00:00Z"), kl.TableNotFound, ("no tag or branch '2026-01-01T", "a datetime"),
     ),
     "no tag": (lambda t: t.read(at="yesterday"), kl.TableNotFound, ("no tag or branch 'yesterday'",)),
+    "no snapshot": (lambda t: t.read(at=17), kl.SnapshotExpired, ("has no snapshot 17", "Take one of history()")),
+    "a time before all": (lambda t: t.read(at=datetime(2000, 1, 1, tzinfo=UTC)), kl.SnapshotExpired, ("2000-01-01",)),
     "a time to come": (
         lambda t: t.read(at=datetime.now(UTC) + timedelta(days=1)), kl.DefinitionError, ("lies in the future",),
     ),
