@@ -49,6 +49,12 @@ def test_links_lead_somewhere(page: str) -> None:
     assert not [link for link in links if not leads_somewhere(path, link)]
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_that_are_named_are_there(page: str) -> None:
+    named = re.findall(r"`((?:sdk|tests|server_plugins|examples)/[\w./-]+?)`", (ROOT / page).read_text())
+    assert not [path for path in named if not any(ROOT.glob(path.replace("/.../", "/**/")))]
+
+
 def test_an_index_names_every_page() -> None:
     for index in DOCUMENTS.rglob("index.md"):
         linked = {(index.parent / link).resolve() for link in re.findall(r"\]\(([\w./]+\.md)\)", prose(index))}

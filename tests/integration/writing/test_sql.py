@@ -100,6 +100,8 @@ def test_verbs_as_options_of_a_frame(lake: kl.Lake) -> None:
     frame.selectExpr("k").where("k < 2").writeTo(twin.sql_name).options(verb="delete", version_value="11").append()
     twin.model.update([{"k": k, "a": k, "v": 10 + k} for k in range(4)], "v")
     twin.model.delete([{"k": 0}, {"k": 1}], 11)
+    lake.spark.sql(f"INSERT INTO {twin.sql_name} WITH ('version_value' = '12') (k, a) VALUES (0, 7)").collect()
+    twin.model.update([{"k": 0, "a": 7}], 12)
     twin.check()
 
 
@@ -109,7 +111,7 @@ def test_options_that_are_wrong_are_refused(lake: kl.Lake) -> None:
     versioned = lake.spark.sql("SELECT 1L AS k, 2L AS a, 3L AS v")
     for frame, kind, words, options in (
         (versioned, "UNSUPPORTED", ("merge",), {"verb": "merge", "version": "v"}),
-        (bare, "VERSION_MISSING", ("version",), {"verb": "update"}),
+        (bare, "VERSION_MISSING", ("give version=, in SQL WITH ('version_value' = '7')",), {"verb": "update"}),
         (versioned, "SCHEMA_MISMATCH", ("'v'",), {"verb": "update"}),
         (versioned, "VERSION_MISSING", ("twice",), {"verb": "update", "version": "v", "version_value": "3"}),
         (bare, "SCHEMA_MISMATCH", ("'w'",), {"verb": "update", "version": "w"}),

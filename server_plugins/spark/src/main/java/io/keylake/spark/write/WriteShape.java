@@ -265,7 +265,8 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
           versions == Versions.ORDERING
               ? "the frame lacks the ordering column '%s' and gives no version; add the column or give version="
                   .formatted(schema.spec().ordering())
-              : "versions of this table are explicit and the write gives none; give version=");
+              : "versions of this table are explicit and the write gives none; give version=, in SQL WITH"
+                  + " ('version_value' = '7') behind the name of the table");
     }
     if (options.verb() == WriteOptions.Verb.DELETE && !options.versionOf().isEmpty()) {
       throw new KeylakeException(
