@@ -158,6 +158,14 @@ def test_rows_that_are_none(lake: kl.Lake, changed: Mapping[str, str | None], wo
     assert len(table.history()) == 0
 
 
+def test_a_null_without_a_column_is_nothing(lake: kl.Lake) -> None:
+    table = create(lake, x=pa.int64())
+    frame = lake.spark.createDataFrame([(name_of(table), "c", 1, '{"id": 1, "y": null, "x": 2}')], COLUMNS)
+    [outcome] = write_tables(lake, frame, [TableBatch(name_of(table))])
+    assert outcome.error is None
+    assert [(row["id"], row["x"]) for row in table.read().collect()] == [(1, 2)]
+
+
 def test_a_frame_that_is_none(lake: kl.Lake) -> None:
     frame = lake.spark.createDataFrame([("a", "c", "1", "{}")], COLUMNS.replace("BIGINT", "STRING"))
     with pytest.raises(kl.SchemaMismatch, match="no column 'version' of type BIGINT"):

@@ -92,7 +92,7 @@ def test_kafka(lake: kl.Lake, broker: Broker, tmp_path: Path) -> None:
     def sent(*messages: tuple[str, str]) -> None:
         broker.send(topic, [(None, canal.format(verb, data).encode()) for verb, data in messages])
 
-    sent(("INSERT", '[{"id":"1","city":"Bodø"},{"id":"2","city":"Narvik"}]'))
+    sent(("INSERT", '[{"id":"1","city":"Bodø","street":null},{"id":"2","city":"Narvik"}]'))
     run_once(lake, tmp_path, name, source)
     sent(
         ("UPDATE", '[{"id":"1","city":"Oslo"}]'),

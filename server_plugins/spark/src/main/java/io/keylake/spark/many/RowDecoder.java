@@ -159,6 +159,9 @@ final class RowDecoder {
       String name = parser.currentName();
       Integer place = places.get(name.toLowerCase(Locale.ROOT));
       if (place == null) {
+        if (parser.nextToken() == JsonToken.VALUE_NULL) {
+          continue; // a column that is not there has no value to lose
+        }
         throw new KeylakeException(
             SCHEMA_MISMATCH,
             "the row has a field '%s', and the table has no such column; its columns are %s"
