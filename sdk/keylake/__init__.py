@@ -38,6 +38,7 @@ from keylake._table.serving import PublishedIceberg, PublishedKv, kv_key
 from keylake._table.states import HistoryBranch
 from keylake._triggers.commit_events import CommitEvent
 from keylake._triggers.intervals import Interval
+from keylake._triggers.steps import SqlStep, register_steps
 from keylake._triggers.trigger import Fired, Trigger
 from keylake._triggers.triggers import Triggers
 from keylake.errors import (
@@ -140,7 +141,7 @@ __all__ = [
     # columns that are tried out
     "Experiment",
     # what is run for intervals of event time, and for commits
-    "Triggers", "Trigger", "Interval", "CommitEvent", "Fired",
+    "Triggers", "Trigger", "Interval", "CommitEvent", "Fired", "SqlStep", "register_steps",
     # sources into tables, always
     "Pipeline", "MySql", "Postgres", "Kafka", "Files", "LakeSink", "Route", "Transform", "Step", "PipelineOptions",
     "run_pipeline", "PipelineReport",

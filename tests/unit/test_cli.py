@@ -90,6 +90,9 @@ def test_the_settings_of_a_server() -> None:
     assert all(jar.startswith("local:///opt/jars/") for jar in jars)
     lines = RUN.invoke(app, ["server-conf", "--uri", "https://c:8181", "--catalog", "prod"]).stdout.splitlines()
     assert "spark.sql.catalog.prod    io.keylake.spark.KeylakeCatalog" in lines
+    said = RUN.invoke(app, ["server-conf", "--for", "yarn", "--catalog-type", "hadoop"])
+    assert "needs --warehouse" in said.stderr
+    assert "local://" not in said.stdout, "Spark brings the jars to YARN's containers"
 
 
 def test_a_doctor_says_what_to_do(tmp_path: Path) -> None:

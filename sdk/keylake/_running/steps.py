@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
-from keylake._triggers.steps import SqlStep, register
+from keylake._triggers.steps import SqlStep, register_steps
 from keylake._triggers.trigger import Fired
 from keylake._triggers.triggers import Triggers
 from keylake.errors import DefinitionError, KeylakeError
@@ -70,7 +70,7 @@ class Steps:
         ready = [each for each in self._left if each.step.table in tables]
         for each in ready:
             self._check(each, self._lake.table(each.step.table))
-            register(self._lake, [each.step], since=each.since, triggers=self._triggers)
+            register_steps(self._lake, [each.step], since=each.since, triggers=self._triggers)
             self._left.remove(each)
         if ready and not self._once and not self._triggers.is_started:
             self._triggers.start(seconds=_BETWEEN_LOOKS)

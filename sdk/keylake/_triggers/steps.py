@@ -150,7 +150,7 @@ def _after_quoted(text: str, at: int, *, escapes: bool) -> int:
     return min(at + 1, len(text))  # a doubled quote begins another quoted piece, right behind
 
 
-def register(
+def register_steps(
     lake: Lake,
     steps: Iterable[SqlStep],
     *,
@@ -171,7 +171,7 @@ def register(
 
     Example::
 
-        register(lake, [SqlStep("steps/hot.sql", every=5, table="shop.clicks")])
+        kl.register_steps(lake, [kl.SqlStep("steps/hot.sql", every=5, table="shop.clicks")])
         lake.triggers.start()
     """
     triggers = lake.triggers if triggers is None else triggers

@@ -15,7 +15,7 @@ import keylake as kl
 from integration.streams.arriving import arrive
 from integration.twin import fresh_name
 from keylake._running.control import states
-from keylake._triggers.steps import SqlStep, register
+from keylake._triggers.steps import SqlStep, register_steps
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 # As it was run once a day: a view of the stretch, then two writes; one of them has a semicolon in a text.
@@ -68,7 +68,7 @@ def test_a_daily_script_runs_every_five_minutes(
 ) -> None:
     """Each interval counts once, also where the last statement failed the first time."""
     clicks, totals = tables
-    (step,) = register(lake, [script(lake, tables, tmp_path)], since=NOON)
+    (step,) = register_steps(lake, [script(lake, tables, tmp_path)], since=NOON)
     for number, minute in enumerate((0, 1, 4, 7, 11)):
         click(clicks, number, minute, "ab"[number % 2])
     assert [str(fired.what) for fired in lake.triggers.run_due()] == [
@@ -87,7 +87,7 @@ def test_a_statement_that_fails_is_run_again_and_the_others_count_once(
     clicks, totals = tables
     later = f"{lake.catalog}.{fresh_name('steps')}"
     text = SCRIPT + f"INSERT INTO {later} SELECT page FROM stretch;"
-    register(lake, [script(lake, tables, tmp_path, text)], since=NOON)
+    register_steps(lake, [script(lake, tables, tmp_path, text)], since=NOON)
     click(clicks, 1, 1, "a")
     click(clicks, 2, 6, "b")
     with pytest.raises(kl.TriggerFailed, match="step_a"):
@@ -122,10 +122,10 @@ def test_what_is_wrong_is_said_before_anything_runs(
         Path(wrong.path).parent.mkdir()
         Path(wrong.path).write_text(text)
     with pytest.raises(kl.DefinitionError, match=words):
-        register(lake, [good, wrong])
+        register_steps(lake, [good, wrong])
     assert "step_a" not in repr(lake.triggers)
     with pytest.raises(kl.DefinitionError, match="Two steps are called 'step_a'"):
-        register(lake, [good, good])
+        register_steps(lake, [good, good])
 
 
 DEFINED = """
