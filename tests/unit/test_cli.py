@@ -16,7 +16,7 @@ import keylake as kl
 from keylake.cli.app import app, main
 from keylake.cli.reading import key_of
 from keylake.cli.serving import _kept_token
-from keylake.cli.shown import show_table
+from keylake.cli.shown import show_all, show_table
 
 DOCUMENT = Path(__file__).parents[2] / "sdk" / "docs" / "command_line.md"
 RUN = CliRunner()
@@ -160,6 +160,8 @@ def test_shells_complete_commands_and_options(shell: str) -> None:
 def test_a_table_in_a_pipe_is_as_wide_as_it_needs_to_be(capsys: pytest.CaptureFixture[str]) -> None:
     show_table("a", [{"name": "x" * 300, "n": 1}, {"name": "y", "n": None}])
     assert capsys.readouterr().out.splitlines() == ["a", f" {'name':300}  n", f" {'x' * 300}  1", " y"]
+    show_all("keyed tables", (), as_json=False)
+    assert capsys.readouterr().out == "keyed tables: none\n"
 
 
 def test_a_port_that_is_taken_is_told_before_a_server_is_started(

@@ -44,6 +44,9 @@ def show_all(title: str, values: Sequence[object], as_json: bool) -> None:
 
 def show_table(title: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> None:
     """Rows as a table as wide as the terminal, or as wide as it needs to be where the output is no terminal."""
+    if title and not rows:
+        typer.echo(f"{title}: none")
+        return
     is_terminal = sys.stdout.isatty()
     table = Table(box=SIMPLE_HEAD if is_terminal else None)
     for name in names or list(dict.fromkeys(name for row in rows for name in row)):
