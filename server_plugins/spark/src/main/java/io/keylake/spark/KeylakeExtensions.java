@@ -1,6 +1,7 @@
 package io.keylake.spark;
 
 import io.keylake.spark.combine.CombineStrategy;
+import io.keylake.spark.driver.BatchWriteRule;
 import io.keylake.spark.driver.DriverWriteStrategy;
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.ExchangeRule;
@@ -70,6 +71,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     extensions.injectQueryStagePrepRule(session -> new MergedInPlaceRule());
     extensions.injectColumnar(session -> physical(new KeyedMergeJoinRule()));
     extensions.injectColumnar(session -> physical(new RetryRule()));
+    extensions.injectColumnar(session -> physical(new BatchWriteRule()));
     return BoxedUnit.UNIT;
   }
 

@@ -1,4 +1,4 @@
-/** Writes of a few rows that came with their statement, which the driver does without a job. */
+/** Writes of a few rows, which the driver does itself. */
 @NullMarked
 package io.keylake.spark.driver;
 

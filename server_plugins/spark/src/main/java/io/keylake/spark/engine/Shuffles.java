@@ -19,6 +19,7 @@ import org.apache.spark.sql.execution.ShufflePartitionSpec;
 import org.apache.spark.sql.execution.ShuffledRowRDD;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnsafeRowSerializer;
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec;
 import org.apache.spark.sql.execution.exchange.REPARTITION_BY_NUM$;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
@@ -62,6 +63,11 @@ public final class Shuffles {
 
   private static Partitioning numbered(Expression number, int partitions) {
     return new ShufflePartitionIdPassThrough(new DirectShufflePartitionID(number), partitions);
+  }
+
+  /** The plan that is run: an adaptive one runs its shuffles first, and is decided by them. */
+  public static SparkPlan decided(SparkPlan plan) {
+    return plan instanceof AdaptiveSparkPlanExec adaptive ? adaptive.finalPhysicalPlan() : plan;
   }
 
   /** Runs a shuffle, unless it has run; null where it has no rows to move. */

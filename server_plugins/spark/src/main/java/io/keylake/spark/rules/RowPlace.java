@@ -1,6 +1,7 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.keys.OrderPrefix;
+import io.keylake.spark.spread.FewRows;
 import io.keylake.spark.spread.SpreadRows;
 import io.keylake.spark.spread.Spreading;
 import io.keylake.spark.statements.Columns;
@@ -49,11 +50,19 @@ record RowPlace(List<Attribute> columns, int columnsOfCell) {
 
   /** The rows, with these columns among theirs, spread over tasks. */
   SpreadRows spread(LogicalPlan rows) {
+    return spread(rows, FewRows.Limit.NONE);
+  }
+
+  /**
+   * @param few rows that the driver is told
+   */
+  SpreadRows spread(LogicalPlan rows, FewRows.Limit few) {
     List<ExprId> ids =
         CollectionConverters.asJava(rows.output()).stream().map(Attribute::exprId).toList();
     return new SpreadRows(
         rows,
         new Spreading(
-            columns.stream().map(column -> ids.indexOf(column.exprId())).toList(), columnsOfCell));
+            columns.stream().map(column -> ids.indexOf(column.exprId())).toList(), columnsOfCell),
+        few);
   }
 }

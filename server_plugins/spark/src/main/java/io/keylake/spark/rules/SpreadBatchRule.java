@@ -1,7 +1,9 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.combine.CombinedRows;
+import io.keylake.spark.spread.FewRows;
 import io.keylake.spark.table.KeyedTable;
+import io.keylake.spark.write.DriverWrite;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.WriteOptions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -10,7 +12,7 @@ import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSou
 
 /**
  * Says how the rows of each batch of a streaming query get to their tasks, as {@link SpreadRule}
- * does for other writes.
+ * does for other writes; or to the driver, which writes a few itself.
  */
 public final class SpreadBatchRule extends Rule<LogicalPlan> {
   @Override
@@ -23,10 +25,12 @@ public final class SpreadBatchRule extends Rule<LogicalPlan> {
     WriteOptions options = StreamWriteRule.said(write);
     LogicalPlan combined = CombinedRows.of(write.query(), table.stored(), options);
     RowPlace place = RowPlace.of(combined, table.stored());
+    FewRows.Limit few =
+        new FewRows.Limit(DriverWrite.mostRows(table.stored()), DriverWrite.MOST_BYTES);
     return write.copy(
         write.relation(),
         table.taking(Rows.SPREAD),
-        place.spread(place.numbered(combined)),
+        place.spread(place.numbered(combined), few),
         write.queryId(),
         write.writeOptions(),
         write.outputMode(),

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -38,11 +39,34 @@ public final class SpreadExec extends SparkPlan {
   private final SparkPlan shuffle;
   private final Spreading spreading;
   private final TaskSize size;
+  private final @Nullable FewRows few;
 
-  public SpreadExec(SparkPlan shuffle, Spreading spreading, TaskSize size) {
+  /**
+   * @param few what the driver is told of the rows; null for nothing
+   */
+  public SpreadExec(SparkPlan shuffle, Spreading spreading, TaskSize size, @Nullable FewRows few) {
     this.shuffle = shuffle;
     this.spreading = spreading;
     this.size = size;
+    this.few = few;
+  }
+
+  /**
+   * The rows of a plan that spreads them last, where the driver has been told all of them. Runs
+   * what makes them, which is not run again when the plan is.
+   *
+   * @param plan as Spark has prepared it
+   */
+  public static @Nullable List<InternalRow> fewRows(SparkPlan plan) {
+    SparkPlan decided = Shuffles.decided(plan);
+    while (!(decided instanceof SpreadExec) && decided.children().size() == 1) {
+      decided = decided.children().head();
+    }
+    return decided instanceof SpreadExec spread
+            && spread.few != null
+            && Shuffles.ran(spread.shuffle) != null
+        ? spread.few.all()
+        : null;
   }
 
   @Override
@@ -115,17 +139,17 @@ public final class SpreadExec extends SparkPlan {
 
   @Override
   public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new SpreadExec(children.head(), spreading, size);
+    return new SpreadExec(children.head(), spreading, size, few);
   }
 
   @Override
   public int productArity() {
-    return 3;
+    return 4;
   }
 
   @Override
-  public Object productElement(int n) {
-    return n == 0 ? shuffle : n == 1 ? spreading : size;
+  public @Nullable Object productElement(int n) {
+    return n == 0 ? shuffle : n == 1 ? spreading : n == 2 ? size : few;
   }
 
   @Override
@@ -138,11 +162,12 @@ public final class SpreadExec extends SparkPlan {
     return other instanceof SpreadExec that
         && shuffle.equals(that.shuffle)
         && spreading.equals(that.spreading)
-        && size.equals(that.size);
+        && size.equals(that.size)
+        && Objects.equals(few, that.few);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(shuffle, spreading, size);
+    return Objects.hash(shuffle, spreading, size, few);
   }
 }

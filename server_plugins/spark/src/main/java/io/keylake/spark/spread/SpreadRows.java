@@ -17,10 +17,15 @@ public final class SpreadRows extends LogicalPlan {
   private static final long serialVersionUID = 1L;
   private final LogicalPlan rows;
   private final Spreading spreading;
+  private final FewRows.Limit few;
 
-  public SpreadRows(LogicalPlan rows, Spreading spreading) {
+  /**
+   * @param few rows that the driver is told, too
+   */
+  public SpreadRows(LogicalPlan rows, Spreading spreading, FewRows.Limit few) {
     this.rows = rows;
     this.spreading = spreading;
+    this.few = few;
   }
 
   LogicalPlan rows() {
@@ -29,6 +34,10 @@ public final class SpreadRows extends LogicalPlan {
 
   Spreading spreading() {
     return spreading;
+  }
+
+  FewRows.Limit few() {
+    return few;
   }
 
   @Override
@@ -49,7 +58,7 @@ public final class SpreadRows extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new SpreadRows(children.head(), spreading);
+    return new SpreadRows(children.head(), spreading, few);
   }
 
   @Override
@@ -59,12 +68,12 @@ public final class SpreadRows extends LogicalPlan {
 
   @Override
   public int productArity() {
-    return 2;
+    return 3;
   }
 
   @Override
   public Object productElement(int n) {
-    return n == 0 ? rows : spreading;
+    return n == 0 ? rows : n == 1 ? spreading : few;
   }
 
   @Override
@@ -76,11 +85,12 @@ public final class SpreadRows extends LogicalPlan {
   public boolean equals(Object other) {
     return other instanceof SpreadRows that
         && rows.equals(that.rows)
-        && spreading.equals(that.spreading);
+        && spreading.equals(that.spreading)
+        && few.equals(that.few);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(rows, spreading);
+    return Objects.hash(rows, spreading, few);
   }
 }

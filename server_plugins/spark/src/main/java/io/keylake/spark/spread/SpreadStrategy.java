@@ -22,11 +22,13 @@ public final class SpreadStrategy extends SparkStrategy {
   private SparkPlan planned(SpreadRows spread) {
     List<Attribute> columns = CollectionConverters.asJava(spread.output());
     int partitions = SessionSettings.shufflePartitions();
+    FewRows few = spread.few().isNone() ? null : new FewRows(spread.few());
+    SparkPlan rows = planLater(spread.rows());
     SparkPlan moved =
         Shuffles.byNumber(
-            planLater(spread.rows()),
+            few == null ? rows : new FewRowsExec(rows, few),
             spread.spreading().partitionOf(columns, partitions),
             partitions);
-    return new SpreadExec(moved, spread.spreading(), TaskSize.ofSession());
+    return new SpreadExec(moved, spread.spreading(), TaskSize.ofSession(), few);
   }
 }

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CancellationException;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -21,8 +22,10 @@ import org.apache.spark.sql.catalyst.expressions.InterpretedUnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
@@ -30,41 +33,67 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A write of rows that came with the statement and are so few that the driver writes them itself: a
- * job takes longer to start than the files take.
+ * A write of rows that are so few that the driver writes them itself: a job takes longer to start
+ * than the files take. They came with the statement, or are a batch of a stream.
  */
 public final class DriverWrite {
   /** More rows are written by tasks; 0 for all. */
   public static final String MOST_ROWS = "spark.keylake.write.driver-rows";
 
+  /** More bytes are written by tasks. */
+  public static final long MOST_BYTES = 8L << 20;
+
   private static final long MOST_ROWS_BY_DEFAULT = 4096;
-  private static final long MOST_BYTES = 8L << 20;
 
   private final KeyedWrite write;
+  private final BatchWrite commits;
+  private final IntFunction<List<KeyedDataWriter>> writers;
 
-  private DriverWrite(KeyedWrite write) {
+  /**
+   * @param commits where files go that are written
+   */
+  private DriverWrite(
+      KeyedWrite write, BatchWrite commits, IntFunction<List<KeyedDataWriter>> writers) {
     this.write = write;
+    this.commits = commits;
+    this.writers = writers;
   }
 
   /**
-   * Whether the driver writes these rows to a table. Classes of users, by which columns may be
-   * reduced, run in tasks.
+   * Whether the driver writes these rows to a table.
    *
    * @param type of the rows
    */
   public static boolean takes(List<InternalRow> rows, StructType type, KeyedSchema schema) {
+    return rows.size() <= mostRows(schema)
+        && rows.stream().mapToLong(row -> PageRows.bytes(row, type)).sum() <= MOST_BYTES;
+  }
+
+  /**
+   * How many rows the driver writes to a table. Classes of users, by which columns may be reduced,
+   * run in tasks.
+   */
+  public static long mostRows(KeyedSchema schema) {
     TableSpec spec = schema.spec();
-    return rows.size() <= SessionSettings.number(MOST_ROWS, MOST_ROWS_BY_DEFAULT)
-        && rows.stream().mapToLong(row -> PageRows.bytes(row, type)).sum() <= MOST_BYTES
-        && schema.values().stream()
+    boolean isOfUser =
+        schema.values().stream()
             .map(NestedField::name)
-            .noneMatch(column -> spec.reducer(column).isOfUser());
+            .anyMatch(column -> spec.reducer(column).isOfUser());
+    return isOfUser ? 0 : SessionSettings.number(MOST_ROWS, MOST_ROWS_BY_DEFAULT);
   }
 
   /** Null for a write that is left to tasks. */
   public static @Nullable DriverWrite of(Write write) {
     return write instanceof KeyedWrite keyed && keyed.rows() == Rows.BY_DRIVER
-        ? new DriverWrite(keyed)
+        ? new DriverWrite(keyed, keyed, keyed::writersHere)
+        : null;
+  }
+
+  /** Null for a write that is no batch of a stream into a keyed table. */
+  public static @Nullable DriverWrite of(BatchWrite write) {
+    return write instanceof MicroBatchWrite batch
+            && batch.writeSupport() instanceof StreamedBatches batches
+        ? new DriverWrite(batches.write(), batch, batches::writersHere)
         : null;
   }
 
@@ -76,7 +105,7 @@ public final class DriverWrite {
       if (Thread.currentThread().isInterrupted()) {
         throw new CancellationException(write.description());
       }
-      write.commit(run.written());
+      commits.commit(run.written());
     } catch (RuntimeException | Error e) {
       abort(run.written(), e);
       throw e;
@@ -85,7 +114,7 @@ public final class DriverWrite {
 
   private void abort(WriterCommitMessage[] written, Throwable why) {
     try {
-      write.abort(written);
+      commits.abort(written);
     } catch (RuntimeException e) {
       why.addSuppressed(e);
     }
@@ -112,13 +141,13 @@ public final class DriverWrite {
       }
     }
     int count = Math.min(begins.size(), PartRun.MOST_AT_ONCE);
-    List<KeyedDataWriter> writers = write.writersHere(count);
+    List<KeyedDataWriter> each = writers.apply(count);
     List<Part> parts = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       int next = (i + 1) * begins.size() / count;
       int end = next == begins.size() ? rows.size() : begins.get(next);
       int begin = begins.get(i * begins.size() / count);
-      parts.add(new Part(writers.get(i), rows.subList(begin, end)));
+      parts.add(new Part(each.get(i), rows.subList(begin, end)));
     }
     return parts;
   }

@@ -21,7 +21,6 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.UUID;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
@@ -46,7 +45,6 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
-import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
@@ -170,37 +168,12 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   @Override
   public StreamingWrite toStreaming() {
-    return new Batches();
-  }
-
-  /** The batches of a streaming query. Each is committed once, by the query and its number. */
-  private final class Batches implements StreamingWrite {
-    private final StreamedWatermark watermark =
-        StreamedWatermark.of(options.watermarkDelay(), schema, table.name());
-
-    @Override
-    public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo physical) {
-      // A query that is restarted counts its tasks anew, and its files need other names.
-      DataWriterFactory factory = writerFactory(UUID.randomUUID().toString());
-      return (partition, task, batch) -> factory.createWriter(partition, task);
-    }
-
-    @Override
-    public boolean useCommitCoordinator() {
-      return false;
-    }
-
-    @Override
-    public void commit(long batch, WriterCommitMessage[] messages) {
-      String once = "stream %s, batch %d".formatted(info.queryId(), batch);
-      WriteLabels labels = options.labels().by(spark.sparkContext().sparkUser()).once(once);
-      tell(KeyedWrite.this.commit(messages, watermark.after(messages, labels)));
-    }
-
-    @Override
-    public void abort(long batch, WriterCommitMessage[] messages) {
-      KeyedWrite.this.abort(messages);
-    }
+    WriteLabels labels = options.labels().by(spark.sparkContext().sparkUser());
+    return new StreamedBatches(
+        this,
+        info.queryId(),
+        labels,
+        StreamedBatches.delay(options.watermarkDelay(), schema, table.name()));
   }
 
   @Override
@@ -212,10 +185,14 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   /** The writers of as many parts of the rows, for this process. */
   List<KeyedDataWriter> writersHere(int parts) {
     labels(spark, options.labels());
-    return writers(info.queryId()).writers(table, parts);
+    return writersHere(info.queryId(), parts);
   }
 
-  private DataWriterFactory writerFactory(String operation) {
+  List<KeyedDataWriter> writersHere(String operation, int parts) {
+    return writers(operation).writers(table, parts);
+  }
+
+  DataWriterFactory writerFactory(String operation) {
     PartWriters writers = writers(operation);
     Broadcast<Table> copy =
         JavaSparkContext.fromSparkContext(spark.sparkContext())
