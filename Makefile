@@ -97,7 +97,7 @@ wheel: environment build
 
 ## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; of NAME=reads also ONLY=W1 and HUDI=1, of NAME=joins PART=writes, of NAME=equality-deletes PART=small-heap
 .PHONY: bench
-bench: environment build
+bench: environment build $(if $(filter pipelines,$(NAME)),flink)
 	$(BIN)/python tests/benchmarks $(NAME) $(if $(SCALE),--scale=$(SCALE)) $(if $(ONLY),--workload=$(ONLY)) \
 	    $(if $(QUESTION),--question=$(QUESTION)) $(if $(SYSTEM),--system=$(SYSTEM)) $(if $(HUDI),--with-hudi) \
 	    $(if $(PART),--part=$(PART))

@@ -16,7 +16,8 @@
     aggregates  the same tables beside those that MERGE keeps in Delta
     local       look-ups and small writes from Python without Spark, beside pyiceberg, DuckDB, delta-rs and LanceDB
     install     what an install weighs, and how long it takes to the first merged read
-    pipelines   a simulated day with a controller beside fixed sizes; many tables in one job; --part chooses
+    pipelines   a stream of changes beside other sinks, small batches, columns that are added, a simulated day with a
+                controller, many tables in one job; --part chooses; `make flink` goes first
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
@@ -99,7 +100,7 @@ def main() -> None:
         type=lambda words: words.split(","),
         default=[],
         help="of joins: only this one of joins, publish and writes; of equality-deletes: only small-heap; "
-        "of pipelines: only load or tables",
+        "of pipelines: only some of batches, changes, ddl, load, most and tables",
     )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
     parser.add_argument(

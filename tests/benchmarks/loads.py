@@ -66,9 +66,9 @@ def _round(
     for part, written in ((LOAD, [base]), (UPSERTS, upserts)):
         for writer in writers if number % 2 else reversed(writers):
             cost = costs[writer.name][part]
-            before = processor_seconds(lake), _size(writer)
+            before = processor_seconds(lake.spark), _size(writer)
             cost.time.append(seconds(_writing(writer, written)))
-            cost.processor.append(processor_seconds(lake) - before[0])
+            cost.processor.append(processor_seconds(lake.spark) - before[0])
             cost.size.append(_size(writer) - before[1])
     stored = f"SELECT count(DISTINCT key), count(*) FROM {plain.table}"
     (keys, rows), *_ = plain.engine.fetch(stored)

@@ -59,9 +59,9 @@ def _costs(lake: kl.Lake, workload: Workload, keyed: Keyed, plain: str) -> Mappi
         first = number % len(names)
         for way, name in enumerate(names[first:] + names[:first]):
             keys = [workload.some_key((number * len(names) + way) * LOOK_UPS + each) for each in range(LOOK_UPS)]
-            before = processor_seconds(lake)
+            before = processor_seconds(lake.spark)
             costs[name].time.append(median(seconds(lambda key=key, name=name: ways[name](key)) for key in keys))  # type: ignore[misc]
-            costs[name].processor.append((processor_seconds(lake) - before) / LOOK_UPS)
+            costs[name].processor.append((processor_seconds(lake.spark) - before) / LOOK_UPS)
     return costs
 
 

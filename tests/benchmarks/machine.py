@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 import keylake as kl
 from keylake._server.server import catalog_settings, find_jars
 
@@ -67,9 +69,9 @@ class Cost:
     processor: list[float] = field(default_factory=list)
 
 
-def processor_seconds(lake: kl.Lake) -> float:
-    """What the server has used of its processors, as Linux counts it."""
-    process = lake.spark.sql("SELECT java_method('java.lang.ProcessHandle', 'current')").collect()[0][0]
+def processor_seconds(spark: SparkSession) -> float:
+    """What the server of a session has used of its processors, as Linux counts it."""
+    process = spark.sql("SELECT java_method('java.lang.ProcessHandle', 'current')").collect()[0][0]
     ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,6 +1,10 @@
 """Pipelines, part by part; each part is a module of its own.
 
+batches small batches of a stream, beside an append to a plain table by the same stream
+changes a stream of changes with random keys, beside appends, MERGE in foreachBatch and Flink's upsert sink
+ddl     columns that are added to a source table while its rows are written
 load    a day of a load that changes, replayed with the controller of pipelines and with fixed sizes
+most    rounds of 4 rows for each of 5,000 tables, in one job
 tables  rounds of 20 rows for each of 100 and 1,000 tables, in one job and table by table
 """
 
@@ -8,11 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 
-from benchmarks import pipelines_load, pipelines_tables
+from benchmarks import pipelines_batches, pipelines_changes, pipelines_ddl, pipelines_load, pipelines_tables
 from benchmarks.figures import Findings
 
 PARTS: Mapping[str, Callable[[float, Console], Findings]] = {
+    "batches": pipelines_batches.run,
+    "changes": pipelines_changes.run,
+    "ddl": pipelines_ddl.run,
     "load": pipelines_load.run,
+    "most": pipelines_tables.run_most,
     "tables": pipelines_tables.run,
 }
 

@@ -28,6 +28,7 @@ from keylake._many_tables.write import TableBatch, write_tables
 
 COUNTS = (100, 1_000)
 ROWS, ROUNDS, BUCKETS, EVERY = 20, 3, 2, 10
+MOST, FEW_ROWS, MOST_ROUNDS = 5_000, 4, 2
 TYPES = (("price", "decimal(12, 2)"), ("at", "timestamp"), ("name", "string"), ("amount", "double"), ("items", "int"))
 ARROW = (pa.decimal128(12, 2), pa.timestamp("us", tz="UTC"), pa.string(), pa.float64(), pa.int32())
 VALUES: tuple[Callable[[int], object], ...] = (
@@ -45,14 +46,14 @@ def columns_of(table: int) -> list[int]:
     return [(table + number) % len(TYPES) for number in range(3 + table % 3)]
 
 
-def rows_of(count: int, number: int) -> pa.Table:
-    """The rows of a round: some keys are new, others are updated."""
+def rows_of(count: int, number: int, each: int = ROWS) -> pa.Table:
+    """The rows of a round, so many of each table: some keys are new, others are updated."""
     tables, rows = [], []
     for table in range(count):
-        for key in range(ROWS):
-            values = {f"{TYPES[each][0]}": VALUES[each](number * ROWS + key) for each in columns_of(table)}
+        for key in range(each):
+            values = {f"{TYPES[kind][0]}": VALUES[kind](number * each + key) for kind in columns_of(table)}
             tables.append(f"n{count}.t{table}")
-            rows.append(json.dumps({"id": number * ROWS // 2 + key} | values))
+            rows.append(json.dumps({"id": number * each // 2 + key} | values))
     versions = range(number * len(rows), (number + 1) * len(rows))
     return pa.table({"table": tables, "op": ["u"] * len(rows), "version": pa.array(versions, pa.int64()), "row": rows})
 
@@ -68,6 +69,36 @@ def run(scale: float, console: Console) -> Findings:
         for count in COUNTS:
             found += _figures(lake, count, rounds, console)
         return Findings(words, found)
+
+
+def run_most(scale: float, console: Console) -> Findings:
+    """5,000 tables with a few rows each, in one job only; the scale is of the tables."""
+    count = max(round(MOST * scale), 50)
+    with machine() as place:
+        lake = place.session()
+        words = f"{FEW_ROWS} rows a table, {BUCKETS} buckets, {MOST_ROUNDS} rounds; {place.describe()}"
+        console.print(words, highlight=False)
+        begun_at = time.perf_counter()
+        _create(lake, count)
+        console.print(f"{count} tables created in {time.perf_counter() - begun_at:.0f} s", highlight=False)
+        cost, heap = Cost(), 0.0
+        for number in range(MOST_ROUNDS + 1):  # the first one warms up
+            rows = rows_of(count, number, FEW_ROWS)
+            spent = _spent(lake, lambda rows=rows, number=number: _one_job(lake, count, rows, number))
+            heap = _heap(lake)
+            console.print(f"  {count} tables, round {number}: {spent}, heap {heap:.0f} MB", highlight=False)
+            if number:
+                cost.time.append(spent[0])
+                cost.processor.append(spent[1])
+        of = f"{count:,} tables x {FEW_ROWS} rows"
+        return Findings(
+            words,
+            [
+                figure(f"{of}, seconds of a round in one job", Times(tuple(cost.time))),
+                figure(f"{of}, processor seconds of a round in one job", Times(tuple(cost.processor))),
+                figure(f"{of}, heap in use after a round, MB", heap),
+            ],
+        )
 
 
 def _figures(lake: kl.Lake, count: int, rounds: int, console: Console) -> list[Figure]:
@@ -101,7 +132,8 @@ def _figures(lake: kl.Lake, count: int, rounds: int, console: Console) -> list[F
     ]
 
 
-def _create(lake: kl.Lake, count: int, every: int) -> None:
+def _create(lake: kl.Lake, count: int, every: int | None = None) -> None:
+    """Keyed tables, and plain ones beside every so many of them."""
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {PLAIN}.n{count}")
 
     def create(table: int) -> None:
@@ -111,7 +143,7 @@ def _create(lake: kl.Lake, count: int, every: int) -> None:
         lake.create(
             kl.TableSpec.from_arrow(pa.schema(fields), name=name, key="id", versions="explicit", buckets=BUCKETS)
         )
-        if table % every == 0:
+        if every is not None and table % every == 0:
             columns = ", ".join(f"`{TYPES[each][0]}` {TYPES[each][1]}" for each in kinds)
             lake.spark.sql(f"CREATE TABLE {PLAIN}.{name} (id bigint, {columns}) USING iceberg")
 
@@ -124,7 +156,7 @@ def _one_job(lake: kl.Lake, count: int, rows: pa.Table, number: int) -> None:
     offsets = {"log": (number * len(rows), (number + 1) * len(rows))}
     batches = [TableBatch(f"n{count}.t{table}", offsets, "bench") for table in range(count)]
     outcomes = write_tables(lake, lake.spark.createDataFrame(rows), batches, count=len(rows))
-    failed = [each for each in outcomes if each.commit is None or each.commit.rows != ROWS]
+    failed = [each for each in outcomes if each.commit is None or each.commit.rows != len(rows) // count]
     assert not failed, failed[0]
 
 
@@ -141,9 +173,9 @@ def _by_table(lake: kl.Lake, count: int, rows: pa.Table, every: int) -> None:
 
 def _spent(lake: kl.Lake, task: Callable[[], None]) -> tuple[float, float]:
     """Seconds, and seconds of the server's processors."""
-    processor, begun_at = processor_seconds(lake), time.perf_counter()
+    processor, begun_at = processor_seconds(lake.spark), time.perf_counter()
     task()
-    return time.perf_counter() - begun_at, processor_seconds(lake) - processor
+    return time.perf_counter() - begun_at, processor_seconds(lake.spark) - processor
 
 
 def _heap(lake: kl.Lake) -> float:

@@ -120,10 +120,10 @@ def _costs(lake: kl.Lake, size: int, rounds: int) -> Mapping[str, Cost]:
         first = number % len(names)
         for name in names[first:] + names[:first]:
             lake.spark.conf.set(DRIVER_ROWS, 0 if name == TASK else 4096)
-            before = processor_seconds(lake)
+            before = processor_seconds(lake.spark)
             batches = [_rows(size, number * WRITES + write) for write in range(WRITES)]
             costs[name].time.append(median(seconds(partial(writers[name], batch)) for batch in batches))
-            costs[name].processor.append((processor_seconds(lake) - before) / WRITES)
+            costs[name].processor.append((processor_seconds(lake.spark) - before) / WRITES)
     newest = f"SELECT max_by(struct(id, at, a, b, c, d), at) AS newest FROM {plain} GROUP BY id"
     expected = lake.spark.sql(f"SELECT newest.* FROM ({newest}) ORDER BY id").toArrow().to_pylist()
     for written in (by_driver, by_a_task):

@@ -9,6 +9,7 @@ import os
 import secrets
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -93,6 +94,7 @@ class SparkServer:
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token,
+            "PYSPARK_PYTHON": sys.executable,  # for functions that are given a batch of a stream
         }
         with self._log.open("wb") as output:
             return subprocess.Popen(

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+JOB, TASK = "SparkListenerJobStart", "SparkListenerTaskEnd"
+
 
 @dataclass(frozen=True)
 class Used:
@@ -14,6 +16,8 @@ class Used:
     shuffled: int  # bytes written for other tasks
     peak_memory: int  # bytes held at once for sorting, hashing and joining, of the task that held most
     peak_storage: int  # bytes held at once by the process in Spark's storage memory, as far as it was polled
+    jobs: int
+    tasks: int
 
 
 @dataclass(frozen=True)
@@ -34,16 +38,18 @@ class TaskEvents:
 
     def of(self, task: Callable[[], object]) -> Used:
         """What the tasks used that were run for something."""
-        before = len(self._ended())
+        before = len(self._events(JOB)), len(self._events(TASK))
         task()
-        ended = self._ended()[before:]
+        jobs, ended = self._events(JOB)[before[0] :], self._events(TASK)[before[1] :]
         metrics = [event["Task Metrics"] for event in ended]
         return Used(
             sum(each["Shuffle Write Metrics"]["Shuffle Bytes Written"] for each in metrics),
             max((each["Peak Execution Memory"] for each in metrics), default=0),
             max((event["Task Executor Metrics"]["OnHeapStorageMemory"] for event in ended), default=0),
+            len(jobs),
+            len(ended),
         )
 
-    def _ended(self) -> list[dict[str, Any]]:
+    def _events(self, kind: str) -> list[dict[str, Any]]:
         lines = [line for path in sorted(self.folder.iterdir()) for line in path.read_text().splitlines()]
-        return [json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerTaskEnd"')]
+        return [json.loads(line) for line in lines if line.startswith(f'{{"Event":"{kind}"')]
