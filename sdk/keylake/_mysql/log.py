@@ -173,7 +173,8 @@ class BinaryLog:
                 self._file_begins(event.timestamp)
                 current = Transaction(Rows(self._server.name))  # a server that was killed wrote no end of its last one
                 if goes_on:
-                    yield Transaction(Rows(self._server.name), self._place())  # a place and when its file began
+                    self._begins = self._place()  # as where reading begins again here
+                    yield Transaction(Rows(self._server.name), self._begins)  # a place and when its file began
             elif self._takes_part(event, kind, current):
                 current.end = self._place()
                 current.at = event.timestamp
@@ -191,8 +192,6 @@ class BinaryLog:
             file = self._stream.log_file
             self.close()
             raise other_log(self._server, file)
-        if not opened:
-            self._begins = place_of(self._stream.log_file, BEGINNING_OF_FILE)
         self.begun = seconds
         self._maps = {}
         self._stream.table_map.clear()

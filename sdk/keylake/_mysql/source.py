@@ -100,8 +100,21 @@ class MySqlSource:
         self._lost_since: float | None = None
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
-        """Go on at positions; where they have no log, `start` says what is read."""
-        self.close()
+        """Go on at positions; where they have no log, `start` says what is read.
+
+        A server that was read already and has gone is waited for, up to a minute.
+        """
+        until = time.monotonic() + (_PATIENCE_SECONDS if positions else 0)
+        while True:
+            self.close()
+            try:
+                return self._begin(positions)
+            except ConnectionLost:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+
+    def _begin(self, positions: Mapping[str, int]) -> None:
         control = self._control = self._server.connect()
         check_log(self._server, control)
         files = log_files(self._server, control)

@@ -20,7 +20,7 @@ SETTINGS = {
     "character-set-server": "utf8mb4",
     "innodb-buffer-pool-size": "64M",
     "innodb-log-file-size": "32M",
-    "innodb-flush-log-at-trx-commit": "0",
+    "innodb-flush-log-at-trx-commit": "2",  # what is in the binary log is in tables, also after a kill
     "innodb-doublewrite": "OFF",
     "innodb-temp-data-file-path": "ibtmp1:1M:autoextend",
     "skip-name-resolve": "ON",
