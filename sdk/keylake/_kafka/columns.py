@@ -2,8 +2,8 @@
 
     found by tasks ── add ──▶ TableCreated, ColumnAdded, ColumnModified, which come in a step before the rows
 
-What keyed tables have from earlier runs is not known here: a table that is seen for the first time is told with all of
-its columns, each as an added one, too.
+What tables were told of in earlier runs is known from the beginning on. A table that is seen for the first time is told
+with all of its columns, each as an added one, too: what its keyed table has is not known here.
 
 A type that a schema says is exact. JSON without one says: true and false are boolean; whole numbers long, or
 decimal(38, 0); other numbers double; text, lists and objects string. Two types of a column become the one that holds
@@ -54,6 +54,20 @@ class FoundTables:
 
     _columns: dict[str, dict[str, IcebergType]] = field(default_factory=dict[str, dict[str, IcebergType]])
     _keys: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @classmethod
+    def of(cls, schemas: Iterable[SourceSchema]) -> FoundTables:
+        """Tables that are known already, of which only what is new is told.
+
+        >>> orders = SourceSchema(SourceTable(("shop", "orders")), (SourceColumn("n", StringType()),), ("n",))
+        >>> FoundTables.of([orders]).add([("shop.orders", '{"key": ["n"], "columns": {"n": ["long", "double"]}}')])
+        ()
+        """
+        known = {str(each.table): each for each in schemas}
+        return cls(
+            {name: {column.name: column.type for column in each.columns} for name, each in known.items()},
+            {name: each.key for name, each in known.items()},
+        )
 
     def add(self, found: Iterable[tuple[str, str]]) -> tuple[TableChange, ...]:
         """What is new: pairs of a table and what a task has found, `{"key": [names], "columns": {name: [types]}}`.

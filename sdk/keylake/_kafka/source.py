@@ -54,7 +54,7 @@ class KafkaSource:
     """Changes of rows from topics, as a `Source`; partitions are named as Kafka names them, `orders-0`.
 
     Without `schemas`, columns are found from the rows: a table comes as `TableCreated` when its first rows are seen
-    (after each `begin` again), and its new and widened columns before the rows that have them.
+    (or was known at `begin`), and its new and widened columns before the rows that have them.
 
     Example::
 
@@ -76,10 +76,10 @@ class KafkaSource:
         self._kept: list[_Kept] = []
         self._told_at = 0
 
-    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
-        """Go on at these offsets, by partition."""
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
+        """Go on at these offsets, by partition, and with these tables: columns are what they were, or wider."""
         self.close()
-        self._found = FoundTables()
+        self._found = FoundTables.of(schemas)
         self._at = {partition: offset for partition, offset in positions.items() if partition != _TOLD}
 
     def schemas(self) -> tuple[SourceSchema, ...]:

@@ -113,7 +113,8 @@ class _Loop:
         self._targets = Targets(self._lake, self._settings.name)
         self._changes = Changes(self._settings, self._state, self._targets)
         self._ends = dict(self._state.positions)
-        self._source.begin(dict(self._state.positions))
+        known = {name: each.schema for (name, _), each in self._state.tables.items()}
+        self._source.begin(dict(self._state.positions), tuple(known.values()))
         self._steps.register({target for _, target in self._state.tables})
         self._offered = {str(schema.table): schema for schema in self._source.schemas()}
         if self._state.positions:

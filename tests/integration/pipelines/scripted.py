@@ -48,7 +48,7 @@ class Log:
         self._schemas = tuple(schemas)
         self._next = 0
 
-    def begin(self, positions: Mapping[str, int]) -> None:
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         self._next = positions.get("log", 0)
 
     def schemas(self) -> tuple[SourceSchema, ...]:

@@ -244,6 +244,17 @@ def test_random_transactions_in_a_pipeline(lake: kl.Lake, broker: Broker, said: 
     assert state.lag == "0 rows"
 
 
+def test_columns_stay_as_wide_as_they_were(lake: kl.Lake, broker: Broker) -> None:
+    """A pipeline that begins again knows what messages of earlier runs have told of columns."""
+    name = fresh_name("kafka").replace(".", "_")
+    topic = broker.topic(1)
+    said = MessageFormat("json", key=("id",))
+    for values in ([1.5], [1, 2**70]):
+        broker.send(topic, [(None, as_json({"id": n, "n": value})) for n, value in enumerate(values)])
+        run(source_of(lake, broker, topic, said), lake, settings(name, name, rows=1, behaviour="evolve"))
+    assert {row["n"] for row in found(lake.table(f"{name}.{topic}")).values()} == {1.0, 2.0**70}
+
+
 def test_topics_as_streams(lake: kl.Lake, broker: Broker, tmp_path: Path) -> None:
     """Spark's own stream of a topic goes into a keyed table, exactly once."""
     topic = broker.topic(1)
