@@ -99,7 +99,13 @@ class Broker:
         self._done(self._admin.delete_records([TopicPartition(topic, partition, offset)]))
 
     def send(self, topic: str, messages: Iterable[tuple[Bytes, Bytes]], partition: int = 0) -> None:
-        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5})
+        producer = Producer(
+            {
+                "bootstrap.servers": self.servers,
+                "linger.ms": 5,
+                "max.in.flight": 1,
+            }  # messages that are sent again keep their order
+        )
         failed: list[str] = []
 
         def told(error: object, message: object) -> None:

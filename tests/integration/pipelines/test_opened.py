@@ -1,6 +1,7 @@
 """Pipelines from YAML over the real servers: what `keylake run --once` does for each type of source."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,68 @@ def test_kafka(lake: kl.Lake, broker: Broker, tmp_path: Path) -> None:
         run_once(lake, tmp_path, name, source)
     assert run_once(lake, tmp_path, name, f"{source}  lost: skip\n").dead_letters == 1
     assert found(lake, name) == ROWS[1:]
+
+
+def test_defaults_of_columns_that_are_added_to_mariadb(
+    lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = fresh_name("opened").replace(".", "_")
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", MariaDb.PASSWORD)
+    mariadb.run(
+        f"CREATE DATABASE {name}",
+        f"CREATE TABLE {name}.orders (id INT PRIMARY KEY)",
+        f"INSERT INTO {name}.orders VALUES (1), (2)",
+    )
+    source = (
+        f"  type: mysql\n  hostname: 127.0.0.1\n  port: {mariadb.port}\n  username: {MariaDb.READER}\n"
+        f"  password: ${{DB_PASSWORD}}\n  tables: {name}.\\.*\n"
+    )
+    added = ["a INT DEFAULT 7", "b INT NOT NULL", "c VARCHAR(9) NOT NULL DEFAULT 'none'", "d INT AS (id * 2) STORED"]
+    check_defaults(lake, name, added, lambda: run_once(lake, tmp_path, name, source), mariadb.run)
+
+
+def test_defaults_of_columns_that_are_added_to_postgres(
+    lake: kl.Lake, postgres: Postgres, postgres_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = fresh_name("opened").replace(".", "_")
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", PASSWORD)
+    source = (
+        f"  type: postgres\n  hostname: 127.0.0.1\n  port: {postgres.port}\n  username: postgres\n"
+        f"  password: ${{DB_PASSWORD}}\n  tables: {postgres_database}.{name}.\\.*\n  slot.name: {name}\n"
+    )
+    added = ["a INT DEFAULT 7", "b INT NOT NULL DEFAULT 0", "c TEXT NOT NULL DEFAULT 'none'",
+             "d INT DEFAULT (random() * 9)::int"]  # fmt: skip
+    with postgres.connect(postgres_database) as connection:
+
+        def do(statement: str) -> None:
+            connection.execute(statement.encode())
+
+        do(f"CREATE SCHEMA {name}")
+        do(f"CREATE TABLE {name}.orders (id INT PRIMARY KEY)")
+        do(f"INSERT INTO {name}.orders VALUES (1), (2)")
+        check_defaults(lake, name, added, lambda: run_once(lake, tmp_path, name, source), do)
+        drawn = connection.execute(f"SELECT id, d FROM {name}.orders".encode()).fetchall()
+    assert dict(drawn) == {row["id"]: row["d"] for row in lake.table(f"{name}.orders").read().toArrow().to_pylist()}
+
+
+def check_defaults(
+    lake: kl.Lake, name: str, added: list[str], run: Callable[[], kl.PipelineReport], do: Callable[[str], object]
+) -> None:
+    """Rows that were there read the default of a column that is added; of a default that is set later, new ones do."""
+
+    def read() -> dict[int, list[object]]:
+        rows = lake.table(f"{name}.orders").read(columns=["id", "a", "b", "c"]).toArrow().to_pylist()
+        return {row["id"]: [row["a"], row["b"], row["c"]] for row in rows}
+
+    run()
+    for column in added:
+        do(f"ALTER TABLE {name}.orders ADD COLUMN {column}")
+    do(f"UPDATE {name}.orders SET a = NULL WHERE id = 2")
+    run()
+    assert read() == {1: [7, 0, "none"], 2: [None, 0, "none"]}
+    do(f"ALTER TABLE {name}.orders ALTER COLUMN a SET DEFAULT 8")
+    do(f"ALTER TABLE {name}.orders ALTER COLUMN c SET DEFAULT 'some'")
+    assert run().rows == 0
+    do(f"INSERT INTO {name}.orders (id, b) VALUES (3, 1)")
+    assert run().rows == 1
+    assert read() == {1: [7, 0, "none"], 2: [None, 0, "none"], 3: [8, 1, "some"]}
