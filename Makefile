@@ -40,13 +40,13 @@ demo: environment build
 
 ## make test       environment, plug-in build, and the tests that prove a change
 .PHONY: test
-test: environment build
+test: environment build .build/classes.jsa
 	$(MAVEN) $(COUNT_TESTS) test
 	$(PYTEST) -m $(QUICK)
 
 ## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
 .PHONY: test-slow
-test-slow: environment build clients flink kafka mariadb postgres notebooks .build/documents/.packages
+test-slow: environment build .build/classes.jsa clients flink kafka mariadb postgres notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
 	$(PYTEST) -m "slow and not nightly" -o faulthandler_timeout=900
 
@@ -253,6 +253,10 @@ $(JARS)/.built: $(PLUGIN_SOURCES) | prerequisites
 	@rm -rf $(JARS); mkdir -p $(JARS)
 	@cp server_plugins/spark/target/keylake-server-*.jar server_plugins/spark/target/companions/*.jar $(JARS)/
 	@touch $@
+
+# The classes that servers of tests load, which start sooner with them.
+.build/classes.jsa: .venv/.keylake $(JARS)/.built tests/integration/class_archive.py
+	@PYTHONPATH=tests $(BIN)/python tests/integration/class_archive.py
 
 .build/jacoco: | prerequisites
 	@echo "coverage: fetching JaCoCo"

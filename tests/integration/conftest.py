@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 import keylake as kl
+from integration.class_archive import ARCHIVE, OPTIONS, USES_IT
 from integration.raw import catalog_of, check_raw_rows, tables_of
 
 # Half an hour off the whole ones, with daylight saving, and another zone than the one the tests' process may be in.
 TIME_ZONE = "America/St_Johns"
 
-# Most of the code that tests need runs a few times only. With Java's first compiler alone and a collector without
-# threads of its own, a server takes about half of the processor time;
-# the code cache is as large as for both compilers.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
+os.environ.setdefault("JAVA_TOOL_OPTIONS", f"{OPTIONS} {USES_IT}" if ARCHIVE.exists() else OPTIONS)
 
 
 @pytest.fixture(scope="session")

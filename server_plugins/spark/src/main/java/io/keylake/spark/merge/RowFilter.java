@@ -2,6 +2,7 @@ package io.keylake.spark.merge;
 
 import io.keylake.merge.Decisions;
 import io.keylake.spark.parquet.FileColumns;
+import io.keylake.spark.predicates.BatchPredicate;
 import io.keylake.spark.vectors.PickedVector;
 import io.keylake.tables.planning.SectionPlan;
 import java.util.ArrayList;
@@ -9,14 +10,10 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import org.apache.iceberg.StructLike;
 import org.apache.iceberg.expressions.Binder;
-import org.apache.iceberg.expressions.Evaluator;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
-import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
@@ -25,17 +22,17 @@ import org.jspecify.annotations.Nullable;
  * The query's filter, asked of merged rows, or of stored rows that are the answer as they stand. It
  * may let a row pass that Spark, who tests it again, does not; never the other way round.
  */
-final class RowFilter implements StructLike {
+final class RowFilter {
   private final List<OutputColumn> output;
   private final List<NestedField> fields;
-  private final Evaluator evaluator;
+  private final BatchPredicate predicate;
   private final ColumnVector[] vectors;
-  private int row;
+  private boolean[] passing = {};
 
   private RowFilter(List<OutputColumn> output, List<NestedField> fields, Expression filter) {
     this.output = output;
     this.fields = fields;
-    this.evaluator = new Evaluator(Types.StructType.of(fields), filter, true);
+    this.predicate = BatchPredicate.of(fields, filter);
     this.vectors = new ColumnVector[fields.size()];
   }
 
@@ -111,44 +108,12 @@ final class RowFilter implements StructLike {
     }
   }
 
-  boolean passes(int mergedRow) {
-    row = mergedRow;
-    return evaluator.eval(this);
-  }
-
-  @Override
-  public int size() {
-    return vectors.length;
-  }
-
-  @Override
-  public <T> @Nullable T get(int position, Class<T> type) {
-    return type.cast(value(position));
-  }
-
-  private @Nullable Object value(int position) {
-    ColumnVector vector = vectors[position];
-    if (vector.isNullAt(row)) {
-      return null;
+  /** Whether each of the rows that are shown passes. */
+  boolean[] passing(int rows) {
+    if (passing.length < rows) {
+      passing = new boolean[rows];
     }
-    return switch (fields.get(position).type().typeId()) {
-      case BOOLEAN -> vector.getBoolean(row);
-      case INTEGER, DATE -> vector.getInt(row);
-      case LONG, TIMESTAMP -> vector.getLong(row);
-      case FLOAT -> vector.getFloat(row);
-      case DOUBLE -> vector.getDouble(row);
-      case STRING -> vector.getUTF8String(row).toString();
-      default -> decimal(vector, (Types.DecimalType) fields.get(position).type());
-    };
-  }
-
-  private Object decimal(ColumnVector vector, Types.DecimalType type) {
-    Decimal value = vector.getDecimal(row, type.precision(), type.scale());
-    return value.toJavaBigDecimal();
-  }
-
-  @Override
-  public <T> void set(int position, T value) {
-    throw new UnsupportedOperationException("a row that is read cannot be changed");
+    predicate.test(vectors, rows, passing);
+    return passing;
   }
 }

@@ -141,10 +141,11 @@ final class Sieve {
     try (StoredFileReader reader = new StoredFileReader(files, file, reading, null, null)) {
       for (ColumnarBatch batch = reader.next(); batch != null; batch = reader.next()) {
         filter.show(batch, columns);
+        boolean[] passes = filter.passing(batch.numRows());
         reader.positions(positions);
         for (int i = 0; i < batch.numRows(); i++) {
           int position = (int) positions[i];
-          if ((shown == null || shown.contains(position)) && filter.passes(i)) {
+          if (passes[i] && (shown == null || shown.contains(position))) {
             passing.add(position);
             passed++;
           }
@@ -161,11 +162,13 @@ final class Sieve {
   private Needed sift(SortedMerge merge) throws IOException {
     long nextTrial = TRIAL_ROWS;
     for (Decisions rows = merge.next(); rows.count() > 0; rows = merge.next()) {
+      boolean[] passes = null;
       if (filter != null) {
         filter.show(needed.cursors(), section, rows);
+        passes = filter.passing(rows.count());
       }
       for (int i = 0; i < rows.count(); i++) {
-        if (filter == null || filter.passes(i)) {
+        if (passes == null || passes[i]) {
           passed++;
           needed.need(rows.keys()[i]);
           for (int c = 0; c < section.classes().size(); c++) {

@@ -185,7 +185,7 @@ final class FlatColumn {
 
   private void skip(int rows) throws IOException {
     nextRow += rows;
-    int left = levels == null ? rows : (int) levels.skip(rows);
+    int left = levels == null ? rows : levels.skipOnes(rows);
     if (numbered != null) {
       numbered.skip(left);
     } else if (width > 0) {

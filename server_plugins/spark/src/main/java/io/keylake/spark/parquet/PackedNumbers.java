@@ -61,31 +61,65 @@ final class PackedNumbers {
     }
   }
 
-  /**
-   * Passes numbers over.
-   *
-   * @return their sum
-   */
-  long skip(int count) {
-    long sum = 0;
+  /** Passes numbers over; groups that hold none that is read are not unpacked. */
+  void skip(int count) {
     int left = count;
     while (left > 0) {
       if (groupAt < GROUP) {
-        sum += group[groupAt++];
-        left--;
+        int many = Math.min(GROUP - groupAt, left);
+        groupAt += many;
+        left -= many;
       } else if (repeated > 0) {
         int many = Math.min(repeated, left);
-        sum += (long) many * number;
         repeated -= many;
         left -= many;
       } else if (groups > 0) {
-        unpack(group, 0);
-        groupAt = 0;
+        int many = Math.min(groups, left / GROUP);
+        at += many * bits;
+        groups -= many;
+        left -= many * GROUP;
+        if (groups > 0 && left > 0) {
+          unpack(group, 0);
+          groupAt = 0;
+        }
       } else {
         readHeader();
       }
     }
-    return sum;
+  }
+
+  /**
+   * Passes numbers of one bit over.
+   *
+   * @return how many of them are 1
+   */
+  int skipOnes(int count) {
+    int ones = 0;
+    int left = count;
+    while (left > 0) {
+      if (groupAt < GROUP) {
+        ones += group[groupAt++];
+        left--;
+      } else if (repeated > 0) {
+        int many = Math.min(repeated, left);
+        ones += many * number;
+        repeated -= many;
+        left -= many;
+      } else if (groups > 0) {
+        while (groups > 0 && left >= GROUP) {
+          ones += Integer.bitCount(packed[at++] & 0xFF);
+          groups--;
+          left -= GROUP;
+        }
+        if (groups > 0 && left > 0) {
+          unpack(group, 0);
+          groupAt = 0;
+        }
+      } else {
+        readHeader();
+      }
+    }
+    return ones;
   }
 
   private void unpack(int[] into, int first) {
