@@ -1,13 +1,13 @@
 """Topics as a source of changes: Spark reads and decodes them in its tasks, and says how far partitions go.
 
     poll:  offsets (a procedure) ── planned ──▶ stretches ──▶ Spark's reader of Kafka ──▶ keylake_message_changes
-           ──▶ the columns that rows tell, in a step of their own ──▶ the rows, as a frame
+           ──▶ the columns that rows tell, in a step of their own ──▶ the rows
 
-Nothing goes through this process but offsets and columns. Where columns are found from rows, the rows of a step are
-kept by Spark from then on until they are written, so that they are read and decoded once.
+Where columns are found from rows, one job brings both here. Where they are declared, rows are a frame, and nothing goes
+through this process but offsets.
 """
 
-# pyright: reportUnknownParameterType=false
+# pyright: reportUnknownParameterType=false, reportAttributeAccessIssue=false
 # Arrow's own types stand in signatures, and Arrow carries no types for a checker.
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from keylake._captured.source import CHANGES, Lag, Step
 from keylake._captured.tables import SourceSchema, TableChange
@@ -40,14 +40,6 @@ _OWN = ("partition", "offset")  # columns that a message has, and not its change
 # A partition without rows, whose offsets are times at which rows told of columns: what one run told, no other tells at
 # the same offset.
 _TOLD = "columns"
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """Rows that Spark keeps until they are written."""
-
-    frame: DataFrame
-    ends: Mapping[str, int]
 
 
 class KafkaSource:
@@ -73,12 +65,10 @@ class KafkaSource:
         self._declared = None if schemas is None else tuple(schemas)
         self._found = FoundTables()
         self._at: dict[str, int] = {}
-        self._kept: list[_Kept] = []
         self._told_at = 0
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these offsets, by partition, and with these tables: columns are what they were, or wider."""
-        self.close()
         self._found = FoundTables.of(schemas)
         self._at = {partition: offset for partition, offset in positions.items() if partition != _TOLD}
 
@@ -100,12 +90,7 @@ class KafkaSource:
             time.sleep(_PAUSE_SECONDS)
 
     def written(self, positions: Mapping[str, int]) -> None:
-        """Rows before these positions need not be kept any more. Kafka itself is told nothing."""
-        for kept in list(self._kept):
-            if all(positions.get(partition, -1) >= end for partition, end in kept.ends.items()):
-                self._kept.remove(kept)
-                with self._session.asking():
-                    kept.frame.unpersist()
+        """Kafka is told nothing."""
 
     def lag(self) -> Lag:
         """How many messages there are behind the last poll."""
@@ -114,11 +99,7 @@ class KafkaSource:
         return Lag(behind, "rows", newest=max((each.newest for each in there if each.newest), default=None))
 
     def close(self) -> None:
-        """Let go of what Spark keeps."""
-        kept, self._kept = self._kept, []
-        for each in kept:
-            with self._session.asking():
-                each.frame.unpersist()
+        """Nothing is open."""
 
     # ------------------------------------------------------------------------------------------------------- offsets
 
@@ -179,11 +160,13 @@ class KafkaSource:
         ends = {each.name: each.end for each in stretches}
         with self._session.asking():
             decoded = self._decoded(stretches)
-            rows = decoded.select(*CHANGES.names)
-            _ = rows.schema
-        if self._declared is None and (changes := self._told(decoded, ends)):
-            self._told_at = max(self._told_at + 1, int(time.time() * 1000))
-            yield Step(None, {_TOLD: self._told_at}, changes)
+            rows: pa.Table | DataFrame = decoded.select(*CHANGES.names)
+            whole = decoded.toArrow() if self._declared is None else None
+        if whole is not None:
+            rows = whole.select(CHANGES.names).cast(CHANGES)
+            if changes := self._told(whole):
+                self._told_at = max(self._told_at + 1, int(time.time() * 1000))
+                yield Step(None, {_TOLD: self._told_at}, changes)
         self._at.update(ends)
         yield Step(rows, ends)
 
@@ -205,13 +188,11 @@ class KafkaSource:
         own = [name if name in _OWN else f"c.`{name}` AS `{name}`" for name in CHANGES.names]
         return changes.selectExpr(*own, "c.found AS found")
 
-    def _told(self, decoded: DataFrame, ends: Mapping[str, int]) -> tuple[TableChange, ...]:
-        """What the rows tell of columns. They are kept from now on, or they would be read and decoded again."""
-        with self._session.asking():
-            decoded.persist()
-            self._kept.append(_Kept(decoded, ends))
-            found = decoded.where("found IS NOT NULL").select("table", "found").distinct().toArrow()
-        return self._found.add(zip(found.column("table").to_pylist(), found.column("found").to_pylist(), strict=True))
+    def _told(self, whole: pa.Table) -> tuple[TableChange, ...]:
+        """What rows tell of columns: one row of each task, for each table."""
+        telling = whole.select(["table", "found"]).filter(pc.is_valid(whole["found"]))
+        found = dict.fromkeys(zip(*(telling[name].to_pylist() for name in telling.column_names), strict=True))
+        return self._found.add(found)
 
 
 def _numbers(stretches: Sequence[Stretch]) -> dict[str, list[int]]:

@@ -5,6 +5,7 @@ import json
 from datetime import datetime, timezone
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import keylake as kl
@@ -28,10 +29,9 @@ def read(lake: kl.Lake, broker: Broker, said: MessageFormat, *messages: tuple[By
     try:
         steps = source.poll(100, 0.0)
         [created] = [each for step in steps for each in step.changes if isinstance(each, TableCreated)]
-        frame = steps[-1].rows
-        assert frame is not None
-        assert frame is not None
-        rows = sorted(frame.toArrow().to_pylist(), key=lambda row: row["version"])  # type: ignore[union-attr]
+        given = steps[-1].rows
+        assert isinstance(given, pa.Table)
+        rows = sorted(given.to_pylist(), key=lambda row: row["version"])
         assert not [row["error"] for row in rows if row["error"]]
         types = {column.name: str(column.type) for column in created.schema.columns}
         return [(row["op"], json.loads(row["row"])) for row in rows], types, created.schema.key, [r["at"] for r in rows]
