@@ -84,6 +84,8 @@ class _Loop:
             self._begin()
             while True:
                 try:
+                    if failures:
+                        self._begin()
                     if not self._round():
                         break
                     failures = 0
@@ -91,7 +93,7 @@ class _Loop:
                     failures += 1
                     if not isinstance(error, _PASSING) or failures > self._settings.retries:
                         raise
-                    self._again(error, failures)
+                    self._wait_after(error, failures)
             self._steps.end()
         except BaseException as error:
             if isinstance(error, Exception):  # who interrupts it does not wait
@@ -129,11 +131,10 @@ class _Loop:
         for target, schema in new:
             self._changes.make(Made(TableCreated(schema), {}, 0), target)
 
-    def _again(self, error: KeylakeError, failures: int) -> None:
+    def _wait_after(self, error: KeylakeError, failures: int) -> None:
         pause = min(2.0 ** (failures - 1), _LONGEST_PAUSE)
         LOG.warning("%s: %s The round is tried again in %.0f s.", self._settings.name, error, pause)
         self._ending.wait(pause)
-        self._begin()
 
     def _failed(self, error: BaseException) -> None:
         said = str(error) if isinstance(error, KeylakeError) else f"{type(error).__name__}: {error}"
