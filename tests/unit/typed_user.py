@@ -4,11 +4,12 @@
 import datetime
 import uuid
 from decimal import Decimal
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 from pyspark.sql import DataFrame
+from typing_extensions import TypedDict  # what pydantic asks for before Python 3.12
 
 import keylake as kl
 import keylake.local
