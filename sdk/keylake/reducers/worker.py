@@ -101,8 +101,10 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
 
 def _part(infile: BinaryIO) -> bytes:
     head = infile.read(4)
-    if len(head) < 4:  # Spark has closed the connection: the worker is not needed any more
-        sys.exit(0)
+    if (
+        len(head) < 4
+    ):  # Spark has closed the connection; the status 0 would mean that the worker waits for more, at once
+        sys.exit(1)
     (length,) = struct.unpack(">i", head)
     return infile.read(length)
 
