@@ -31,6 +31,7 @@ from typing_extensions import Self, Unpack, dataclass_transform
 from keylake._definition.columns import Column, ColumnGroup, check_reducer
 from keylake._definition.definition import hint
 from keylake._definition.invalid import READ, NullWhenRead, check_defaults, misfit_of
+from keylake._definition.models import NAME, Model
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
 from keylake._definition.words import TableWords, check_words
@@ -152,7 +153,7 @@ class _NamedTable(TableWords, total=False):
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(key, ordering, Field))
-class Table(BaseModel):
+class Table(Model):
     """A keyed table as a class; its instances are validated rows.
 
     >>> class UserProfile(Table, name="features.user_profile", buckets=64):
@@ -197,6 +198,8 @@ class Table(BaseModel):
         super().__init_subclass__()
         cls._keylake_spec = None
         given: dict[str, Any] = {**words} if name is None else {"name": name, **words}
+        if NAME in given:
+            given["name"] = name = given.pop(NAME)
         check_words(given, _NamedTable, "A class of a table")
         if given and name is None:
             raise DefinitionError(

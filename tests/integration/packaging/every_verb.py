@@ -148,3 +148,13 @@ def test_samples_that_are_no_table(lake: kl.Lake, table: kl.KeyedTable) -> None:
         with changed_settings(lake, NO_BROADCASTS):
             joined = kl.join(samples, [table["n"].prefixed("x_"), table["text"].prefixed("y_")], on="id")
             assert joined.toArrow().num_rows == count
+
+
+def test_a_table_as_a_class(lake: kl.Lake) -> None:
+    class Seen(kl.Table, name=fresh_name("verbs"), buckets=2):
+        id: int = kl.key()
+        city: str | None = kl.column()
+
+    seen = lake.create(Seen)
+    seen.upsert([Seen(id=1, city="Oslo")])
+    assert seen.get(id=1) == Seen(id=1, city="Oslo")
