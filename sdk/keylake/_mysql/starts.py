@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from keylake._mysql.log import BinaryLog
+from keylake._mysql.log import BinaryLog, Transaction
 from keylake._mysql.places import BEGINNING_OF_FILE, place_of
 from keylake._mysql.server import LogFiles, Server, rows_of
 from keylake.errors import DefinitionError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Events with which a file, or a transaction, begins.
 _BEGINNINGS = ("Format_desc", "Gtid", "Anonymous_Gtid", "Gtid_list", "Previous_gtids", "Binlog_checkpoint", "Rotate")
+_NO_EVENT_THERE = 1220  # the number of the server's error
 _GTID = re.compile(r"\s*(\d+)-\d+-(\d+)\s*")
 
 
@@ -87,9 +88,6 @@ def _of_byte(server: Server, connection: Connection[Any], files: LogFiles, start
     return place_of(start.file, byte)
 
 
-_NO_EVENT_THERE = 1220
-
-
 def _of_time(server: Server, files: LogFiles, start: AtTime, opened: Callable[[], BinaryLog]) -> int:
     seconds = int(start.moment.timestamp())
     if seconds > time.time():
@@ -109,15 +107,7 @@ def _of_time(server: Server, files: LogFiles, start: AtTime, opened: Callable[[]
             f"The log of {server.name} goes back to {since.isoformat()}, not to {start.moment.isoformat()}. "
             "Begin with a snapshot, or at the earliest place."
         )
-    log = opened()
-    log.open(file, BEGINNING_OF_FILE)
-    place = place_of(file, BEGINNING_OF_FILE)
-    for transaction in log.transactions():
-        if transaction.at is not None and transaction.at >= seconds:
-            break
-        place = transaction.end
-    log.close()
-    return place
+    return _first(opened(), file, lambda transaction: transaction.at is not None and transaction.at >= seconds)
 
 
 def _of_gtids(
@@ -146,12 +136,20 @@ def _of_gtids(
                 f"The log of {server.name} begins at {before}: transactions behind {start.text!r} were purged. "
                 "Begin with a snapshot."
             )
-    log = opened()
+
+    def is_new(transaction: Transaction) -> bool:
+        domain, number = transaction.gtid or (0, 0)
+        return number > wanted.get(domain, 0)
+
+    return _first(opened(), file, is_new)
+
+
+def _first(log: BinaryLog, file: str, is_wanted: Callable[[Transaction], bool]) -> int:
+    """The place of the first transaction from a file on that is wanted; the end of the log where there is none."""
     log.open(file, BEGINNING_OF_FILE)
     place = place_of(file, BEGINNING_OF_FILE)
     for transaction in log.transactions():
-        domain, number = transaction.gtid or (0, 0)
-        if number > wanted.get(domain, 0):
+        if is_wanted(transaction):
             break
         place = transaction.end
     log.close()

@@ -36,6 +36,14 @@ def defined(tmp_path: Path, name: str, source: str) -> kl.Pipeline:
     return kl.Pipeline.load(file)
 
 
+def tables_of(mariadb: MariaDb, database: str) -> str:
+    """The source of a definition that reads all tables of a database."""
+    return (
+        f"  type: mysql\n  hostname: 127.0.0.1\n  port: {mariadb.port}\n  username: {MariaDb.READER}\n"
+        f"  password: ${{DB_PASSWORD}}\n  tables: {database}.\\.*\n"
+    )
+
+
 def test_mariadb(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = fresh_name("opened").replace(".", "_")
     monkeypatch.setitem(os.environ, "DB_PASSWORD", MariaDb.PASSWORD)
@@ -44,10 +52,7 @@ def test_mariadb(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: p
         f"CREATE TABLE {name}.orders (id INT PRIMARY KEY, city VARCHAR(20))",
         f"INSERT INTO {name}.orders VALUES (1, 'Bodø'), (2, 'Narvik')",
     )
-    source = (
-        f"  type: mysql\n  hostname: 127.0.0.1\n  port: {mariadb.port}\n  username: {MariaDb.READER}\n"
-        f"  password: ${{DB_PASSWORD}}\n  tables: {name}.\\.*\n"
-    )
+    source = tables_of(mariadb, name)
     run_once(lake, tmp_path, name, source)
     mariadb.run(
         f"UPDATE {name}.orders SET city = 'Oslo' WHERE id = 1",
@@ -121,10 +126,7 @@ def test_defaults_of_columns_that_are_added_to_mariadb(
         f"CREATE TABLE {name}.orders (id INT PRIMARY KEY)",
         f"INSERT INTO {name}.orders VALUES (1), (2)",
     )
-    source = (
-        f"  type: mysql\n  hostname: 127.0.0.1\n  port: {mariadb.port}\n  username: {MariaDb.READER}\n"
-        f"  password: ${{DB_PASSWORD}}\n  tables: {name}.\\.*\n"
-    )
+    source = tables_of(mariadb, name)
     added = ["a INT DEFAULT 7", "b INT NOT NULL", "c VARCHAR(9) NOT NULL DEFAULT 'none'", "d INT AS (id * 2) STORED"]
     check_defaults(lake, name, added, lambda: run_once(lake, tmp_path, name, source), mariadb.run)
 
