@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
+from integration.event_log import EventLog
 from integration.histories import COMPOUND, Shape
 from integration.pipelines.test_many_tables import COLUMNS, Change, change, create, name_of, rows, written
 from integration.twin import Twin, fresh_name
@@ -219,33 +220,18 @@ def test_random_rows_of_several_tables(lake: kl.Lake, seed: int) -> None:
 
 @pytest.mark.slow
 def test_one_job_writes_all_tables(tmp_path: Path) -> None:
-    log = tmp_path / "events"
-    log.mkdir()
-    settings = {
-        "spark.keylake.maintenance.enabled": "false",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.rolling.enabled": "false",
-        "spark.eventLog.compress": "false",
-        "spark.eventLog.dir": f"file://{log}",
-    }
-
-    def jobs() -> list[list[int]]:
-        """The tasks of the stages of each job so far."""
-        lines = [line for path in log.iterdir() for line in path.read_text().splitlines()]
-        events = [json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerJobStart"')]
-        return [[stage["Number of Tasks"] for stage in event["Stage Infos"]] for event in events]
-
-    with kl.connect(warehouse=tmp_path / "lake", memory="1g", settings=settings) as lake:
+    log = EventLog(tmp_path / "events")
+    with kl.connect(warehouse=tmp_path / "lake", memory="1g", settings=log.settings()) as lake:
         tables = [create(lake, x=pa.int64(), **{f"c{number}": pa.string()}) for number in range(40)]
         batches = [TableBatch(name_of(table)) for table in tables]
         for version in range(2):
             changes = [change(table, "c", version, id=key, x=key) for table in tables for key in range(5)]
-            before = len(jobs())
+            before = len(log.jobs())
             assert not [each for each in written(lake, changes, *batches) if each.commit is None]
-            [stages] = jobs()[before:]
+            [stages] = log.jobs()[before:]
             assert len(stages) == 2
             assert stages[-1] <= 6
-        before = len(jobs())
+        before = len(log.jobs())
         frame = lake.spark.createDataFrame([change(tables[0], "c", 3, id=1)], COLUMNS)
         write_tables(lake, frame, batches, count=1)
-        assert jobs()[before:] == [[1]]
+        assert log.jobs()[before:] == [[1]]

@@ -1,6 +1,5 @@
 """Batches of a few rows: the driver writes them, after one job that makes them, and they are what tasks would write."""
 
-import json
 import os
 from pathlib import Path
 from random import Random
@@ -9,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import keylake as kl
+from integration.event_log import EventLog
 from integration.histories import Operation, Shape, operations, shapes
 from integration.query_plans import changed_settings
 from integration.random_runs import of_every, seeds
@@ -30,23 +30,8 @@ def clicks(lake: kl.Lake, files: Path, checkpoint: Path, table: kl.KeyedTable) -
 
 @pytest.mark.slow
 def test_a_small_batch_is_one_job_without_a_shuffle_that_is_read(tmp_path: Path) -> None:
-    log = tmp_path / "events"
-    log.mkdir()
-    settings = {
-        "spark.keylake.maintenance.enabled": "false",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.rolling.enabled": "false",
-        "spark.eventLog.compress": "false",
-        "spark.eventLog.dir": f"file://{log}",
-    }
-
-    def jobs() -> list[list[int]]:
-        """The tasks of the stages of each job so far."""
-        lines = [line for path in log.iterdir() for line in path.read_text().splitlines()]
-        events = [json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerJobStart"')]
-        return [[stage["Number of Tasks"] for stage in event["Stage Infos"]] for event in events]
-
-    with kl.connect(warehouse=tmp_path / "lake", memory="1g", settings=settings) as lake:
+    log = EventLog(tmp_path / "events")
+    with kl.connect(warehouse=tmp_path / "lake", memory="1g", settings=log.settings()) as lake:
         lake.spark.sql(
             "CREATE TABLE lake.web.clicks (id BIGINT PRIMARY KEY, at BIGINT, clicks BIGINT) USING keylake "
             "CLUSTERED BY (id) INTO 8 BUCKETS TBLPROPERTIES ('ordering' = 'at')"
@@ -55,18 +40,18 @@ def test_a_small_batch_is_one_job_without_a_shuffle_that_is_read(tmp_path: Path)
         files = tmp_path / "clicks"
         for number, rows in enumerate((10, 1_000, 5_000)):
             arrive(files, f"{number}", *({"id": key, "at": number, "clicks": key} for key in range(rows)))
-            before = len(jobs())
+            before = len(log.jobs())
             clicks(lake, files, tmp_path / "checkpoint", table)
-            made = jobs()[before:]
+            made = log.jobs()[before:]
             assert made[0] == [1]
             assert len(made) == (1 if rows < 5_000 else 2), made
         assert table.read().count() == 5_000
         assert [commit.rows for commit in table.history()] == [5_000, 1_000, 10]
         arrive(files, "3", {"id": 1, "at": 9, "clicks": 9})
-        before = len(jobs())
+        before = len(log.jobs())
         with changed_settings(lake, {DRIVER_ROWS: "0"}):
             clicks(lake, files, tmp_path / "checkpoint", table)
-        assert len(jobs()) == before + 2
+        assert len(log.jobs()) == before + 2
 
 
 @of_every("shape", CHOSEN, today=1)
