@@ -5,9 +5,11 @@ import struct
 from collections.abc import Sequence
 from datetime import timedelta
 
+import psycopg
 import pytest
 from pyiceberg.types import DecimalType, IntegerType, ListType, StringType
 
+from keylake._captured.absence import SourceAway
 from keylake._captured.source import Step
 from keylake._captured.tables import ColumnAdded, ColumnDropped, ColumnRenamed, SourceTable
 from keylake._postgres import transactions
@@ -254,3 +256,28 @@ def test_an_address_is_shown_without_its_password() -> None:
         Server("postgresql://me:secret@db:5432:x/?y")
     assert "secret" not in str(refused.value)
     assert refused.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (psycopg.OperationalError("connection failed: Connection refused"), True),
+        (psycopg.OperationalError("could not translate host name"), True),
+        (psycopg.OperationalError('connection failed: FATAL:  password authentication failed for user "a"'), False),
+        (psycopg.OperationalError("connection failed: FATAL:  the database system is starting up"), True),
+        (psycopg.OperationalError('connection failed: FATAL:  database "a" does not exist'), False),
+        (psycopg.OperationalError('ERROR:  replication slot "a" is active for PID 7'), True),
+        (psycopg.OperationalError('ERROR:  publication "a" does not exist'), False),
+        (psycopg.OperationalError("ERROR:  no such thing"), False),
+        (psycopg.OperationalError("FATAL:  sorry, too many clients already"), True),
+        (psycopg.InterfaceError("the connection is closed"), True),
+        (psycopg.errors.AdminShutdown("terminating connection"), True),
+        (psycopg.errors.DeadlockDetected("deadlock detected"), True),
+        (psycopg.errors.ConfigurationLimitExceeded("all replication slots are in use"), False),
+        (psycopg.errors.InsufficientPrivilege("permission denied for table t"), False),
+    ],
+)
+def test_what_may_pass_is_another_error(error: psycopg.Error, passes: bool) -> None:
+    failure = Server("host=db").failed(error, "reading")
+    assert isinstance(failure, SourceAway) == passes
+    assert str(failure).startswith("PostgreSQL at db:5432 failed at reading: ")

@@ -5,7 +5,8 @@
 A source is divided into partitions, each a text: a partition of a topic, a binary log, a chunked snapshot of a table.
 Offsets of a partition are numbers that grow. `positions` say where each partition goes on; whoever writes the steps
 keeps them, and gives them back when it begins again: a source keeps nothing itself, and gives the same rows for the
-same positions, or refuses with a sentence that says what is lost. Rows of a partition with offsets below 0 may be
+same positions, or refuses with a sentence that says what is lost. `begin` and `poll` raise `SourceAway` where the
+source does not answer, and may be called again. Rows of a partition with offsets below 0 may be
 written twice, which changes nothing, since every row has a version.
 """
 

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keylake._captured.absence import SourceAway
 from keylake._captured.source import CHANGES, Lag, Step
 from keylake._captured.tables import SourceSchema, TableChange
 from keylake._kafka.columns import FoundTables
 from keylake._kafka.messages import MessageFormat
 from keylake._kafka.offsets import PartitionOffsets, Stretch, Topics, as_option, lost, planned
 from keylake._server.statements import Call, literal
-from keylake.errors import SourceFailed
+from keylake.errors import SourceFailed, StoreFailed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -94,7 +95,10 @@ class KafkaSource:
 
     def lag(self) -> Lag:
         """How many messages there are behind the last poll."""
-        there = self._offsets()
+        try:
+            there = self._offsets()
+        except SourceAway:  # the next poll tells it
+            return Lag(None, "rows")
         behind = sum(max(0, each.latest - self._at.get(each.name, each.earliest)) for each in there)
         return Lag(behind, "rows", newest=max((each.newest for each in there if each.newest), default=None))
 
@@ -114,7 +118,10 @@ class KafkaSource:
             pattern=self._topics.pattern,
             at=int(start.timestamp() * 1000) if isinstance(start, datetime) and not has_begun else None,
         )
-        rows = self._session.call(call).to_pylist()
+        try:
+            rows = self._session.call(call).to_pylist()
+        except StoreFailed as error:
+            raise SourceAway(str(error)) from None
         return tuple(
             PartitionOffsets(row["topic"], row["partition"], row["earliest"], row["latest"], row["at"], row["newest"])
             for row in rows

@@ -7,15 +7,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from keylake._captured.absence import SourceAway
 from keylake._mysql.places import BITS, file_and_byte, number_of, place_of
 from keylake.errors import DefinitionError, KeylakeError, SourceFailed
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
-
-
-class ConnectionLost(SourceFailed):
-    """The server has gone, or has ended a connection: it may be back in a moment."""
 
 
 _WRONG_PASSWORD = (1045, 1698)
@@ -77,11 +74,11 @@ class Server:
         try:
             yield
         except pymysql.err.InterfaceError as error:  # of a connection that is closed already
-            raise ConnectionLost(f"{self.name} has ended a connection while {doing}: {error}.") from None
+            raise SourceAway(f"{self.name} has ended a connection while {doing}: {error}.") from None
         except pymysql.MySQLError as error:
             raise self._refused(error, doing) from None
         except (OSError, EOFError) as error:
-            raise ConnectionLost(
+            raise SourceAway(
                 f"{self.name} does not answer while {doing}: {error}. Start it, or check host and port."
             ) from None
 
@@ -100,9 +97,7 @@ class Server:
         if code in _LOG_NOT_THERE:
             return SourceFailed(f"{self.name} cannot give its log from there: {said}.")
         if code in _UNREACHABLE or not isinstance(code, int):  # without a code: packets of a connection that broke
-            return ConnectionLost(
-                f"{self.name} does not answer while {doing}: {said}. Start it, or check host and port."
-            )
+            return SourceAway(f"{self.name} does not answer while {doing}: {said}. Start it, or check host and port.")
         return SourceFailed(f"{self.name} has failed while {doing}: {said} (error {code}).")
 
 

@@ -78,6 +78,10 @@ class ChunkReader:
 
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self.forget()
+
+    def forget(self) -> None:
+        """End the connections that nobody uses: after a cut they are dead."""
         with suppress(Empty):
             while True:
                 self._idle.get_nowait().close()
@@ -178,7 +182,8 @@ class ChunkReader:
         except Exception as error:
             cause = error.__context__
             if isinstance(cause, pymysql.MySQLError) and cause.args and cause.args[0] in _MOVED:
-                connection.rollback()
+                with self._server.asked(f"reading {'.'.join(name)}"):
+                    connection.rollback()
                 return None
             raise
 

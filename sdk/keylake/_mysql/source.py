@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from keylake._captured.absence import Absence, SourceAway
 from keylake._captured.source import Lag, Step
 from keylake._captured.tables import SourceSchema, TableChange, TableCreated
 from keylake._mysql.keys import BEGIN, DONE
@@ -27,7 +28,6 @@ from keylake._mysql.log import BinaryLog, Transaction
 from keylake._mysql.places import place_of
 from keylake._mysql.rows import Rows
 from keylake._mysql.server import (
-    ConnectionLost,
     LogFiles,
     Server,
     catalog,
@@ -44,7 +44,6 @@ from keylake.errors import DefinitionError
 
 _GHOST = "/ghost"
 _PAUSE_SECONDS = 0.05
-_PATIENCE_SECONDS = 60.0  # for a server that has gone
 
 
 class MySqlSource:
@@ -97,24 +96,11 @@ class MySqlSource:
         self._first_ends: dict[str, int] = {}
         self._ghosts: dict[Name, int] = {}  # where each was made
         self._count = 0
-        self._lost_since: float | None = None
+        self._absence = Absence()
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
-        """Go on at positions; where they have no log, `start` says what is read.
-
-        A server that was read already and has gone is waited for, up to a minute.
-        """
-        until = time.monotonic() + (_PATIENCE_SECONDS if positions else 0)
-        while True:
-            self.close()
-            try:
-                return self._begin(positions)
-            except ConnectionLost:
-                if time.monotonic() >= until:
-                    raise
-                time.sleep(_PAUSE_SECONDS)
-
-    def _begin(self, positions: Mapping[str, int]) -> None:
+        """Go on at positions; where they have no log, `start` says what is read."""
+        self.close()
         control = self._control = self._server.connect()
         check_log(self._server, control)
         files = log_files(self._server, control)
@@ -187,7 +173,7 @@ class MySqlSource:
         return tuple(self._tables.schemas().values())
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
-        """Steps of the log and of snapshots; a server that has gone is waited for, up to a minute."""
+        """Steps of the log and of snapshots; connections that break are made anew."""
         if not self._told:  # alone: who writes rows of the log knows then where it began, whatever happens to them
             self._told = True
             return (Step(None, {**self._ends(), **{each.partition: each.at for each in self._snapshots.values()}}),)
@@ -197,17 +183,15 @@ class MySqlSource:
             try:
                 self._log_steps(most_rows, steps)
                 self._snapshot_steps(most_rows, steps)
-                self._lost_since = None
-            except ConnectionLost:
-                now = time.monotonic()
-                self._lost_since = self._lost_since or now
-                if now - self._lost_since > _PATIENCE_SECONDS:
-                    raise
+                self._absence.over()
+            except SourceAway as error:
+                self._absence.lost(error)
                 self._forget_connections()
             if steps:
                 return tuple(steps)
             if time.monotonic() >= until:
-                return () if self._lost_since is None and not self._snapshots else (Step(None, {}),)
+                self._absence.check()
+                return (Step(None, {}),) if self._absence.lasts or self._snapshots else ()
             time.sleep(_PAUSE_SECONDS)
 
     def written(self, positions: Mapping[str, int]) -> None:
@@ -217,7 +201,7 @@ class MySqlSource:
         """Bytes of the log that were not read, and the time of the last change that was."""
         try:
             behind = log_files(self._server, self._connection()).behind(self._place)
-        except ConnectionLost:
+        except SourceAway:
             self._forget_connections()
             return Lag(None, "bytes", snapshots=bool(self._snapshots))
         newest, oldest = (None, self._last) if behind else (self._last, None)
@@ -232,6 +216,8 @@ class MySqlSource:
     def _forget_connections(self) -> None:
         if self._log is not None:
             self._log.close()
+        if self._chunks is not None:
+            self._chunks.forget()
         if self._control is not None:
             self._control.close() if self._control.open else None
             self._control = None
@@ -352,7 +338,7 @@ class MySqlSource:
             return None
         try:
             found = chunk.read.result()
-        except ConnectionLost:
+        except SourceAway:
             reader.submit(snapshot, chunk, schema.key)
             raise
         if found is not None and self._place < found.place:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from keylake._captured.absence import SourceAway
 from keylake.errors import DefinitionError, SourceFailed
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ _NEXT_STEPS = {
     "55006": "Stop the other reader, or give this source a slot of its own.",
     "53400": "Drop slots that nobody reads (pg_replication_slots shows them), or raise max_replication_slots.",
 }
+
+# Codes, or how they begin, of what passes by itself: connections that break, a server that starts or stops, one that
+# has not enough of something, a slot whose reader is gone and that has not noticed it, locks, calls that were ended.
+_PASSING = ("08", "57", "53", "55006", "40", "55P03")
+_LASTING = ("53400",)
 
 
 class Server:
@@ -84,11 +90,16 @@ class Server:
         return psycopg.connect(make_conninfo(self._address, **more), autocommit=True, prepare_threshold=None)
 
     def failed(self, error: psycopg.Error, doing: str) -> SourceFailed:
-        """The sentence for an error of the server."""
+        """The sentence for an error of the server; `SourceAway` if what it tells of may pass."""
         said = error.diag.message_primary or _told_line(str(error))
         state = error.sqlstate or _state_of(said)
         next_step = _NEXT_STEPS.get(state or "", "Check that the server runs and takes connections from this machine.")
-        return SourceFailed(f"{self} failed at {doing}: {said.rstrip('.')}. {next_step}")
+        if state is None:  # no answer, or one that libpq gives as a text
+            passes = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and "ERROR:" not in str(error)
+        else:
+            passes = state.startswith(_PASSING) and state not in _LASTING
+        kind = SourceAway if passes else SourceFailed
+        return kind(f"{self} failed at {doing}: {said.rstrip('.')}. {next_step}")
 
 
 def _told_line(text: str) -> str:

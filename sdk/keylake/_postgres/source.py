@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from keylake._captured.absence import Absence, SourceAway
 from keylake._captured.source import Lag, Step
 from keylake._captured.tables import (
     ColumnAdded,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from keylake._postgres.server import Connection
 
 _SECONDS_BETWEEN_LOOKS = 10.0
-_SECONDS_OF_PATIENCE = 10.0  # a server that starts again, or one that has not noticed yet that a reader is gone
 _SECONDS_BETWEEN_TRIES = 0.3
 _SECONDS_OF_A_POLL = 5.0  # of many changes that become few rows
 _SECONDS_OF_A_WAIT = 0.05
@@ -86,6 +86,7 @@ class PostgresSource:
         self._unknown: tuple[TableChange, ...] = ()  # of tables that changed before `begin`
         self._renamed: dict[str, int] = {}  # positions under new names, which no step has told
         self._told = self._confirmed = 0
+        self._absence = Absence()
 
     def __repr__(self) -> str:
         return f"PostgresSource({self._server})"
@@ -124,26 +125,24 @@ class PostgresSource:
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
         """Rows of the log that are there, and of tables that are not read yet; connections that break are made anew."""
         until = time.monotonic() + seconds
-        patience = time.monotonic() + max(seconds, _SECONDS_OF_PATIENCE)
         while True:
             steps: list[Step] = []
             try:
                 self._poll(most_rows, steps)
-            except psycopg.OperationalError as error:
-                self._disconnect()
-                if steps:
-                    return tuple(steps)
-                if time.monotonic() >= patience:
-                    raise self._server.failed(error, "reading") from None
-                time.sleep(_SECONDS_BETWEEN_TRIES)
+                self._absence.over()
             except psycopg.Error as error:
                 self._disconnect()
-                raise self._server.failed(error, "reading") from None
-            else:
-                if not steps and time.monotonic() >= until:
-                    return () if self._snapshot is None else (Step(None, {}),)
-                if steps:
-                    return tuple(steps)
+                failure = self._server.failed(error, "reading")
+                if not isinstance(failure, SourceAway):
+                    raise failure from None
+                self._absence.lost(failure)
+            if steps:
+                return tuple(steps)
+            if time.monotonic() >= until:
+                self._absence.check()
+                return () if self._snapshot is None and not self._absence.lasts else (Step(None, {}),)
+            if self._absence.lasts:
+                time.sleep(_SECONDS_BETWEEN_TRIES)
 
     def written(self, positions: Mapping[str, int]) -> None:
         """The server may forget the log before the position, which is told to it at once where a stream is open."""

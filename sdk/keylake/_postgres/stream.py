@@ -73,7 +73,7 @@ class LogStream:
                 sent, _, wants_answer = _KEEPALIVE.unpack_from(data, 1)
                 self.sent = max(self.sent, sent)
                 if wants_answer:
-                    self.tell()
+                    self._received()
 
     def confirm(self, place: int) -> None:
         """Let the server forget what lies before a place."""
@@ -82,10 +82,16 @@ class LogStream:
 
     def tell(self, *, ask: bool = False) -> None:
         """Tell the server what is confirmed; it answers with how far it has sent, if asked."""
+        self._tell(self._confirmed, self._confirmed, ask=ask)
+
+    def _tell(self, received: int, confirmed: int, *, ask: bool = False) -> None:
         now = int((time.time() - EPOCH.timestamp()) * 1_000_000)
-        confirmed = self._confirmed
-        self._connection.pgconn.put_copy_data(_STATUS.pack(b"r", confirmed, confirmed, confirmed, now, ask))
+        self._connection.pgconn.put_copy_data(_STATUS.pack(b"r", received, confirmed, confirmed, now, ask))
         self._connection.pgconn.flush()
+
+    def _received(self) -> None:
+        """Tell the server what has come, not what it may forget: a server that stops waits for one of these."""
+        self._tell(received=self.sent, confirmed=0)
 
     def close(self) -> None:
         """End the stream."""

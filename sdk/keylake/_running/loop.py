@@ -17,18 +17,22 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keylake._captured.absence import SourceAway
 from keylake._captured.source import CHANGES, Lag, Source, Step
 from keylake._captured.tables import SourceSchema, SourceTable, TableCreated
 from keylake._running.changes import Changes
 from keylake._running.dead_letters import DeadLetters
 from keylake._running.evolution import Made, table_of
+from keylake._running.outages import Outage
 from keylake._running.rounds import Rounds, shown
 from keylake._running.settings import PipelineReport, RunSettings, Target
+from keylake._running.signs import SignsOfLife
 from keylake._running.state import StateTable, TargetState
 from keylake._running.steps import Steps
 from keylake._running.targets import Targets
@@ -74,53 +78,69 @@ class _Loop:
         self._rounds = Rounds(settings.name)
         self._steps = Steps(lake, settings.name, settings.steps, once=settings.once)
         self._lag = Lag(None, "rows", snapshots=True)  # after the last poll
+        self._is_begun = False
+        self._outage = Outage(settings.name, None, known=False)
+        self._told: str | None = None  # of an outage
         self._rows, self._letters = 0, 0
 
     def run(self) -> PipelineReport:
         self._state.read()
         self._rounds = Rounds(self._settings.name, self._state.take(self._settings.lease).recent)
-        failures = 0
-        try:
-            self._begin()
-            while True:
-                try:
-                    if failures:
-                        self._begin()
-                    if not self._round():
-                        break
-                    failures = 0
-                except KeylakeError as error:
-                    failures += 1
-                    if not isinstance(error, _PASSING) or failures > self._settings.retries:
-                        raise
-                    self._wait_after(error, failures)
-            self._steps.end()
-        except BaseException as error:
-            if isinstance(error, Exception):  # who interrupts it does not wait
-                self._steps.stop()
-            self._failed(error)
-            raise
-        self._state.seen(state="stopped", last_error=self._steps.tell(), lag=shown(self._source.lag()))
+        most = self._settings.outage if self._settings.once else None
+        self._outage = Outage(self._settings.name, most, known=bool(self._state.positions))
+        self._forget()
+        with SignsOfLife(self._state, self._settings.lease):
+            try:
+                self._rounds_to_the_end()
+                self._steps.end()
+            except BaseException as error:
+                if isinstance(error, Exception):  # who interrupts it does not wait
+                    self._steps.stop()
+                self._failed(error)
+                raise
+        lag = self._lag if self._outage.lasts else self._source.lag()
+        self._state.seen(state="stopped", last_error=self._steps.tell(), lag=shown(lag))
         self._state.write()
         aside = tuple(sorted(self._state.targets))
         failed = tuple(sorted(self._steps.failed))
         return PipelineReport(self._settings.name, self._rounds.count, self._rows, self._letters, aside, failed)
 
+    def _rounds_to_the_end(self) -> None:
+        failures = 0
+        while True:
+            try:
+                if not self._round():
+                    return
+                failures = 0
+            except KeylakeError as error:
+                failures += 1
+                if not isinstance(error, _PASSING) or failures > self._settings.retries:
+                    raise
+                self._forget()
+                self._wait_after(error, failures)
+
     # ------------------------------------------------------------------------------------------- begin and failures
 
-    def _begin(self) -> None:
-        """Go on at the positions that were kept; what waited comes again."""
+    def _forget(self) -> None:
+        """The source is to begin again at the positions that were kept; what waited comes again."""
+        self._is_begun = False
         self._waiting.clear()
         self._rounds.begin_again()
         self._targets = Targets(self._lake, self._settings.name)
         self._changes = Changes(self._settings, self._state, self._targets)
         self._ends = dict(self._state.positions)
+
+    def _begin(self) -> None:
         known = {name: each.schema for (name, _), each in self._state.tables.items()}
         self._source.begin(dict(self._state.positions), tuple(known.values()))
         self._steps.register({target for _, target in self._state.tables})
         self._offered = {str(schema.table): schema for schema in self._source.schemas()}
-        if self._state.positions:
-            return  # the log between them and now says how tables came to be as they are now
+        if not self._state.positions:  # or the log between them and now says how tables came to be as they are now
+            self._prepare()
+        self._is_begun = True
+
+    def _prepare(self) -> None:
+        """Create the keyed tables of the source."""
         new = [
             (target, schema)
             for name, schema in self._offered.items()
@@ -152,11 +172,12 @@ class _Loop:
         ends = self._wishes()
         setting = self._settings.load.next(self._rounds.take_last())
         asked = time.monotonic()
-        steps = self._source.poll(setting.rows, self._rounds.patience(setting, self._waiting_rows(), ends=ends))
+        patience = self._rounds.patience(setting, self._waiting_rows(), ends=ends)
+        steps = self._polled(setting.rows, patience, ends=ends)
         polling = time.monotonic() - asked
         rows = sum(map(self._take, steps))
-        ends = ends or (self._settings.once and not steps)
-        self._lag = self._source.lag()
+        ends = ends or (self._settings.once and not steps and not self._outage.lasts)
+        self._lag = replace(self._lag, behind=None) if self._outage.lasts else self._source.lag()
         is_time = ends or self._rounds.is_time(setting, self._waiting_rows())
         due = [name for name, waiting in self._waiting.items() if ends or (is_time and self._is_due(waiting))]
         self._write(due)
@@ -167,6 +188,21 @@ class _Loop:
             self._rounds.end(self._lag, self._waiting_rows())
         self._keep(positions, written)
         return not ends
+
+    def _polled(self, most_rows: int, seconds: float, *, ends: bool) -> tuple[Step, ...]:
+        """What the source gives; nothing while it is away, so that rows that wait are written nevertheless."""
+        if left := self._outage.seconds_left:
+            self._ending.wait(0 if ends else min(seconds, left))
+            return ()
+        try:
+            if not self._is_begun:
+                self._begin()
+            steps = self._source.poll(most_rows, seconds)
+        except SourceAway as error:
+            self._outage.failed(error)
+            return ()
+        self._outage.over()
+        return steps
 
     def _waiting_rows(self) -> int:
         return sum(each.count for each in self._waiting.values())
@@ -195,13 +231,15 @@ class _Loop:
         assert pipeline is not None
         moved = positions != self._state.positions
         quiet = time.time() - pipeline.seen_at.timestamp()
-        if moved or written or quiet > min(_BETWEEN_SIGNS, self._settings.lease / 4):
+        is_told = self._told == self._outage.said
+        if moved or written or not is_told or quiet > min(_BETWEEN_SIGNS, self._settings.lease / 4):
+            self._told, failed = self._outage.said, self._steps.tell()
             self._state.positions = dict(positions)
             self._state.seen(
                 rounds=pipeline.rounds + 1,
                 rows=pipeline.rows + written,
                 lag=shown(self._lag),
-                last_error=self._steps.tell(),
+                last_error=self._told or failed,
                 recent=tuple(self._rounds.recent),
             )
             self._state.write()

@@ -18,8 +18,9 @@ import datetime
 import json
 import os
 import socket
+import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from keylake._definition.spec import TableSpec
 from keylake._running.rounds import Recent, recent_from_json, recent_to_json
 from keylake._running.schema_json import schema_from_json, schema_to_json
 from keylake._server.statements import literal
-from keylake.errors import BadRows, PipelineBusy, TableNotFound
+from keylake.errors import BadRows, KeylakeError, PipelineBusy, TableNotFound
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
@@ -120,6 +121,7 @@ class StateTable:
         self._table = opened(lake, namespace)
         self._written: dict[tuple[str, str], Mapping[str, object]] = {}
         self._next = 0
+        self._one_at_a_time = threading.RLock()
 
     def read(self) -> None:
         """What the table has of the pipeline."""
@@ -168,28 +170,43 @@ class StateTable:
 
     def seen(self, **changes: Any) -> None:
         """The pipeline lives, and what else is new of it."""
-        assert self.pipeline is not None
-        now = datetime.datetime.now(datetime.timezone.utc)
-        self.pipeline = replace(self.pipeline, seen_at=now, **changes)
+        with self._one_at_a_time:
+            assert self.pipeline is not None
+            now = datetime.datetime.now(datetime.timezone.utc)
+            self.pipeline = replace(self.pipeline, seen_at=now, **changes)
 
     def write(self) -> None:
         """Write the rows that have changed since they were read or written, if nobody else has done so."""
-        rows = self._rows()
-        gone = [key for key in self._written if key not in rows]
-        changed = [
-            *(_row(self.name, key, row) for key, row in rows.items() if self._written.get(key) != row),
-            *(_row(self.name, key, {}) for key in gone if key[0] != "partition"),
-        ]
-        if not changed:
-            return
+        with self._one_at_a_time:
+            rows = self._rows()
+            gone = [key for key in self._written if key not in rows]
+            changed = [
+                *(_row(self.name, key, row) for key, row in rows.items() if self._written.get(key) != row),
+                *(_row(self.name, key, {}) for key in gone if key[0] != "partition"),
+            ]
+            if changed:
+                self._commit(changed)
+                self._written = rows
+
+    def sign(self, seconds: float) -> None:
+        """Write that the pipeline lives, and nothing else, if it was not seen for so long. Another thread may do so."""
+        with self._one_at_a_time:
+            assert self.pipeline is not None
+            if (datetime.datetime.now(datetime.timezone.utc) - self.pipeline.seen_at).total_seconds() < seconds:
+                return
+            self.seen()
+            row = {**self._written["pipeline", ""], "seen_at": self.pipeline.seen_at}
+            self._commit([_row(self.name, ("pipeline", ""), row)])
+            self._written = {**self._written, ("pipeline", ""): row}
+
+    def _commit(self, rows: Sequence[Mapping[str, object]]) -> None:
         try:
-            commit = self._table.update(changed, offsets={self.name: (self._next, self._next + 1)})
+            commit = self._table.update(rows, offsets={self.name: (self._next, self._next + 1)})
         except BadRows as error:
             raise self._overtaken() from error
         if commit.repeated:
             raise self._overtaken()
         self._next += 1
-        self._written = rows
 
     def _overtaken(self) -> PipelineBusy:
         return PipelineBusy(
@@ -220,11 +237,25 @@ def opened(lake: Lake, namespace: str) -> KeyedTable:
     """The table of all pipelines of a lake, created where it is not there."""
     path = f"{namespace}.pipelines"
     try:
-        return lake.table(path)
+        table = lake.table(path)
     except TableNotFound:
         text = "Where pipelines are, and what they know of their sources. Written by keylake."
         spec = TableSpec.from_arrow(_COLUMNS, name=path, key=_KEY, buckets=1, comment=text)
         return lake.create(spec, if_exists="match")
+    missing = _missing(table)
+    if missing:  # an older version has made it
+        try:
+            table.alter(add=missing)
+        except KeylakeError:
+            table = lake.table(path)
+            if _missing(table):
+                raise
+    return table
+
+
+def _missing(table: KeyedTable) -> dict[str, Any]:
+    """Columns that a table of pipelines lacks."""
+    return {each.name: each.type for each in _COLUMNS if each.name not in table.spec.column_names}
 
 
 def states_of(lake: Lake, namespace: str) -> tuple[PipelineState, ...]:
@@ -273,7 +304,7 @@ def _pipeline(row: Mapping[str, Any]) -> PipelineState:
     )
     said = {name: row[name] for name in names}
     utc = {name: said[name].astimezone(datetime.timezone.utc) for name in ("started_at", "seen_at")}
-    return PipelineState(row["pipeline"], **said | utc, recent=recent_from_json(row["recent"]))
+    return PipelineState(row["pipeline"], **said | utc, recent=recent_from_json(row.get("recent")))
 
 
 def _lives(other: PipelineState, lease: float) -> bool:

@@ -4,6 +4,7 @@ import os
 import pwd
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,13 +35,35 @@ SETTINGS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class Postgres:
     """Where a server listens; `folder` is readable to it."""
 
     port: int
     folder: Path
-    process: subprocess.Popen[bytes]
+    command: list[str]
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, cwd=self.folder)
+        until = time.monotonic() + 30
+        while True:
+            try:
+                self.connect().close()
+            except psycopg.OperationalError:
+                assert self.process.poll() is None, (self.folder / "log").read_text()
+                assert time.monotonic() < until, (self.folder / "log").read_text()
+                time.sleep(0.05)
+            else:
+                return
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it as `pg_ctl stop` does, which waits until those that read its log have all of it."""
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait(30)
+            self.process = None
 
     def address(self, database: str = "postgres", user: str = "postgres", password: str = PASSWORD) -> str:
         return f"postgresql://{user}:{password.replace(' ', '%20')}@127.0.0.1:{self.port}/{database}"
@@ -49,12 +72,16 @@ class Postgres:
         return psycopg.connect(self.address(database), autocommit=True, **options)
 
 
-def owner() -> dict[str, Any]:
-    """PostgreSQL does not run as root."""
+def as_owner(*command: str) -> list[str]:
+    """The command of a user who is not root, as whom PostgreSQL does not run.
+
+    Another process changes the user: this one would have to fork for that, with threads of gRPC that do not survive it.
+    """
     if os.geteuid() != 0:
-        return {}
+        return [*command]
     nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+    change = f"os.setgroups([]); os.setgid({nobody.pw_gid}); os.setuid({nobody.pw_uid})"
+    return [sys.executable, "-c", f"import os, sys; {change}; os.execv(sys.argv[1], sys.argv[1:])", *command]
 
 
 @contextmanager
@@ -63,41 +90,24 @@ def running(**settings: str) -> Iterator[Postgres]:
     # A folder of pytest's is not readable for others.
     with TemporaryDirectory(prefix="keylake-postgres-") as name:
         folder = Path(name)
-        as_owner = owner()
-        if as_owner:
-            os.chown(folder, as_owner["user"], as_owner["group"])
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
         password = folder / "password"
         password.write_text(PASSWORD)
         password.chmod(0o644)
         data = folder / "data"
-        initdb = [PROGRAMS / "initdb", "-D", data, "-U", "postgres", "-A", "scram-sha-256", "--no-sync"]
+        initdb = [str(PROGRAMS / "initdb"), "-D", str(data), "-U", "postgres", "-A", "scram-sha-256", "--no-sync"]
         initdb += ["--encoding=UTF8", "--locale=C", f"--pwfile={password}"]
-        subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **as_owner)
+        subprocess.run(as_owner(*initdb), check=True, capture_output=True, cwd=folder)
         port = free_port()
         options = [f"-c{key}={value}" for key, value in {**SETTINGS, **settings}.items()]
-        with (folder / "log").open("wb") as log:
-            command = [PROGRAMS / "postgres", "-D", data, f"-p{port}", *options]
-            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **as_owner)
-        server = Postgres(port, folder, process)
+        server = Postgres(port, folder, as_owner(str(PROGRAMS / "postgres"), "-D", str(data), f"-p{port}", *options))
         try:
-            wait_for(server)
+            server.start()
             yield server
         finally:
-            process.send_signal(signal.SIGQUIT)  # what it has is not needed any more
-            process.wait(30)
-
-
-def wait_for(server: Postgres) -> None:
-    until = time.monotonic() + 30
-    while True:
-        try:
-            server.connect().close()
-        except psycopg.OperationalError:
-            assert server.process.poll() is None, (server.folder / "log").read_text()
-            assert time.monotonic() < until, (server.folder / "log").read_text()
-            time.sleep(0.05)
-        else:
-            return
+            server.stop(signal.SIGQUIT)  # what it has is not needed any more
 
 
 def source_of(postgres: Postgres, database: str, **options: Any) -> PostgresSource:

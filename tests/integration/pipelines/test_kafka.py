@@ -15,6 +15,7 @@ import keylake as kl
 from integration.pipelines.broker import Broker, as_json
 from integration.pipelines.scripted import found, settings
 from integration.twin import fresh_name
+from keylake._captured.absence import SourceAway
 from keylake._captured.source import Step
 from keylake._captured.tables import ColumnAdded, ColumnModified, TableCreated
 from keylake._kafka.messages import MessageFormat
@@ -143,7 +144,7 @@ def test_messages_that_are_gone(lake: kl.Lake, broker: Broker) -> None:
         source_of(lake, broker, "nowhere").poll(10, 0.0)
     fast = {"default.api.timeout.ms": "500", "request.timeout.ms": "400"}
     closed = KafkaSource(lake._session, Topics("127.0.0.1:1", ("a",), settings=fast), JSON)
-    with pytest.raises(kl.StoreFailed, match=r"Kafka at 127\.0\.0\.1:1 does not answer"):
+    with pytest.raises(SourceAway, match=r"Kafka at 127\.0\.0\.1:1 does not answer"):
         closed.poll(10, 0.0)
     for each in (source, skips):
         each.close()

@@ -1,5 +1,6 @@
 """The loop of a pipeline over files that arrive: what it writes, where it goes on, and who may run it."""
 
+import datetime
 import json
 import os
 import threading
@@ -7,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyiceberg.types import IntegerType, LongType, StringType
 
@@ -14,11 +16,14 @@ import keylake as kl
 from integration.pipelines.scripted import Changed, Log, found, settings, table
 from integration.streams.arriving import arrive
 from integration.twin import fresh_name
-from keylake._captured.tables import SourceColumn, SourceSchema
+from keylake._captured.tables import SourceColumn, SourceSchema, TableCreated
 from keylake._files.source import FilesSource
+from keylake._running import state as state_module
 from keylake._running.control import resume, states, stop
 from keylake._running.loop import run
 from keylake._running.settings import AsTheyAre
+from keylake._running.steps import TableStep
+from keylake._triggers.steps import SqlStep
 
 
 @pytest.fixture
@@ -211,3 +216,48 @@ def test_rows_that_were_never_read_are_dead_letters(lake: kl.Lake, namespace: st
         ("log", 0, "The message is no JSON.", {"id": 1}),
         ("log", 2, "The columns of shop.gone are not known.", {"id": 1}),
     ]
+
+
+def test_a_table_of_pipelines_that_an_older_version_made(lake: kl.Lake, namespace: str) -> None:
+    """It gets the columns that it lacks when a pipeline begins; until then it can be looked at."""
+    columns = [each for each in state_module._COLUMNS if each.name != "recent"]
+    spec = kl.TableSpec.from_arrow(pa.schema(columns), name=f"{namespace}.pipelines", key=state_module._KEY, buckets=1)
+    now = datetime.datetime.now(datetime.UTC)
+    nothing = dict.fromkeys(each.name for each in columns) | {"pipeline": namespace}
+    state = {"run": "1", "state": "stopped", "host": "old", "process": 1, "rounds": 1, "rows": 3, "lag": "0 rows"}
+    rows = [
+        {**nothing, "kind": "pipeline", "name": "", **state, "started_at": now, "seen_at": now},
+        {**nothing, "kind": "partition", "name": "log", "position": 3},
+    ]
+    lake.create(spec).update(rows, offsets={namespace: (0, 1)})
+    [before] = states(lake, namespace)
+    assert (before.rows, before.recent) == (3, ())
+    log = Log(
+        [Changed("shop.orders", {"id": n}) for n in range(3)]
+        + [TableCreated(ORDERS), Changed("shop.orders", {"id": 9, "total": 1})]
+    )
+    assert run(log, lake, settings(namespace, namespace, state_namespace=namespace)).rows == 1
+    [after] = states(lake, namespace)
+    assert (after.rows, [each.rows for each in after.recent]) == (4, [1])
+
+
+def test_a_long_step_at_the_end_keeps_the_place_of_its_process(lake: kl.Lake, namespace: str, tmp_path: Path) -> None:
+    script = tmp_path / "slow.sql"
+    script.write_text("SELECT java_method('java.lang.Thread', 'sleep', 3000 + id) FROM range(0, 1, 1, 1);\n")
+    since = datetime.datetime(2026, 10, 31, 23, 50, tzinfo=datetime.UTC)  # two intervals before the rows
+    step = TableStep(SqlStep(script, every=5, table=f"{namespace}.orders"), since=since)
+    log = Log([Changed("shop.orders", {"id": n, "total": n}) for n in range(3)], [ORDERS])
+    some = settings(namespace, namespace, lease=1.5, steps=(step,))
+    running = threading.Thread(target=run, args=(log, lake, some))
+    running.start()
+    deadline = time.monotonic() + 60
+    while not any(state.name == namespace and state.rows == 3 for state in states(lake)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(3)
+    assert running.is_alive(), "steps run"
+    with pytest.raises(kl.PipelineBusy, match="runs already"):
+        run(log, lake, some)
+    running.join(60)
+    [state] = [each for each in states(lake) if each.name == namespace]
+    assert (state.state, state.rows, state.last_error) == ("stopped", 3, None)

@@ -26,6 +26,9 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.errors.AuthenticationException;
+import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.jspecify.annotations.Nullable;
@@ -82,16 +85,32 @@ final class Brokers {
     }
   }
 
-  private static KeylakeException meant(Throwable cause, String where) {
-    return cause instanceof UnknownTopicOrPartitionException
+  /** What is wrong: with what was said, which does not pass by itself, or with the brokers. */
+  static KeylakeException meant(Throwable cause, String where) {
+    if (cause instanceof UnknownTopicOrPartitionException) {
+      return new KeylakeException(
+          NOT_FOUND,
+          "Kafka at %s has no such topic: %s; create it, or name another one"
+              .formatted(where, cause.getMessage()));
+    }
+    boolean refuses =
+        cause instanceof AuthenticationException
+            || cause instanceof AuthorizationException
+            || cause instanceof ConfigException && !isUnresolved(cause);
+    return refuses
         ? new KeylakeException(
-            NOT_FOUND,
-            "Kafka at %s has no such topic: %s; create it, or name another one"
+            DEFINITION,
+            "Kafka at %s cannot be read with these settings: %s; correct them, or what the brokers allow"
                 .formatted(where, cause.getMessage()))
         : new KeylakeException(
             STORE_FAILED,
             "Kafka at %s does not answer: %s; check the addresses, the security settings, and that the brokers run"
                 .formatted(where, cause.getMessage()));
+  }
+
+  /** Names of hosts that nobody knows now may be known later. */
+  private static boolean isUnresolved(Throwable cause) {
+    return String.valueOf(cause.getMessage()).contains("No resolvable bootstrap urls");
   }
 
   private static Map<String, Object> settings(String json) {

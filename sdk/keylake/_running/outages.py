@@ -1,0 +1,64 @@
+"""Outages of a source: since when it does not answer, what is told of that, and when it is asked again."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import time
+
+from keylake._captured.absence import SourceAway
+from keylake.errors import SourceFailed
+
+LOG = logging.getLogger("keylake")
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+_SECONDS_OF_A_FIRST_RUN = 10.0  # it may have a wrong address, which is told soon
+
+
+class Outage:
+    """A source that does not answer is asked again after 1, 2, 4 and more seconds, at most 30.
+
+    `most` are the seconds after which that ends, None for never. A source that is `known` was read before.
+    """
+
+    def __init__(self, name: str, most: float | None, *, known: bool) -> None:
+        self._name = name
+        self._most = most
+        self._known = known
+        self._since: float | None = None
+        self._again_at = 0.0
+        self._pause = _FIRST_PAUSE
+        self.said: str | None = None  # for those who ask how the pipeline is
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the source is away."""
+        return self._since is not None
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the source is not to be asked."""
+        return 0.0 if self._since is None else max(0.0, self._again_at - time.monotonic())
+
+    def failed(self, error: SourceAway) -> None:
+        """The source was asked, and did not answer; an error where that has lasted too long."""
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+            self._began_at = datetime.datetime.now(datetime.timezone.utc)
+        away = now - self._since
+        most = self._most if self._known else _SECONDS_OF_A_FIRST_RUN
+        if most is not None and away >= most:
+            why = "a run that ends with its source" if self._known else "a first run"
+            raise SourceFailed(f"{error} It was asked for {away:.0f} s, and {why} waits {most:g} s.") from error
+        self.said = f"The source is away since {self._began_at:%Y-%m-%d %H:%M:%S} UTC. {error}"
+        LOG.warning("%s: %s It is asked again in %.0f s.", self._name, self.said, self._pause)
+        self._again_at = now + self._pause
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    def over(self) -> None:
+        """The source has answered."""
+        if self._since is not None:
+            LOG.info("%s: the source answers again, after %.0f s", self._name, time.monotonic() - self._since)
+        self._since = self.said = None
+        self._pause = _FIRST_PAUSE
+        self._known = True

@@ -1,0 +1,206 @@
+"""Servers that are stopped under a running pipeline, and started again: it waits, says so, and goes on."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+import keylake as kl
+from integration.pipelines.broker import Broker, as_json
+from integration.pipelines.mariadb.server import MariaDb
+from integration.pipelines.postgres_server import Postgres, source_of
+from integration.pipelines.scripted import settings
+from integration.twin import fresh_name
+from keylake._captured import absence
+from keylake._captured.source import Source
+from keylake._kafka.messages import MessageFormat
+from keylake._kafka.offsets import Topics
+from keylake._kafka.source import KafkaSource
+from keylake._mysql.source import MySqlSource
+from keylake._postgres.source import PostgresSource
+from keylake._running import outages
+from keylake._running.control import states, stop
+from keylake._running.loop import run
+from keylake._running.settings import RunSettings
+from keylake._running.state import PipelineState
+
+pytestmark = pytest.mark.slow
+
+LIMIT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server with a table `t`; whoever has a wrong password is refused with these words."""
+
+    start: Callable[[], None]
+    stop: Callable[[], None]
+    insert: Callable[[int], None]
+    source: Callable[[], Source]
+    refused: tuple[Callable[[], Source], str] | None = None
+
+
+@contextmanager
+def in_mariadb(server: MariaDb, name: str, lake: kl.Lake) -> Iterator[Served]:
+    server.run(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t (id INT PRIMARY KEY)")
+
+    def source(password: str = MariaDb.PASSWORD) -> Source:
+        said: dict[str, Any] = {"user": MariaDb.READER, "password": password, "tables": [rf"{name}\..*"]}
+        return MySqlSource(host="127.0.0.1", port=server.port, **said)
+
+    yield Served(
+        server.start,
+        server.stop,
+        lambda number: server.run(f"INSERT INTO {name}.t VALUES ({number})"),
+        source,
+        (lambda: source("wrong"), "refuses the user 'reader' or the password"),
+    )
+
+
+@contextmanager
+def in_postgres(server: Postgres, name: str, lake: kl.Lake) -> Iterator[Served]:
+    def do(statement: str, database: str = name) -> None:
+        with server.connect(database) as connection:
+            connection.execute(statement)
+
+    do(f"CREATE DATABASE {name}", "postgres")
+    do("CREATE TABLE t (id int PRIMARY KEY)")
+    yield Served(
+        server.start,
+        server.stop,
+        lambda number: do(f"INSERT INTO t VALUES ({number})"),
+        lambda: source_of(server, name),
+        (
+            lambda: PostgresSource(server.address(name, password="wrong"), lambda table: True, slot=f"slot_{name}"),
+            "password authentication failed",
+        ),
+    )
+    do(f"SELECT pg_drop_replication_slot('slot_{name}')")
+
+
+@contextmanager
+def in_kafka(server: Broker, name: str, lake: kl.Lake) -> Iterator[Served]:
+    topic = server.topic(1, name)
+    soon = {"default.api.timeout.ms": "1500", "request.timeout.ms": "1000"}
+    yield Served(
+        server.start,
+        server.stop,
+        lambda number: server.send(topic, [(None, as_json({"id": number}))]),
+        lambda: KafkaSource(
+            lake._session, Topics(server.servers, (topic,), settings=soon), MessageFormat("json", key=("id",))
+        ),
+    )
+
+
+class Running:
+    """A pipeline in a thread."""
+
+    def __init__(self, lake: kl.Lake, source: Source, said: RunSettings, table: str) -> None:
+        self._lake, self._name, self._table = lake, said.name, table
+        self.taken = 0
+        self.failure: Exception | None = None
+        poll = source.poll
+
+        def counted(most_rows: int, seconds: float) -> tuple[Any, ...]:
+            steps = poll(most_rows, seconds)
+            self.taken += sum(len(step.rows) if step.rows is not None else 0 for step in steps)
+            return steps
+
+        source.poll = counted  # type: ignore[method-assign]
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(source, said))
+        self._thread.start()
+
+    def _run(self, source: Source, said: RunSettings) -> None:
+        try:
+            run(source, self._lake, said, ending=self._ending)
+        except Exception as error:  # noqa: BLE001
+            self.failure = error
+
+    def state(self) -> PipelineState:
+        return next(state for state in states(self._lake) if state.name == self._name)
+
+    def ids(self) -> list[int]:
+        return sorted(row["id"] for row in self._lake.table(self._table).read().collect())
+
+    def until(self, is_so: Callable[[], bool], what: str) -> None:
+        until = time.monotonic() + LIMIT_SECONDS
+        while not is_so():
+            assert self._thread.is_alive(), (what, self.failure)
+            assert time.monotonic() < until, (what, self.state())
+            time.sleep(0.1)
+
+    def says_that_it_is_away(self) -> bool:
+        return str(self.state().last_error).startswith("The source is away since 2")
+
+    def end(self) -> None:
+        self._ending.set()
+        self.ended()
+
+    def ended(self) -> None:
+        self._thread.join(LIMIT_SECONDS)
+        assert not self._thread.is_alive()
+        assert self.failure is None, self.failure
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgres", pytest.param("broker", marks=pytest.mark.nightly)])
+def test_a_server_that_is_away(
+    lake: kl.Lake, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(absence, "_SECONDS_OF_PATIENCE", 0.5)
+    monkeypatch.setattr(outages, "_LONGEST_PAUSE", 1.0)
+    name = fresh_name("away").replace(".", "_")
+    server: Any = request.getfixturevalue(kind)
+    opened: Mapping[str, Any] = {"mariadb": in_mariadb, "postgres": in_postgres, "broker": in_kafka}
+    said = settings(name, name, once=False, lease=2.0, freshness=2.0)
+    table = f"{name}.{name if kind == 'broker' else 't'}"
+    with opened[kind](server, name, lake) as served:
+        served.insert(1)
+        pipeline = Running(lake, served.source(), said, table)
+        pipeline.until(lambda: pipeline.taken == 1 and pipeline.state().rows == 1, "it has begun")
+        # A row that waits is written while the server is away; that it is, and that the pipeline lives, is told.
+        served.insert(2)
+        pipeline.until(lambda: pipeline.taken == 2, "a row waits")
+        served.stop()
+        pipeline.until(lambda: pipeline.ids() == [1, 2], "what waits is written")
+        pipeline.until(pipeline.says_that_it_is_away, "it says so")
+        seen = pipeline.state().seen_at
+        pipeline.until(lambda: pipeline.state().seen_at > seen, "it lives")
+        served.start()
+        served.insert(3)
+        pipeline.until(lambda: pipeline.ids() == [1, 2, 3], "it goes on")
+        pipeline.until(lambda: pipeline.state().last_error is None, "it says so")
+        # It is asked to stop while the server is away.
+        served.stop()
+        pipeline.until(pipeline.says_that_it_is_away, "it says so")
+        stop(lake, name)
+        pipeline.ended()
+        assert (pipeline.state().state, pipeline.state().rows) == ("stopped", 3)
+        # A run that ends waits so long and no longer; another one begins before the server does.
+        with pytest.raises(
+            kl.SourceFailed, match=r"It was asked for . s, and a run that ends with its source waits 1 s"
+        ):
+            run(served.source(), lake, replace(said, once=True, outage=1.0))
+        assert "a run that ends with its source" in str(pipeline.state().last_error)
+        pipeline = Running(lake, served.source(), said, table)
+        pipeline.until(pipeline.says_that_it_is_away, "it waits for its server")
+        served.start()
+        served.insert(4)
+        pipeline.until(lambda: pipeline.ids() == [1, 2, 3, 4], "it begins")
+        pipeline.end()
+        if served.refused is not None:
+            refused, words = served.refused
+            with pytest.raises(kl.KeylakeError, match=words):
+                run(refused(), lake, said)
+
+
+def test_a_first_run_with_a_wrong_address_ends_soon(lake: kl.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outages, "_SECONDS_OF_A_FIRST_RUN", 0.5)
+    name = fresh_name("away").replace(".", "_")
+    source = MySqlSource(host="127.0.0.1", port=1, user="reader", password="secret", tables=["shop"])
+    with pytest.raises(kl.SourceFailed, match=r"mysql:127.0.0.1:1 does not answer.* a first run waits 0\.5 s"):
+        run(source, lake, settings(name, name, once=False))
