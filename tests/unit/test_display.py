@@ -12,6 +12,8 @@ import pytest
 import keylake as kl
 from keylake._display.html_table import MOST_LINES, ShownFields
 from keylake._maintenance.compaction import BucketPicture, CompactionPlan, CompactionReport, Merge
+from keylake._running.rounds import Recent
+from keylake._running.state import PipelineState
 from keylake.health import Health, ReadHealth, StreamHealth
 
 EVIL = "<script>alert('1')</script>&$x_1$"
@@ -43,6 +45,7 @@ def of_class(result: type) -> object:
 
 
 RESULTS = [of_class(each) for each in ShownFields.__subclasses__() if is_dataclass(each) and fields(each)]
+RESULTS.append(PipelineState(EVIL, "running", EVIL, 1, AT, AT, 1, 1, f"1 {EVIL}", EVIL, EVIL, {EVIL: EVIL}))
 THINGS: list[Any] = [
     *RESULTS,
     kl.TableSpec.from_arrow(
@@ -161,6 +164,20 @@ def test_pictures_have_no_background_and_show_names_as_they_are() -> None:
 
 
 # ------------------------------------------------------------------------------------------------- errors
+
+
+def test_a_pipeline_is_a_table_and_bars() -> None:
+    state = PipelineState("shop", "running", "host", 7, AT, AT, 2, 1234, "1,200 rows", "The source is away.")
+    assert "<svg" not in state._repr_html_()
+    recent = (Recent(AT, 1000, 2.0, 1.0, None), Recent(AT, 234, 1.0, 0.5, 1200))
+    html = replace(state, recent=recent, set_aside={"shop.orders": "set aside"})._repr_html_()
+    assert "<caption>Pipeline shop</caption>" in html
+    assert "<tr><td>last error</td><td>The source is away.</td></tr><tr><td>shop.orders</td><td>set aside</td>" in html
+    assert "asked to" not in html
+    assert "<caption>the last 2 rounds with rows, 2026-11-01 12:00:00 to 12:00:00 UTC</caption>" in html
+    assert "<td>lag, rows</td>" in html
+    assert "<td>now 1,200, most 1,200</td>" in html
+    assert [html.count(each) for each in ("<svg", "<rect")] == [4, 7], "no bar where the lag is unknown"
 
 
 def test_an_error_shows_no_lines_of_packages() -> None:

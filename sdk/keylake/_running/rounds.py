@@ -34,18 +34,27 @@ class Recent:
     behind: int | None  # in the unit of the lag, None where that is not known
 
 
-def picture(recent: Sequence[Recent], unit: str) -> tuple[str, ...]:
-    """Lag, rates and batches of rounds as lines of text; `unit` is that of the lag."""
-    if not recent:
-        return ()
+Series = Sequence[tuple[str, Sequence[float | None]]]
+
+
+def series(recent: Sequence[Recent], unit: str) -> tuple[str, Series]:
+    """Lag, rates and batches of rounds, and what they are called; `unit` is that of the lag."""
     times = f"{recent[0].at:%Y-%m-%d %H:%M:%S} to {recent[-1].at:%H:%M:%S} UTC"
-    named = (
+    named: Series = (
         (f"lag, {unit}", [each.behind for each in recent]),
         ("rows a second", [each.rows / max(each.seconds, 1e-3) for each in recent]),
         ("rows of a batch", [each.rows for each in recent]),
         ("seconds of a batch", [each.seconds - each.polling for each in recent]),
     )
-    return (f"the last {len(recent)} rounds with rows, {times}", *sparklines(named))
+    return f"the last {len(recent)} rounds with rows, {times}", named
+
+
+def picture(recent: Sequence[Recent], unit: str) -> tuple[str, ...]:
+    """The same as lines of text."""
+    if not recent:
+        return ()
+    title, named = series(recent, unit)
+    return (title, *sparklines(named))
 
 
 class Rounds:

@@ -28,7 +28,9 @@ import pyarrow as pa
 
 from keylake._captured.tables import SourceSchema
 from keylake._definition.spec import TableSpec
-from keylake._running.rounds import Recent, recent_from_json, recent_to_json
+from keylake._display.html_table import html_table, in_notebook
+from keylake._display.sparklines import html_bars
+from keylake._running.rounds import Recent, recent_from_json, recent_to_json, series
 from keylake._running.schema_json import schema_from_json, schema_to_json
 from keylake._server.statements import literal
 from keylake.errors import BadRows, KeylakeError, PipelineBusy, TableNotFound
@@ -91,6 +93,27 @@ class PipelineState:
     )  # keyed tables: since when, and why
     run: str = ""  # of the process, unlike that of any other
     recent: tuple[Recent, ...] = ()  # the last rounds that wrote rows
+
+    @property
+    def unit(self) -> str:
+        """That of the lag."""
+        return self.lag.rpartition(" ")[2]
+
+    def _repr_html_(self) -> str:
+        told = {
+            "state": self.state,
+            "asked to": self.wanted,
+            "seen": f"{self.seen_at:%Y-%m-%d %H:%M:%S} UTC",
+            "lag": self.lag,
+            "rounds": f"{self.rounds:,}",
+            "rows": f"{self.rows:,}",
+            "process": f"{self.process} on {self.host}, since {self.started_at:%Y-%m-%d %H:%M:%S} UTC",
+            "last error": self.last_error,
+            **self.set_aside,
+        }
+        rows = [(name, value) for name, value in told.items() if value is not None]
+        drawn = (html_bars(*series(self.recent, self.unit)),) if self.recent else ()
+        return in_notebook(html_table(f"Pipeline {self.name}", ("", ""), rows), *drawn)
 
 
 @dataclass(frozen=True)

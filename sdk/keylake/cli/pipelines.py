@@ -102,7 +102,7 @@ def status(
         for state in states if name is not None else []:
             for table, since in state.set_aside.items():
                 typer.echo(f"{table} is {since}")
-            for line in picture(state.recent, state.lag.rpartition(" ")[2]):
+            for line in picture(state.recent, state.unit):
                 typer.echo(line)
 
 
