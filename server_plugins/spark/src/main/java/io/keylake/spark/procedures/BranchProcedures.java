@@ -6,6 +6,7 @@ import io.keylake.spark.maintenance.UndoRunner;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.CherryPick;
 import io.keylake.tables.branches.DroppedBranch;
+import io.keylake.tables.branches.NewBranch;
 import io.keylake.tables.branches.Publication;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
@@ -75,12 +76,10 @@ final class BranchProcedures {
             new StructType().add("is_new", DataTypes.BooleanType),
             arguments -> {
               Table table = tables.load(arguments);
-              String branch = arguments.text("branch");
-              boolean isNew = !table.refs().containsKey(branch);
-              if (isNew) {
-                new Commits(table)
-                    .make(attempt -> attempt.references().createBranch(branch).commit());
-              }
+              String branch = arguments.requiredText("branch");
+              boolean isNew =
+                  !table.refs().containsKey(branch)
+                      && new Commits(table).make(new NewBranch(branch)).isCommitted();
               return List.of(LocalProcedure.row(isNew));
             }),
         new LocalProcedure(

@@ -7,6 +7,7 @@ import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Tries;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
@@ -37,6 +38,7 @@ import org.apache.iceberg.ManageSnapshots;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
@@ -148,7 +150,12 @@ public final class HistoryBranches {
           DEFINITION,
           "the business time %s has a part of a second; give whole seconds".formatted(time));
     }
-    table.refresh();
+    List<State> made = Tries.make(table, "the archiving", () -> tried(time, every));
+    carryOn();
+    return made;
+  }
+
+  private List<State> tried(Instant time, @Nullable Duration every) {
     Snapshot head = new CommitLog(table, null).head();
     if (head == null) {
       throw new KeylakeException(
@@ -156,14 +163,16 @@ public final class HistoryBranches {
           "table %s has no commit yet; there is nothing to archive".formatted(table.name()));
     }
     Lineage.check(table, head.snapshotId());
-    List<State> made = new ArrayList<>();
-    if (all().stream().noneMatch(state -> state.time().equals(time))) {
-      for (Instant each : missing(time, every)) {
-        made.add(new State(each, NAME.format(each), source(each, time, head)));
-      }
-      create(made);
+    if (all().stream().anyMatch(state -> state.time().equals(time))) {
+      return List.of();
     }
-    carryOn();
+    List<State> made = new ArrayList<>();
+    for (Instant each : missing(time, every)) {
+      made.add(new State(each, NAME.format(each), source(each, time, head)));
+    }
+    if (!new Commits(table).make(new Archiving(table.name(), made)).isCommitted()) {
+      throw new CommitFailedException("another state was archived, or a snapshot has expired");
+    }
     return made;
   }
 
@@ -225,13 +234,6 @@ public final class HistoryBranches {
             .formatted(table.name(), each, Instant.ofEpochMilli(oldest.timestampMillis())));
   }
 
-  private void create(List<State> states) {
-    Archiving archiving = new Archiving(table.name(), states);
-    if (!new Commits(table).make(archiving).isCommitted()) {
-      throw archiving.lost("another was archived");
-    }
-  }
-
   /** Makes the branches of states. */
   private record Archiving(String table, List<State> states) implements Change {
     @Override
@@ -253,13 +255,6 @@ public final class HistoryBranches {
           COMMIT_CONFLICT,
           "archiving %s lost against another commit (%s); archive again".formatted(table, why));
     }
-  }
-
-  private KeylakeException lost(RuntimeException e) {
-    return new KeylakeException(
-        COMMIT_CONFLICT,
-        "archiving %s lost against another commit (%s); archive again"
-            .formatted(table.name(), e.getMessage()));
   }
 
   /** Gives each state the late writes of the one before it that it has not. */
@@ -380,8 +375,12 @@ public final class HistoryBranches {
       new Commits(table)
           .make(
               attempt -> {
+                Set<String> there = attempt.parent(null).references();
                 ManageSnapshots references = attempt.references();
-                expired.forEach(state -> references.removeBranch(state.branch()));
+                expired.stream()
+                    .map(State::branch)
+                    .filter(there::contains)
+                    .forEach(references::removeBranch);
                 references.commit();
               });
     }

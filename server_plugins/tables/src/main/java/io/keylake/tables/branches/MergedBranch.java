@@ -54,8 +54,12 @@ public record MergedBranch(String working, long source) {
           "table %s has no commit yet; there is nothing to merge".formatted(table.name()));
     }
     MergedBranch branch = new MergedBranch(NAME + "-" + UUID.randomUUID(), head);
-    new Commits(table)
-        .make(attempt -> attempt.references().createBranch(branch.working, head).commit());
+    Commits.Result begun =
+        new Commits(table)
+            .make(attempt -> attempt.references().createBranch(branch.working, head).commit());
+    if (!begun.isCommitted()) {
+      throw lost(table);
+    }
     return branch;
   }
 
@@ -65,12 +69,16 @@ public record MergedBranch(String working, long source) {
     summary.put(SOURCE_MILLIS, String.valueOf(table.snapshot(source).timestampMillis()));
     Commits.Result result = new Commits(table).make(attempt -> addTo(attempt, Said.of(summary)));
     if (!result.isCommitted()) {
-      throw new KeylakeException(
-          COMMIT_CONFLICT,
-          "the branch '%s' of %s lost against other commits; merge again"
-              .formatted(NAME, table.name()));
+      throw lost(table);
     }
     return result.lastSnapshotId();
+  }
+
+  private static KeylakeException lost(Table table) {
+    return new KeylakeException(
+        COMMIT_CONFLICT,
+        "the branch '%s' of %s lost against other commits; merge again"
+            .formatted(NAME, table.name()));
   }
 
   private void addTo(Attempt attempt, Said said) {

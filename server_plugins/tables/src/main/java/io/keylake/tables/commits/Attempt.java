@@ -46,6 +46,7 @@ public final class Attempt {
   private final Transaction transaction;
   private final List<Part> parts = new ArrayList<>();
   private @Nullable UpdateProperties properties;
+  private boolean changesReferences;
   private boolean isSent;
 
   Attempt(Table table, WriteLabels labels, List<ParentCheck> checks) {
@@ -98,6 +99,7 @@ public final class Attempt {
 
   /** Changes branches together with the parts. */
   public ManageSnapshots references() {
+    changesReferences = true;
     return transaction.manageSnapshots();
   }
 
@@ -165,6 +167,11 @@ public final class Attempt {
   /** Whether a failure leaves open if there is a commit. */
   boolean isSent() {
     return isSent;
+  }
+
+  /** Whether Iceberg gives up where another commit comes first: it does not apply these again. */
+  boolean changesReferences() {
+    return changesReferences;
   }
 
   /** The snapshots of all parts, in order. */

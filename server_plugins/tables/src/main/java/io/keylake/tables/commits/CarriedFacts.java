@@ -15,16 +15,22 @@ import org.jspecify.annotations.Nullable;
  * @param branch null for main
  */
 public record CarriedFacts(@Nullable String branch) implements Change {
-  /** Makes such commits on all branches that need them. Others have to be looked at by a user. */
-  public static void keep(Table table) {
+  /**
+   * Makes such commits on all branches that need them. Others have to be looked at by a user.
+   *
+   * @return false where one lost against other commits: nothing may expire, until the next try
+   */
+  public static boolean keep(Table table) {
+    boolean isKept = true;
     for (Map.Entry<String, SnapshotRef> each : table.refs().entrySet()) {
       Snapshot head = table.snapshot(each.getValue().snapshotId());
       if (each.getValue().isBranch()
           && !WriteSummary.isOwn(head)
           && Lineage.of(table, head.snapshotId()).isKnown()) {
-        new Commits(table).make(new CarriedFacts(each.getKey()));
+        isKept &= new Commits(table).make(new CarriedFacts(each.getKey())).isCommitted();
       }
     }
+    return isKept;
   }
 
   @Override

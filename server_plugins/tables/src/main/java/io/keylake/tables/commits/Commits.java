@@ -188,7 +188,9 @@ public final class Commits {
         throw e; // it may stand nevertheless
       }
       discard(attempt);
-      return failed(change, e);
+      boolean isFirstLoss =
+          attempt != null && attempt.changesReferences() && e instanceof CommitFailedException;
+      return isFirstLoss && !isLast ? null : failed(change, e);
     }
   }
 

@@ -53,10 +53,8 @@ public final class Housekeeping {
     Instant now = StoreClock.notAhead(table, here);
     long snapshots = count(table);
     int states = new HistoryBranches(table).dropExpired(policy, now);
-    boolean expires = policy.kept() != null && Orphans.mayDeleteFilesOf(table);
-    if (expires) {
-      CarriedFacts.keep(table);
-    }
+    boolean expires =
+        policy.kept() != null && Orphans.mayDeleteFilesOf(table) && CarriedFacts.keep(table);
     long files = expires ? expire(table, policy, now) : 0;
     boolean hasNewManifests = rewriteManifests(table);
     long expired = snapshots - count(table);

@@ -208,7 +208,7 @@ class AppendQueueTest {
     Future<Commits.Result> first = first();
     Table unsure =
         new BaseTable(
-            new FailingOperations(
+            SteeredOperations.failing(
                 ((BaseTable) load()).operations(), false, new IllegalStateException("reset")),
             "shop.orders");
     List<Future<Commits.Result>> others =

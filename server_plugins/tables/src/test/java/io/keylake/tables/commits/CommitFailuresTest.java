@@ -62,7 +62,7 @@ class CommitFailuresTest {
     TableOperations operations = ((BaseTable) table).operations();
     Table contended =
         new BaseTable(
-            new FailingOperations(
+            SteeredOperations.failing(
                 operations, false, new CommitFailedException("somebody else was quicker")),
             "shop.orders");
     KeylakeException refused =
@@ -74,7 +74,7 @@ class CommitFailuresTest {
 
   private Table failing(boolean isTaken, RuntimeException failure) {
     TableOperations operations = ((BaseTable) table).operations();
-    return new BaseTable(new FailingOperations(operations, isTaken, failure), "shop.orders");
+    return new BaseTable(SteeredOperations.failing(operations, isTaken, failure), "shop.orders");
   }
 
   private InMemoryFileIO store() {
