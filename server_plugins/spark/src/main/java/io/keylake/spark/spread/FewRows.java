@@ -2,10 +2,10 @@ package io.keylake.spark.spread;
 
 import java.io.Serializable;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.util.AccumulatorV2;
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 public final class FewRows extends AccumulatorV2<FewRows.OfTask, Map<Integer, List<UnsafeRow>>> {
   private static final long serialVersionUID = 1L;
   private final Limit limit;
-  private final Map<Integer, List<UnsafeRow>> told = new HashMap<>();
+  private final Map<Integer, List<UnsafeRow>> told = new TreeMap<>(); // by task
   private int tasks = -1; // unknown until they are planned
 
   /** How many rows and bytes are few, for all tasks together. */

@@ -104,7 +104,7 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
 
   /** Stores what the rows of a key come to. Most keys have one row, which needs no fold. */
   private void endKey(InternalRow last) throws IOException {
-    if (tellsAlone && !isFolded && ties.size() == 1) {
+    if (tellsAlone && !isFolded && ties.size() == 1 && operation(last) == Operation.WRITE) {
       ties.clear();
       files.write(last, stored.of(last, heldVersion));
       count(heldVersion);
@@ -161,12 +161,16 @@ final class KeyedDataWriter implements DataWriter<InternalRow> {
   }
 
   private void foldRow(InternalRow row) {
-    switch (layout.op() >= 0 ? check.operation(row) : operation) {
+    switch (operation(row)) {
       case WRITE -> fold.write(row, heldVersion, carried(row));
       case RETRACT -> fold.retract(row, heldVersion, carried(row));
       case DELETE -> fold.delete(row, heldVersion);
       case NOTHING -> {}
     }
+  }
+
+  private Operation operation(InternalRow row) {
+    return layout.op() >= 0 ? check.operation(row) : operation;
   }
 
   private boolean @Nullable [] carried(InternalRow row) {

@@ -73,7 +73,6 @@ final class StoredRows {
     row[infoPlace] = new GenericInternalRow(info);
     tellsAlone =
         layout.columnsFrom() < 0
-            && layout.op() < 0
             && layout.values().stream()
                 .allMatch(
                     column ->
