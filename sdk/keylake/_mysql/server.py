@@ -188,8 +188,8 @@ def check_place(server: Server, files: LogFiles, place: int) -> tuple[str, int]:
 def _other_log(server: Server, why: str) -> str:
     return (
         f"The log of {server.name} is not the one that was read: {why}. It was reset, or another server took over."
-        " Versions have to grow: run RESET MASTER TO a number above that of the file that was read, then begin"
-        " with a new snapshot, or snapshot into new tables."
+        " Versions have to grow: run RESET MASTER TO (MySQL 8.4: RESET BINARY LOGS AND GTIDS TO) a number above that"
+        " of the file that was read, then begin with a new snapshot, or snapshot into new tables."
     )
 
 

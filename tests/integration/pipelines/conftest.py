@@ -6,6 +6,7 @@ import pytest
 
 from integration.pipelines import postgres_server
 from integration.pipelines.broker import Broker
+from integration.pipelines.mariadb.mysql_server import MySql
 from integration.pipelines.mariadb.server import MariaDb
 
 
@@ -15,6 +16,21 @@ def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
     server = MariaDb(tmp_path_factory.mktemp("mariadb"))
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySql]:
+    """The same of MySQL."""
+    server = MySql(tmp_path_factory.mktemp("mysql"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["mariadb", pytest.param("mysql", marks=pytest.mark.nightly)])
+def logged(request: pytest.FixtureRequest) -> MariaDb:
+    """Each of the two servers with a binary log."""
+    server: MariaDb = request.getfixturevalue(request.param)
+    return server
 
 
 @pytest.fixture(scope="session")

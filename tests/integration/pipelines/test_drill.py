@@ -102,12 +102,12 @@ def run_in_this_process(source: Source, lake: kl.Lake, name: str, *, once: bool)
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", [FIRST + number for number in range(3)])
-def test_mariadb(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, seed: int) -> None:
+def test_mariadb(lake: kl.Lake, logged: MariaDb, tmp_path: Path, seed: int) -> None:
     name = fresh_name("drill").replace(".", "_")
     draw = random.Random(seed)
-    shop = Shop(mariadb, name, draw, keeps_types=True)
+    shop = Shop(logged, name, draw, keeps_types=True)
     shop.fill(200)
-    runner = Runner(lake, tmp_path, "with_mariadb", name, mariadb.port)
+    runner = Runner(lake, tmp_path, "with_mariadb", name, logged.port)
     troubles = ["nothing", "cuts", "restart", "crash"]
     draw.shuffle(troubles)
     for trouble in troubles:
@@ -116,12 +116,12 @@ def test_mariadb(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, seed: int) -> 
             change_until(shop, time.monotonic() + draw.uniform(0, 3))
             if trouble == "cuts":
                 for _ in range(3):
-                    mariadb.cut_connections()
-                    shop.connection = mariadb.connect(name)
+                    logged.cut_connections()
+                    shop.connection = logged.connect(name)
                     change_until(shop, time.monotonic() + draw.uniform(0, 1))
             elif trouble != "nothing":
-                mariadb.restart(signal.SIGTERM if trouble == "restart" else signal.SIGKILL)
-                shop.connection = mariadb.connect(name)
+                logged.restart(signal.SIGTERM if trouble == "restart" else signal.SIGKILL)
+                shop.connection = logged.connect(name)
             change_until(shop, until)
         shop.transaction()
         shop.statement()

@@ -1,4 +1,7 @@
-"""A source of MariaDB against the real server: what its steps say adds up to the tables, whatever happens meanwhile."""
+"""Sources of MariaDB, and of MySQL at night, against the real servers.
+
+What their steps say adds up to the tables, whatever happens meanwhile.
+"""
 
 import random
 import threading
@@ -50,13 +53,13 @@ def taken(source: MySqlSource, applied: Applied, positions: dict[str, int], most
 
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (1, 2))])
-def test_random_transactions_and_statements(mariadb: MariaDb, number: int) -> None:
+def test_random_transactions_and_statements(logged: MariaDb, number: int) -> None:
     draw = random.Random(f"{SEED} {number}")
     database = f"shop_{number}"
-    shop = Shop(mariadb, database, random.Random(f"{SEED} {number} shop"))
+    shop = Shop(logged, database, random.Random(f"{SEED} {number} shop"))
     shop.fill(150)
     positions: dict[str, int] = {}
-    source = source_of(mariadb, database, chunk_rows=draw.choice([4, 11]))
+    source = source_of(logged, database, chunk_rows=draw.choice([4, 11]))
     source.begin(positions)
     applied = Applied(source.schemas())
 
@@ -99,7 +102,7 @@ def numbers(server: MariaDb, database: str, rows: int) -> None:
 def insert(server: MariaDb, database: str, rows: int, size: int) -> None:
     """So many rows of the table `t`, by one transaction."""
     with closing(server.connect(database)) as connection, connection.cursor() as cursor:
-        cursor.execute("SET max_recursive_iterations = 1000000")
+        cursor.execute(server.DEEP_RECURSION)
         cursor.execute(
             "INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %s)"
             " SELECT i, REPEAT('x', %s) FROM n",
@@ -107,9 +110,9 @@ def insert(server: MariaDb, database: str, rows: int, size: int) -> None:
         )
 
 
-def test_a_snapshot_whose_chunks_are_all_given_goes_on_behind_them(mariadb: MariaDb) -> None:
-    numbers(mariadb, "chunks", 900)
-    source = source_of(mariadb, "chunks", chunk_rows=20)
+def test_a_snapshot_whose_chunks_are_all_given_goes_on_behind_them(logged: MariaDb) -> None:
+    numbers(logged, "chunks", 900)
+    source = source_of(logged, "chunks", chunk_rows=20)
     source.begin({})
     seen = 0
     while steps := source.poll(10_000, 0.6):
@@ -119,20 +122,20 @@ def test_a_snapshot_whose_chunks_are_all_given_goes_on_behind_them(mariadb: Mari
     assert seen == 900
 
 
-def test_a_connection_that_is_cut_within_a_transaction(mariadb: MariaDb, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_is_cut_within_a_transaction(logged: MariaDb, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the log has of it from before the cut is read again, and what came before the transaction is given."""
-    mariadb.run("CREATE DATABASE within", "CREATE TABLE within.o (id INT PRIMARY KEY)")
-    source = source_of(mariadb, "within", start="latest")
+    logged.run("CREATE DATABASE within", "CREATE TABLE within.o (id INT PRIMARY KEY)")
+    source = source_of(logged, "within", start="latest")
     source.begin({})
     applied, positions = Applied(source.schemas()), dict[str, int]()
     taken(source, applied, positions)
-    mariadb.run(
+    logged.run(
         "INSERT INTO within.o VALUES (1)",
         "ALTER TABLE within.o ADD COLUMN n INT",
         "INSERT INTO within.o VALUES (2, 2)",
         "CREATE TABLE within.t (id INT PRIMARY KEY, s TEXT)",
     )
-    insert(mariadb, "within", 8000, 3000)
+    insert(logged, "within", 8000, 3000)
     events = 0
     read = BinaryLog._rows
 
@@ -141,7 +144,7 @@ def test_a_connection_that_is_cut_within_a_transaction(mariadb: MariaDb, monkeyp
         read(log, *arguments)
         events += 1
         if events == 10:
-            assert mariadb.cut_connections()
+            assert logged.cut_connections()
 
     monkeypatch.setattr(BinaryLog, "_rows", cut)
     taken(source, applied, positions, most_rows=100_000)

@@ -8,8 +8,9 @@ from contextlib import closing
 import pytest
 
 from integration.pipelines.mariadb.applied import Applied
+from integration.pipelines.mariadb.mysql_server import MySql
 from integration.pipelines.mariadb.server import MariaDb
-from integration.pipelines.mariadb.types import TYPES
+from integration.pipelines.mariadb.types import MYSQL_TYPES, TYPES
 from integration.pipelines.test_mariadb import source_of, taken
 from keylake._captured.source import Step
 from keylake._mysql.source import MySqlSource
@@ -24,30 +25,31 @@ def rows_in(steps: list[Step], op: str) -> dict[int, dict[str, object]]:
     return {row["id"]: row for row in values}
 
 
-def test_every_type_comes_through_snapshot_and_log(mariadb: MariaDb) -> None:
-    columns = ", ".join(f"c{i} {each.definition}" for i, each in enumerate(TYPES))
-    mariadb.run(
+def test_every_type_comes_through_snapshot_and_log(logged: MariaDb) -> None:
+    types = MYSQL_TYPES if isinstance(logged, MySql) else TYPES
+    columns = ", ".join(f"c{i} {each.definition}" for i, each in enumerate(types))
+    logged.run(
         "CREATE DATABASE types",
         "SET GLOBAL sql_mode = 'ALLOW_INVALID_DATES'",
         f"CREATE TABLE types.t (id INT PRIMARY KEY, {columns},"
-        " doubled INT AS (id * 2) VIRTUAL, stored INT AS (id * 3) STORED)",
+        " doubled INT AS (id * 2) VIRTUAL, `stored` INT AS (id * 3) STORED)",
     )
-    longest = max(len(each.values) for each in TYPES)
+    longest = max(len(each.values) for each in types)
 
     def insert(first: int) -> None:
-        with closing(mariadb.connect("types")) as connection, connection.cursor() as cursor:
+        with closing(logged.connect("types")) as connection, connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+01:00', sql_mode = ''")
             for number in range(longest + 1):
-                values = [each.values[number][0] if number < len(each.values) else "NULL" for each in TYPES]
-                names = ", ".join(f"c{i}" for i in range(len(TYPES)))
+                values = [each.values[number][0] if number < len(each.values) else "NULL" for each in types]
+                names = ", ".join(f"c{i}" for i in range(len(types)))
                 cursor.execute(f"INSERT INTO t (id, {names}) VALUES ({first + number}, {', '.join(values)})")
 
     insert(0)
-    source = source_of(mariadb, "types")
+    source = source_of(logged, "types")
     source.begin({})
     (schema,) = source.schemas()
     found = {column.name: column.type for column in schema.columns}
-    assert {f"c{i}": found[f"c{i}"] for i in range(len(TYPES))} == {f"c{i}": each.type for i, each in enumerate(TYPES)}
+    assert {f"c{i}": found[f"c{i}"] for i in range(len(types))} == {f"c{i}": each.type for i, each in enumerate(types)}
     positions: dict[str, int] = {}
     steps = taken(source, Applied(source.schemas()), positions)
     insert(100)
@@ -58,24 +60,24 @@ def test_every_type_comes_through_snapshot_and_log(mariadb: MariaDb) -> None:
         for number in range(longest + 1):
             row = rows[first + number]
             assert (row["doubled"], row["stored"]) == ((first + number) * 2, (first + number) * 3)
-            for i, each in enumerate(TYPES):
+            for i, each in enumerate(types):
                 expected = each.values[number][1] if number < len(each.values) else None
                 assert row[f"c{i}"] == expected, (each.definition, first)
 
 
 @pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
-def test_columns_that_the_log_leaves_out_are_absent(mariadb: MariaDb, image: str) -> None:
+def test_columns_that_the_log_leaves_out_are_absent(logged: MariaDb, image: str) -> None:
     database = f"image_{image.lower()}"
-    mariadb.run(
+    logged.run(
         f"CREATE DATABASE {database}",
         f"CREATE TABLE {database}.t (id INT PRIMARY KEY, a INT, b TEXT, c INT AS (a + 1) VIRTUAL)",
         f"INSERT INTO {database}.t (id, a, b) VALUES (1, 1, 'one'), (2, 2, 'two'), (3, 3, 'three')",
     )
-    source = source_of(mariadb, database)
+    source = source_of(logged, database)
     source.begin({})
     applied, positions = Applied(source.schemas()), dict[str, int]()
     taken(source, applied, positions)
-    with closing(mariadb.connect(database)) as connection, connection.cursor() as cursor:
+    with closing(logged.connect(database)) as connection, connection.cursor() as cursor:
         cursor.execute(f"SET SESSION binlog_row_image = '{image}'")
         cursor.execute("UPDATE t SET a = 10 WHERE id = 1")
         cursor.execute("UPDATE t SET b = NULL WHERE id = 2")
@@ -92,17 +94,18 @@ def test_columns_that_the_log_leaves_out_are_absent(mariadb: MariaDb, image: str
     ]
 
 
-def test_a_snapshot_goes_on_where_it_was(mariadb: MariaDb) -> None:
-    mariadb.run(
+def test_a_snapshot_goes_on_where_it_was(logged: MariaDb) -> None:
+    logged.run(
         "CREATE DATABASE going",
+        "USE going",
         "CREATE TABLE going.numbers (id INT PRIMARY KEY, a INT)",
         "CREATE TABLE going.names (name VARCHAR(40) PRIMARY KEY, a INT)",
         "INSERT INTO going.numbers WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900)"
         " SELECT i, i FROM n",
-        "INSERT INTO going.names SELECT SHA1(id), a FROM going.numbers",
+        "INSERT INTO going.names SELECT LEFT(SHA2(id, 256), 40), a FROM going.numbers",
     )
     positions: dict[str, int] = {}
-    source = source_of(mariadb, "going", chunk_rows=100, connections=1)
+    source = source_of(logged, "going", chunk_rows=100, connections=1)
     source.begin(positions)
     applied = Applied(source.schemas())
     seen = given = 0
@@ -119,17 +122,17 @@ def test_a_snapshot_goes_on_where_it_was(mariadb: MariaDb) -> None:
     assert seen < 2100, "chunks that were given are not read again"
 
 
-def test_a_server_that_restarts_and_cuts_connections_loses_nothing(mariadb: MariaDb) -> None:
-    mariadb.run("CREATE DATABASE cut", "CREATE TABLE cut.t (id INT PRIMARY KEY)", "INSERT INTO cut.t VALUES (1)")
-    source = source_of(mariadb, "cut")
+def test_a_server_that_restarts_and_cuts_connections_loses_nothing(logged: MariaDb) -> None:
+    logged.run("CREATE DATABASE cut", "CREATE TABLE cut.t (id INT PRIMARY KEY)", "INSERT INTO cut.t VALUES (1)")
+    source = source_of(logged, "cut")
     source.begin({})
     applied, positions = Applied(source.schemas()), dict[str, int]()
     taken(source, applied, positions)
-    mariadb.run("INSERT INTO cut.t VALUES (2)")
-    mariadb.cut_connections()
+    logged.run("INSERT INTO cut.t VALUES (2)")
+    logged.cut_connections()
     taken(source, applied, positions)
-    mariadb.restart()
-    mariadb.run("INSERT INTO cut.t VALUES (3)")
+    logged.restart()
+    logged.run("INSERT INTO cut.t VALUES (3)")
     taken(source, applied, positions)
     lag = source.lag()
     source.close()
@@ -137,32 +140,32 @@ def test_a_server_that_restarts_and_cuts_connections_loses_nothing(mariadb: Mari
     assert (lag.behind, lag.unit) == (0, "bytes")
 
 
-def test_refusals_name_the_next_step(mariadb: MariaDb) -> None:
-    mariadb.run(
+def test_refusals_name_the_next_step(logged: MariaDb) -> None:
+    logged.run(
         "CREATE DATABASE refused",
         "CREATE TABLE refused.t (id INT PRIMARY KEY)",
         "CREATE USER weak IDENTIFIED BY 'weak'",
     )
-    wrong = source_of(mariadb, "refused", password="my wrong secret")
+    wrong = source_of(logged, "refused", password="my wrong secret")
     with pytest.raises(DefinitionError, match="refuses the user 'reader' or the password") as refused:
         wrong.begin({})
     assert "my wrong secret" not in str(refused.value)
     with pytest.raises(DefinitionError, match="GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT"):
-        source_of(mariadb, "refused", user="weak", password="weak").begin({})
+        source_of(logged, "refused", user="weak", password="weak").begin({})
     with pytest.raises(SourceFailed, match="does not answer"):
-        source_of(mariadb, "refused", port=1).begin({})
-    mariadb.run("CREATE TABLE refused.keyless (a INT)")
+        source_of(logged, "refused", port=1).begin({})
+    logged.run("CREATE TABLE refused.keyless (a INT)")
     with pytest.raises(DefinitionError, match=re.escape("Table refused.keyless has no primary key")):
-        source_of(mariadb, "refused").begin({})
-    named = source_of(mariadb, "refused", keys={"refused.keyless": ["a"]})
+        source_of(logged, "refused").begin({})
+    named = source_of(logged, "refused", keys={"refused.keyless": ["a"]})
     named.begin({})
     assert {schema.key for schema in named.schemas()} == {("id",), ("a",)}
     named.close()
-    for name, value, good in (("binlog_format", "'MIXED'", "'ROW'"), ("binlog_row_metadata", "'NO_LOG'", "'FULL'")):
-        mariadb.run(f"SET GLOBAL {name} = {value}")
-        with pytest.raises(DefinitionError, match=f"{name} of mysql:127.0.0.1:{mariadb.port} is .* SET GLOBAL {name}"):
-            source_of(mariadb, "refused", keys={"refused.keyless": ["a"]}).begin({})
-        mariadb.run(f"SET GLOBAL {name} = {good}")
+    for name, value, good in (("binlog_format", "'MIXED'", "'ROW'"), ("binlog_row_metadata", "'MINIMAL'", "'FULL'")):
+        logged.run(f"SET GLOBAL {name} = {value}")
+        with pytest.raises(DefinitionError, match=f"{name} of mysql:127.0.0.1:{logged.port} is .* SET GLOBAL {name}"):
+            source_of(logged, "refused", keys={"refused.keyless": ["a"]}).begin({})
+        logged.run(f"SET GLOBAL {name} = {good}")
 
 
 def begun_and_polled(source: MySqlSource, positions: dict[str, int]) -> None:
@@ -170,18 +173,17 @@ def begun_and_polled(source: MySqlSource, positions: dict[str, int]) -> None:
     source.poll(1, 0)
 
 
-def test_a_log_that_was_purged_or_reset_is_refused(mariadb: MariaDb) -> None:
-    mariadb.run("CREATE DATABASE purged", "CREATE TABLE purged.t (id INT PRIMARY KEY)")
-    source = source_of(mariadb, "purged")
+def test_a_log_that_was_purged_or_reset_is_refused(logged: MariaDb) -> None:
+    logged.run("CREATE DATABASE purged", "CREATE TABLE purged.t (id INT PRIMARY KEY)")
+    source = source_of(logged, "purged")
     source.begin({})
     positions: dict[str, int] = {}
     taken(source, Applied(source.schemas()), positions)
     source.close()
-    with closing(mariadb.connect()) as connection, connection.cursor() as cursor:
+    with closing(logged.connect()) as connection, connection.cursor() as cursor:
         cursor.execute("FLUSH LOGS")
         cursor.execute("INSERT INTO purged.t VALUES (1)")
-        cursor.execute("SHOW MASTER STATUS")
-        (newest, *_) = cursor.fetchone() or ("",)
+        newest, _ = logged.log_end()
         cursor.execute(f"PURGE BINARY LOGS TO '{newest}'")
     with pytest.raises(SourceFailed, match=f"has purged .* up to {newest} are lost. Begin with a new snapshot"):
         source.begin(positions)
@@ -190,11 +192,11 @@ def test_a_log_that_was_purged_or_reset_is_refused(mariadb: MariaDb) -> None:
     taken(source, Applied(source.schemas()), positions)
     source.close()
     time.sleep(1.1)  # files of the log are told apart by the second in which they began
-    mariadb.run("RESET MASTER", "INSERT INTO purged.t VALUES (2)")
+    logged.run(logged.RESET_LOG, "INSERT INTO purged.t VALUES (2)")
     with pytest.raises(SourceFailed, match=r"is not the one that was read.*RESET MASTER TO"):
         begun_and_polled(source, positions)
-    number = next(value >> 32 for name, value in positions.items() if name == f"mysql:127.0.0.1:{mariadb.port}")
-    mariadb.run(f"RESET MASTER TO {number}", "INSERT INTO purged.t VALUES (3)")
+    number = next(value >> 32 for name, value in positions.items() if name == f"mysql:127.0.0.1:{logged.port}")
+    logged.run(f"{logged.RESET_LOG} TO {number}", "INSERT INTO purged.t VALUES (3)")
     with pytest.raises(SourceFailed, match=r"began at another time|it ends at"):
         begun_and_polled(source, positions)
     source.close()

@@ -36,25 +36,25 @@ def defined(tmp_path: Path, name: str, source: str) -> kl.Pipeline:
     return kl.Pipeline.load(file)
 
 
-def tables_of(mariadb: MariaDb, database: str) -> str:
+def tables_of(server: MariaDb, database: str) -> str:
     """The source of a definition that reads all tables of a database."""
     return (
-        f"  type: mysql\n  hostname: 127.0.0.1\n  port: {mariadb.port}\n  username: {MariaDb.READER}\n"
+        f"  type: mysql\n  hostname: 127.0.0.1\n  port: {server.port}\n  username: {MariaDb.READER}\n"
         f"  password: ${{DB_PASSWORD}}\n  tables: {database}.\\.*\n"
     )
 
 
-def test_mariadb(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mariadb(lake: kl.Lake, logged: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = fresh_name("opened").replace(".", "_")
     monkeypatch.setitem(os.environ, "DB_PASSWORD", MariaDb.PASSWORD)
-    mariadb.run(
+    logged.run(
         f"CREATE DATABASE {name}",
         f"CREATE TABLE {name}.orders (id INT PRIMARY KEY, city VARCHAR(20))",
         f"INSERT INTO {name}.orders VALUES (1, 'Bodø'), (2, 'Narvik')",
     )
-    source = tables_of(mariadb, name)
+    source = tables_of(logged, name)
     run_once(lake, tmp_path, name, source)
-    mariadb.run(
+    logged.run(
         f"UPDATE {name}.orders SET city = 'Oslo' WHERE id = 1",
         f"DELETE FROM {name}.orders WHERE id = 2",
         f"ALTER TABLE {name}.orders ADD COLUMN n INT",
@@ -117,18 +117,18 @@ def test_kafka(lake: kl.Lake, broker: Broker, tmp_path: Path) -> None:
 
 
 def test_defaults_of_columns_that_are_added_to_mariadb(
-    lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: kl.Lake, logged: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = fresh_name("opened").replace(".", "_")
     monkeypatch.setitem(os.environ, "DB_PASSWORD", MariaDb.PASSWORD)
-    mariadb.run(
+    logged.run(
         f"CREATE DATABASE {name}",
         f"CREATE TABLE {name}.orders (id INT PRIMARY KEY)",
         f"INSERT INTO {name}.orders VALUES (1), (2)",
     )
-    source = tables_of(mariadb, name)
+    source = tables_of(logged, name)
     added = ["a INT DEFAULT 7", "b INT NOT NULL", "c VARCHAR(9) NOT NULL DEFAULT 'none'", "d INT AS (id * 2) STORED"]
-    check_defaults(lake, name, added, lambda: run_once(lake, tmp_path, name, source), mariadb.run)
+    check_defaults(lake, name, added, lambda: run_once(lake, tmp_path, name, source), logged.run)
 
 
 def test_defaults_of_columns_that_are_added_to_postgres(

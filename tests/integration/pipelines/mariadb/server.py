@@ -33,18 +33,27 @@ class MariaDb:
     """The server: `USER` may do everything, `READER` what a source needs."""
 
     USER, READER, PASSWORD = "owner", "reader", "se'cret of the reader"
+    PRIVILEGES = "SELECT, REPLICATION SLAVE, BINLOG MONITOR"
+    LOG = "mariadb-bin"
+    LOG_STATUS, RESET_LOG = "SHOW MASTER STATUS", "RESET MASTER"
+    DEEP_RECURSION = "SET max_recursive_iterations = 1000000"
+    DEFAULTS = SETTINGS
 
     def __init__(self, folder: Path, **settings: str) -> None:
-        if not (HOME / "bin" / "mariadbd").exists():
-            raise FileNotFoundError("there is no server of MariaDB in .build/mariadb: run `make mariadb`")
+        self._check()
         self.folder = folder
-        self.settings = {**SETTINGS, **{name.replace("_", "-"): value for name, value in settings.items()}}
+        self.settings = {**self.DEFAULTS, **{name.replace("_", "-"): value for name, value in settings.items()}}
         with closing(socket.socket()) as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
         self._process: subprocess.Popen[bytes] | None = None
         self._install()
+        self._write_users()
         self.start()
+
+    def _check(self) -> None:
+        if not (HOME / "bin" / "mariadbd").exists():
+            raise FileNotFoundError("there is no server of MariaDB in .build/mariadb: run `make mariadb`")
 
     def _command(self, *more: str) -> list[str]:
         common = [
@@ -72,12 +81,14 @@ class MariaDb:
                 check=True,
                 timeout=120,
             )
+
+    def _write_users(self) -> None:
         password = pymysql.converters.escape_str(self.PASSWORD)
         users = [
             f"CREATE USER IF NOT EXISTS {self.USER} IDENTIFIED BY 'secret'",
             f"GRANT ALL ON *.* TO {self.USER} WITH GRANT OPTION",
             f"CREATE USER IF NOT EXISTS {self.READER} IDENTIFIED BY {password}",
-            f"GRANT SELECT, REPLICATION SLAVE, BINLOG MONITOR ON *.* TO {self.READER}",
+            f"GRANT {self.PRIVILEGES} ON *.* TO {self.READER}",
         ]
         (self.folder / "users.sql").write_text("".join(f"{statement};\n" for statement in users))
 
@@ -135,6 +146,13 @@ class MariaDb:
         with closing(self.connect()) as connection, connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
+
+    def log_end(self) -> tuple[str, int]:
+        """The file and the byte where the log ends."""
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(self.LOG_STATUS)
+            file, byte, *_ = cursor.fetchone() or ()
+            return str(file), int(byte)
 
     def cut_connections(self) -> int:
         """End every connection of others, those that read the log too; how many."""

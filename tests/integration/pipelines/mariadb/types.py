@@ -103,3 +103,33 @@ TYPES = (
     Typed("POINT", BinaryType(), (("ST_GeomFromText('POINT(1 2)', 4326)", b64(POINT)),)),
     Typed("GEOMETRY", BinaryType(), (("ST_GeomFromText('POINT(1 2)')", b64(POINT)),)),
 )
+
+BYTES = b64(b"\0\xff" * 60)
+IN_LINES = "\\n".join(BYTES[i : i + 76] for i in range(0, len(BYTES), 76))
+
+# JSON of MariaDB is text; that of MySQL has values of its own, some of which JSON itself does not have. Texts of points
+# have the order of axes of their reference system there.
+MYSQL_TYPES = (
+    *(each for each in TYPES if each.definition not in ("JSON", "POINT")),
+    Typed("POINT", BinaryType(), (("ST_GeomFromText('POINT(2 1)', 4326)", b64(POINT)),)),  # latitude first
+    Typed(
+        "JSON",
+        StringType(),
+        (
+            ('\'{"b": [1, 2.5, null, true], "a": "☃ \\\\""}\'', '{"a": "☃ \\"", "b": [1, 2.5, null, true]}'),
+            (
+                "'[18446744073709551615, -9223372036854775808, 1e300, 0.1]'",
+                "[18446744073709551615, -9223372036854775808, 1e300, 0.1]",
+            ),
+            ("JSON_ARRAY(CAST(2.50 AS DECIMAL(9, 2)), 1.0e0)", "[2.50, 1.0]"),
+            (
+                "JSON_ARRAY(TIMESTAMP'2026-03-01 02:30:00.5', DATE'2026-03-01', TIME'-12:00:01')",
+                '["2026-03-01 02:30:00.500000", "2026-03-01", "-12:00:01.000000"]',
+            ),
+            ("JSON_ARRAY(X'00FF', REPEAT(X'00FF', 60))", f'["base64:type15:AP8=", "base64:type15:{IN_LINES}"]'),
+            ("'null'", "null"),
+            ("'\"text\"'", '"text"'),
+            ("JSON_OBJECT('k', REPEAT('x', 70000))", '{"k": "' + "x" * 70000 + '"}'),
+        ),
+    ),
+)
