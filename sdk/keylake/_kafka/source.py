@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from keylake._server.session import Session
 
 _PAUSE_SECONDS = 0.25
-_MESSAGES_OF_A_TASK = 100_000
+_MESSAGES_OF_A_TASK = 25_000  # a batch of one large partition is work for all cores, too
 _OWN = ("partition", "offset")  # columns that a message has, and not its changes
 # A partition without rows, whose offsets are times at which rows told of columns: what one run told, no other tells at
 # the same offset.

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 CONNECT_LIMIT_SECONDS = 3.0
 MOST_BYTES_AS_THEY_ARE = 2**20  # of more, pyspark sends what the server keeps
 MOST_BYTES_WITH_A_PLAN = 16 * 2**20
-ROWS_IN_A_GROUP = 1 << 18
+ROWS_IN_A_GROUP = 1 << 16  # which one task reads
 
 # How Spark and Iceberg begin a sentence that means one of our errors.
 _MEANINGS: tuple[tuple[str, type[KeylakeError]], ...] = (

@@ -1,7 +1,6 @@
 package io.keylake.spark.many;
 
 import io.keylake.spark.engine.Shuffles;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -22,7 +21,8 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <pre>
  *   table     the number of the table among those of the write; -1 for one that is none of them
- *   place     partition, bucket and key as bytes in order; empty for a row that was refused
+ *   place     partition, bucket and key as bytes in order; empty for a row that was refused.
+ *             They are kept as text is, which a sort compares where it lies and copies nowhere
  *   version
  *   row       in Spark's binary form, with the columns of its table; null for a row that was refused
  *   failure   why the row was refused
@@ -33,7 +33,7 @@ final class MovedRows {
   static final StructType TYPE =
       new StructType()
           .add("table", DataTypes.IntegerType, false)
-          .add("place", DataTypes.BinaryType, false)
+          .add("place", DataTypes.StringType, false)
           .add("version", DataTypes.LongType, false)
           .add("row", DataTypes.BinaryType)
           .add("failure", DataTypes.StringType)
@@ -55,19 +55,21 @@ final class MovedRows {
   /** A row on its way; valid until the next. */
   InternalRow row(int table, byte[] place, long version, byte[] row, int task) {
     return packed.apply(
-        new GenericInternalRow(new Object[] {table, place, version, row, null, task}));
+        new GenericInternalRow(
+            new Object[] {table, UTF8String.fromBytes(place), version, row, null, task}));
   }
 
   /** Why a row was refused, so that it comes before the rows of its table. */
   InternalRow refused(int table, long version, String failure, int task) {
     UTF8String why = UTF8String.fromString(failure);
     return packed.apply(
-        new GenericInternalRow(new Object[] {table, new byte[0], version, null, why, task}));
+        new GenericInternalRow(
+            new Object[] {table, UTF8String.EMPTY_UTF8, version, null, why, task}));
   }
 
   /** That there are rows of a table that the write does not know. */
   InternalRow unlisted(String name, String failure) {
-    byte[] place = name.getBytes(StandardCharsets.UTF_8);
+    UTF8String place = UTF8String.fromString(name);
     UTF8String why = UTF8String.fromString(failure);
     return packed.apply(new GenericInternalRow(new Object[] {UNLISTED, place, 0L, null, why, 0}));
   }
@@ -78,7 +80,7 @@ final class MovedRows {
 
   /** The name of a table that the write does not know. */
   static String name(InternalRow row) {
-    return new String(row.getBinary(PLACE), StandardCharsets.UTF_8);
+    return row.getUTF8String(PLACE).toString();
   }
 
   /** Null for a row that was not refused. */

@@ -59,6 +59,7 @@ final class RowDecoder {
               StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build())
           .build();
   private static final UTF8String DELETE = UTF8String.fromString("d");
+  private static final GenericArrayData NONE = new GenericArrayData(new Object[0]);
 
   private final List<NestedField> columns = new ArrayList<>(); // the key, then the values
   private final Map<String, Integer> places = new HashMap<>();
@@ -67,6 +68,8 @@ final class RowDecoder {
   private final Object[] values;
   private final GenericInternalRow row;
   private final boolean[] isThere;
+  private final boolean[] wasThere;
+  private GenericArrayData lastCarried = NONE;
   private final Expression bucketOf;
   private final @Nullable Expression groupOf;
   private final int bucket;
@@ -86,6 +89,7 @@ final class RowDecoder {
             .map(field -> UTF8String.fromString(field.name()))
             .toArray(UTF8String[]::new);
     isThere = new boolean[columns.size()];
+    wasThere = new boolean[columns.size()];
     StructType type = TableWrite.rowType(schema);
     values = new Object[type.size()];
     row = new GenericInternalRow(values);
@@ -148,7 +152,7 @@ final class RowDecoder {
     }
     values[next++] = version;
     values[next++] = op;
-    values[next] = isDelete ? new GenericArrayData(new Object[0]) : carried();
+    values[next] = isDelete ? NONE : carried();
   }
 
   private void readFields(JsonParser parser, boolean isDelete) throws IOException {
@@ -186,12 +190,18 @@ final class RowDecoder {
     }
   }
 
+  /** Rows that follow each other carry the same columns, mostly. */
   private GenericArrayData carried() {
-    return new GenericArrayData(
-        IntStream.range(keys, columns.size())
-            .filter(i -> isThere[i])
-            .<Object>mapToObj(i -> names[i])
-            .toArray());
+    if (!Arrays.equals(isThere, wasThere)) {
+      System.arraycopy(isThere, 0, wasThere, 0, isThere.length);
+      lastCarried =
+          new GenericArrayData(
+              IntStream.range(keys, columns.size())
+                  .filter(i -> isThere[i])
+                  .<Object>mapToObj(i -> names[i])
+                  .toArray());
+    }
+    return lastCarried;
   }
 
   int bucket() {

@@ -65,6 +65,7 @@ public final class TablesWrite {
   private static final int TABLES_PER_TASK = 8;
   private static final int TASKS_PER_CORE = 3;
   private static final long BYTES_PER_ROW = 512; // more or less
+  private static final long BYTES_WORTH_A_CORE = 1 << 23; // a shuffle costs less than it saves
 
   private final SparkSession spark;
   private final Function<String, Table> loading;
@@ -218,9 +219,11 @@ public final class TablesWrite {
     long filled = count == null ? tables : Math.min(tables, count);
     long byFiles = (filled + TABLES_PER_TASK - 1) / TABLES_PER_TASK;
     long cores = (long) spark.sparkContext().defaultParallelism() * TASKS_PER_CORE;
-    long byBytes = bytes / SessionSettings.bytesPerTask();
+    long bySize = bytes / SessionSettings.bytesPerTask();
+    long byWork = Math.min(bytes / BYTES_WORTH_A_CORE, spark.sparkContext().defaultParallelism());
     long most = Math.max(SessionSettings.shufflePartitions(), 1);
-    return (int) Math.max(Math.min(Math.max(Math.min(byFiles, cores), byBytes), most), 1);
+    long wanted = Math.max(Math.min(byFiles, cores), Math.max(bySize, byWork));
+    return (int) Math.max(Math.min(wanted, most), 1);
   }
 
   // -------------------------------------------------------------------------------------- commits

@@ -1,7 +1,6 @@
 package io.keylake.spark.many;
 
 import java.math.BigDecimal;
-import java.nio.charset.StandardCharsets;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -25,6 +24,7 @@ final class TextValues {
   static final int LONGEST_SHOWN = 100;
   private static final int LENGTH_OF_UUID = 36;
   private static final int LENGTH_OF_DATE = 10;
+  private static final int DIGITS_OF_A_LONG = 18; // so many always fit
   private static final int NANOS_PER_MICRO = 1000;
   private static final long MICROS_PER_SECOND = 1_000_000;
 
@@ -56,13 +56,40 @@ final class TextValues {
    * Half of a character outside of the basic plane is no text, and would become a question mark.
    */
   private static boolean isWellFormed(String text) {
-    return StandardCharsets.UTF_8.newEncoder().canEncode(text);
+    for (int i = 0; i < text.length(); i++) {
+      char each = text.charAt(i);
+      if (Character.isSurrogate(each)) {
+        i++; // the other half
+        if (i == text.length() || !Character.isSurrogatePair(each, text.charAt(i))) {
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   private static long whole(String text) {
+    if (isShortWhole(text)) { // as nearly all are
+      return Long.parseLong(text);
+    }
     BigDecimal number = new BigDecimal(text);
     checkDigits(number, Long.toString(Long.MAX_VALUE).length(), 0);
     return number.signum() == 0 ? 0 : number.longValueExact();
+  }
+
+  /** Digits and nothing else but a minus, so few that a long holds them. */
+  private static boolean isShortWhole(String text) {
+    int from = text.startsWith("-") ? 1 : 0;
+    return text.length() > from && text.length() <= DIGITS_OF_A_LONG && isDigits(text, from);
+  }
+
+  private static boolean isDigits(String text, int from) {
+    for (int i = from; i < text.length(); i++) {
+      if (text.charAt(i) < '0' || text.charAt(i) > '9') {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Exponents make numbers of so many digits that they are not to be written out. */
@@ -95,14 +122,17 @@ final class TextValues {
     if (!Double.isFinite(nearest) || (nearest == 0 && said.signum() != 0)) {
       return null;
     }
-    String shown = isFloat ? Float.toString((float) nearest) : Double.toString(nearest);
     boolean isWhole = text.chars().allMatch(each -> each == '-' || Character.isDigit(each));
-    boolean isSame =
-        new BigDecimal(nearest).compareTo(said) == 0 || new BigDecimal(shown).compareTo(said) == 0;
-    if (isWhole && !isSame) {
+    if (isWhole && !isSame(said, nearest, isFloat)) {
       return null;
     }
     return isFloat ? (Object) (float) nearest : (Object) nearest;
+  }
+
+  private static boolean isSame(BigDecimal said, double nearest, boolean isFloat) {
+    String shown = isFloat ? Float.toString((float) nearest) : Double.toString(nearest);
+    return new BigDecimal(nearest).compareTo(said) == 0
+        || new BigDecimal(shown).compareTo(said) == 0;
   }
 
   private static @Nullable Object micros(String text, boolean hasZone) {

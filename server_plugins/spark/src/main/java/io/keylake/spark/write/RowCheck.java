@@ -24,6 +24,7 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.jspecify.annotations.Nullable;
 
 /** Refuses rows that only their values show to be bad, and reads what a row says of itself. */
 final class RowCheck {
@@ -32,6 +33,7 @@ final class RowCheck {
   private final List<Column> checked = new ArrayList<>();
   private final Map<UTF8String, Integer> valuesByName = new HashMap<>();
   private final boolean[] carried;
+  private @Nullable ArrayData lastNames; // those that `carried` is of
   private final boolean accumulates;
 
   RowCheck(WriteLayout layout, TableSpec spec) {
@@ -162,13 +164,17 @@ final class RowCheck {
 
   /**
    * The columns that {@code columns_from} names in this row; the array is used again for the next
-   * row.
+   * row. Rows that follow each other name the same ones, mostly.
    */
   boolean[] carried(InternalRow row) {
     if (row.isNullAt(layout.columnsFrom())) {
       throw badList(row, "null");
     }
     ArrayData names = row.getArray(layout.columnsFrom());
+    if (names.equals(lastNames)) {
+      return carried;
+    }
+    lastNames = null;
     if (names.numElements() == 0 && !layout.takesEmptyLists()) {
       throw badList(row, "empty");
     }
@@ -191,6 +197,7 @@ final class RowCheck {
     }
     carryOrdering();
     checkGroups(row);
+    lastNames = names.copy();
     return carried;
   }
 
