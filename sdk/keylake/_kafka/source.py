@@ -13,6 +13,7 @@ through this process but offsets.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -28,7 +29,7 @@ from keylake._kafka.columns import FoundTables
 from keylake._kafka.messages import MessageFormat
 from keylake._kafka.offsets import PartitionOffsets, Stretch, Topics, as_option, lost, planned
 from keylake._server.statements import Call, literal
-from keylake.errors import SourceFailed, StoreFailed
+from keylake.errors import KeylakeError, SourceFailed, StoreFailed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 _PAUSE_SECONDS = 0.25
 _MESSAGES_OF_A_TASK = 25_000  # a batch of one large partition is work for all cores, too
+# What Spark says of brokers that have gone while it reads.
+_NO_ANSWER = re.compile(
+    r"kafka\.common\.errors\.(?:Timeout|Disconnect|Network|\w*NotAvailable|NotLeader)\w*|Cannot fetch record for offset"
+)
 _OWN = ("partition", "offset")  # columns that a message has, and not its changes
 # A partition without rows, whose offsets are times at which rows told of columns: what one run told, no other tells at
 # the same offset.
@@ -85,7 +90,12 @@ class KafkaSource:
             steps = (*self._begun(there), *self._skipped(there))
             stretches = planned(there, self._at, most_rows)
             if stretches:
-                return (*steps, *self._steps(stretches))
+                try:
+                    return (*steps, *self._steps(stretches))
+                except SourceAway:
+                    if not steps:
+                        raise
+                    return steps
             if steps or time.monotonic() + _PAUSE_SECONDS > deadline:
                 return steps
             time.sleep(_PAUSE_SECONDS)
@@ -165,10 +175,19 @@ class KafkaSource:
 
     def _steps(self, stretches: Sequence[Stretch]) -> Iterator[Step]:
         ends = {each.name: each.end for each in stretches}
-        with self._session.asking():
-            decoded = self._decoded(stretches)
-            rows: pa.Table | DataFrame = decoded.select(*CHANGES.names)
-            whole = decoded.toArrow() if self._declared is None else None
+        try:
+            with self._session.asking():
+                decoded = self._decoded(stretches)
+                rows: pa.Table | DataFrame = decoded.select(*CHANGES.names)
+                whole = decoded.toArrow() if self._declared is None else None
+        except KeylakeError as error:
+            if _NO_ANSWER.search(str(error)):
+                said = str(error).rstrip(".")
+                raise SourceAway(
+                    f"Kafka at {self._topics.servers} does not answer while messages are read: {said}. "
+                    "Check that the brokers run."
+                ) from None
+            raise
         if whole is not None:
             rows = whole.select(CHANGES.names).cast(CHANGES)
             if changes := self._told(whole):

@@ -122,6 +122,35 @@ def test_where_partitions_begin(lake: kl.Lake, broker: Broker) -> None:
     source.close()
 
 
+@pytest.mark.nightly
+def test_a_broker_that_goes_while_messages_are_read(
+    lake: kl.Lake, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = broker.topic(1)
+    broker.send(topic, [(None, as_json({"id": n})) for n in range(3)])
+    fast = {"default.api.timeout.ms": "1500", "request.timeout.ms": "1000"}
+    source = KafkaSource(lake._session, Topics(broker.servers, (topic,), settings=fast), JSON)
+    source.begin({})
+    decoded = source._decoded
+
+    def stops(stretches: Any) -> Any:
+        broker.stop(at_once=True)
+        return decoded(stretches)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(source, "_decoded", stops)
+        [begun] = source.poll(10, 0.0)
+        assert (begun.rows, begun.ends) == (None, {f"{topic}-0": 0}), "what was found before counts"
+        with pytest.raises(SourceAway, match="does not answer"):
+            source.poll(10, 0.0)
+        broker.start()
+        with pytest.raises(SourceAway, match=r"does not answer while messages are read: .*TimeoutException"):
+            source.poll(10, 0.0)
+    broker.start()
+    assert len(rows_of(source.poll(10, 0.0))) == 3
+    source.close()
+
+
 def test_messages_that_are_gone(lake: kl.Lake, broker: Broker) -> None:
     topic = broker.topic(1)
     broker.send(topic, [(None, as_json({"id": n})) for n in range(6)])

@@ -1,5 +1,6 @@
 """Servers that are stopped under a running pipeline, and started again: it waits, says so, and goes on."""
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,7 @@ import pytest
 import keylake as kl
 from integration.pipelines.broker import Broker, as_json
 from integration.pipelines.mariadb.server import MariaDb
-from integration.pipelines.postgres_server import Postgres, source_of
+from integration.pipelines.postgres_server import Postgres, running, source_of
 from integration.pipelines.scripted import settings
 from integration.twin import fresh_name
 from keylake._captured import absence
@@ -21,6 +22,7 @@ from keylake._kafka.messages import MessageFormat
 from keylake._kafka.offsets import Topics
 from keylake._kafka.source import KafkaSource
 from keylake._mysql.source import MySqlSource
+from keylake._postgres import source as source_module
 from keylake._postgres.source import PostgresSource
 from keylake._running import outages
 from keylake._running.control import states, stop
@@ -204,3 +206,25 @@ def test_a_first_run_with_a_wrong_address_ends_soon(lake: kl.Lake, monkeypatch: 
     source = MySqlSource(host="127.0.0.1", port=1, user="reader", password="secret", tables=["shop"])
     with pytest.raises(kl.SourceFailed, match=r"mysql:127.0.0.1:1 does not answer.* a first run waits 0\.5 s"):
         run(source, lake, settings(name, name, once=False))
+
+
+def test_a_server_that_stops_does_not_wait_for_rows_to_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_module, "_SECONDS_BETWEEN_LOOKS", 600.0)
+    with running() as server:
+        with server.connect() as connection:
+            connection.execute("CREATE TABLE t (id int PRIMARY KEY)")
+        source = source_of(server, "postgres")
+        source.begin({})
+        while source.poll(100, 0.2):
+            pass
+        with server.connect() as connection:
+            connection.execute("INSERT INTO t VALUES (1)")
+        while not any(step.count for step in source.poll(100, 0.2)):
+            pass
+        assert server.process is not None
+        server.process.send_signal(signal.SIGINT)
+        until = time.monotonic() + 20
+        while server.process.poll() is None:
+            assert time.monotonic() < until, "it waits for what was polled to be confirmed"
+            source.poll(100, 0.1)
+        source.close()
