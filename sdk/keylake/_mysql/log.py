@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keylake._captured.tables import TableChange
+from keylake._mysql.gtids import Gtid
 from keylake._mysql.known import KnownTables, Outcome
 from keylake._mysql.maps import TableMap, table_map
 from keylake._mysql.places import BEGINNING_OF_FILE, place_of, version_of
@@ -37,7 +38,7 @@ class Transaction:
     rows: Rows
     end: int = 0
     at: int | None = None
-    gtid: tuple[int, int] | None = None  # MariaDB's domain and number, where no rows are read
+    gtid: Gtid | None = None  # where no rows are read
     before: list[TableChange] = field(default_factory=list)  # hold for its own rows
     outcome: Outcome = field(default_factory=Outcome)
 
@@ -105,6 +106,7 @@ class BinaryLog:
         from pymysqlreplication import BinLogStreamReader
         from pymysqlreplication.event import (
             FormatDescriptionEvent,
+            GtidEvent,
             MariadbGtidEvent,
             NotImplementedEvent,
             QueryEvent,
@@ -146,7 +148,7 @@ class BinaryLog:
                 WriteRowsEvent,
                 XAPrepareEvent,
                 XidEvent,
-                *([] if self._with_rows else [MariadbGtidEvent]),
+                *([] if self._with_rows else [GtidEvent, MariadbGtidEvent]),
             ],
         )
 
@@ -205,7 +207,9 @@ class BinaryLog:
         elif kind == "XidEvent":
             return True
         elif kind == "MariadbGtidEvent":
-            current.gtid = (event.domain_id, event.gtid_seq_no)
+            current.gtid = (str(event.domain_id), event.gtid_seq_no)
+        elif kind == "GtidEvent":
+            current.gtid = (event.gtid.partition(":")[0], event.gno)
         elif kind == "QueryEvent":
             return self._statement(event, current)
         elif kind == "XAPrepareEvent":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from keylake._mysql.gtids import GtidSet
 from keylake._mysql.log import BinaryLog, Transaction
 from keylake._mysql.places import BEGINNING_OF_FILE, place_of
 from keylake._mysql.server import LogFiles, Server, rows_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 # Events with which a file, or a transaction, begins.
 _BEGINNINGS = ("Format_desc", "Gtid", "Anonymous_Gtid", "Gtid_list", "Previous_gtids", "Binlog_checkpoint", "Rotate")
 _NO_EVENT_THERE = 1220  # the number of the server's error
-_GTID = re.compile(r"\s*(\d+)-\d+-(\d+)\s*")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class AtTime:
 
 @dataclass(frozen=True)
 class AtGtids:
-    """The first transaction that is not in a set of MariaDB's GTIDs, `0-1-100,1-1-7`: the last one of each domain."""
+    """The first transaction that is not in a set of GTIDs, as the server writes sets."""
 
     text: str
 
@@ -110,38 +109,67 @@ def _of_time(server: Server, files: LogFiles, start: AtTime, opened: Callable[[]
     return _first(opened(), file, lambda transaction: transaction.at is not None and transaction.at >= seconds)
 
 
+def _before_in_mariadb(connection: Connection[Any], file: str) -> str:
+    """The transactions before a file of the log."""
+    return str(rows_of(connection, "SELECT BINLOG_GTID_POS(%s, 4)", [file])[0][0] or "")
+
+
+def _before_in_mysql(connection: Connection[Any], file: str) -> str:
+    events = rows_of(connection, f"SHOW BINLOG EVENTS IN '{file}' LIMIT 3")
+    return next((str(event[5]) for event in events if event[2] == "Previous_gtids"), "")
+
+
+@dataclass(frozen=True)
+class _Words:
+    """How one of the two servers says sets of GTIDs."""
+
+    form: str
+    parsed: Callable[[str], GtidSet | None]
+    newest: str  # the variable of the transactions that the log has
+    before: Callable[[Connection[Any], str], str]
+
+
+_OF_MARIADB = _Words(
+    "MariaDB's are 0-1-100, commas between domains", GtidSet.of_mariadb, "gtid_binlog_pos", _before_in_mariadb
+)
+_OF_MYSQL = _Words(
+    "MySQL's are 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5, commas between servers, no tags",
+    GtidSet.of_mysql,
+    "gtid_executed",
+    _before_in_mysql,
+)
+
+
 def _of_gtids(
     server: Server, connection: Connection[Any], files: LogFiles, start: AtGtids, opened: Callable[[], BinaryLog]
 ) -> int:
-    wanted = _last_ones(server, start.text)
     with server.asked("asking for its GTIDs"):
-        if "mariadb" not in str(rows_of(connection, "SELECT VERSION()")[0][0]).lower():
-            raise DefinitionError(
-                f"{server.name} is no MariaDB, and sets of MySQL's GTIDs are not read in this version. "
-                "Begin at a file and a position, or at a time."
-            )
-        newest = str(rows_of(connection, "SELECT @@GLOBAL.gtid_binlog_pos")[0][0])
-        ahead = {domain for domain, last in wanted.items() if _last_ones(server, newest).get(domain, 0) < last}
-        if ahead:
+        is_mariadb = "mariadb" in str(rows_of(connection, "SELECT VERSION()")[0][0]).lower()
+        words = _OF_MARIADB if is_mariadb else _OF_MYSQL
+
+        def parsed(text: str, whose: str) -> GtidSet:
+            found = words.parsed(text)
+            if found is None:
+                raise DefinitionError(f"{whose} {text!r} is no set of GTIDs that is read here: {words.form}.")
+            return found
+
+        wanted = parsed(start.text, "The start")
+        newest = str(rows_of(connection, f"SELECT @@GLOBAL.{words.newest}")[0][0])
+        if not parsed(newest, f"What {server.name} has,").has_all(wanted):
             raise DefinitionError(
                 f"The log of {server.name} has come to {newest or 'no GTID'}, and {start.text!r} is ahead of it."
             )
         before = ""
         for file in reversed(list(files.sizes)):
-            before = str(rows_of(connection, "SELECT BINLOG_GTID_POS(%s, 4)", [file])[0][0] or "")
-            if all(last <= wanted.get(domain, 0) for domain, last in _last_ones(server, before).items()):
+            before = words.before(connection, file)
+            if wanted.has_all(parsed(before, f"What {server.name} had before {file},")):
                 break
         else:
             raise DefinitionError(
                 f"The log of {server.name} begins at {before}: transactions behind {start.text!r} were purged. "
                 "Begin with a snapshot."
             )
-
-    def is_new(transaction: Transaction) -> bool:
-        domain, number = transaction.gtid or (0, 0)
-        return number > wanted.get(domain, 0)
-
-    return _first(opened(), file, is_new)
+    return _first(opened(), file, lambda each: each.gtid is not None and not wanted.has(each.gtid))
 
 
 def _first(log: BinaryLog, file: str, is_wanted: Callable[[Transaction], bool]) -> int:
@@ -154,13 +182,3 @@ def _first(log: BinaryLog, file: str, is_wanted: Callable[[Transaction], bool]) 
         place = transaction.end
     log.close()
     return place
-
-
-def _last_ones(server: Server, text: str) -> dict[int, int]:
-    """The number of the last transaction of each domain."""
-    found = [_GTID.fullmatch(each) for each in text.split(",")] if text else []
-    if None in found:
-        raise DefinitionError(
-            f"{text!r} is no set of GTIDs of MariaDB, as {server.name} has them: 0-1-100, commas between domains."
-        )
-    return {int(each[1]): int(each[2]) for each in found if each is not None}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keylake._captured.source import Source
 from keylake._captured.tables import SourceSchema, SourceTable
 from keylake._files.source import FilesSource
+from keylake._mysql.gtids import GtidSet
 from keylake._pipelines.definition import Pipeline
 from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
 from keylake._pipelines.routes import Pattern, is_captured
@@ -235,18 +236,22 @@ def _start(source: MySql | Postgres | Kafka, word: str, value: str) -> dict[str,
             return {"startup_mode": "timestamp", "timestamp_millis": _millis(value)}
         case "offset" if isinstance(source, Kafka):
             return {"startup_mode": "specific-offsets", "specific_offsets": value}
+        case "offset" if isinstance(source, MySql) and _is_gtid_set(value):
+            return {"startup_mode": "specific-offset", "offset_gtid_set": value}
         case "offset" if isinstance(source, MySql) and value.rpartition(":")[2].isdecimal():
             file, _, place = value.rpartition(":")
             return {"startup_mode": "specific-offset", "offset_file": file, "offset_pos": int(place)}
-        case "offset" if isinstance(source, MySql) and value.count("-") > 1:
-            return {"startup_mode": "specific-offset", "offset_gtid_set": value}
         case "offset":
             raise DefinitionError(
-                f"{value!r} is no place of a binary log. Use --from offset=mysql-bin.000003:4, or GTIDs of MariaDB, "
-                "offset=0-1-100."
+                f"{value!r} is no place of a binary log. Use --from offset=mysql-bin.000003:4, or a set of GTIDs: "
+                "offset=0-1-100 (MariaDB), offset=3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5 (MySQL)."
             )
         case _:
             raise DefinitionError(f"--from is {word!r}. {_FROM}")
+
+
+def _is_gtid_set(text: str) -> bool:
+    return bool(text) and not (GtidSet.of_mysql(text) is None and GtidSet.of_mariadb(text) is None)
 
 
 def _millis(text: str) -> int:

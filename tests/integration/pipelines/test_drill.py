@@ -238,9 +238,14 @@ def test_kafka(lake: kl.Lake, broker: Broker, tmp_path: Path, seed: int) -> None
 def sent(broker: Broker, topic: str) -> dict[str, dict[int, dict[str, object]]]:
     """The rows that the messages of a topic add up to."""
     consumer = Consumer({"bootstrap.servers": broker.servers, "group.id": topic})
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(2)])
+    partitions = [TopicPartition(topic, number, 0) for number in range(2)]
+    left = sum(consumer.get_watermark_offsets(each, timeout=60)[1] for each in partitions)
+    consumer.assign(partitions)
     rows: dict[str, dict[int, dict[str, object]]] = {"orders": {}, "people": {}}
-    while (message := consumer.poll(3)) is not None:
+    for _ in range(left):
+        message = consumer.poll(60)
+        assert message is not None, "a message did not come"
+        assert message.error() is None, message.error()
         if (value := message.value()) is not None:
             change = json.loads(value)
             of = rows[change["source"]["table"]]

@@ -16,6 +16,7 @@ import pytest
 import keylake as kl
 from conftest import SEED
 from integration.pipelines.mariadb.applied import Applied
+from integration.pipelines.mariadb.mysql_server import MySql
 from integration.pipelines.mariadb.server import MariaDb
 from integration.pipelines.mariadb.shop import TABLES, Shop
 from keylake._captured.source import Step
@@ -206,7 +207,7 @@ def test_where_in_the_log_a_source_begins(mariadb: MariaDb) -> None:
                 r"goes back to 20.*, not to 2000-01-01T00:00:00\+00:00",
             ),
             (future, "is in the future"),
-            (AtGtids("3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5"), "is no set of GTIDs of MariaDB"),
+            (AtGtids("3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5"), "is no set of GTIDs that is read here: MariaDB's"),
             (AtGtids(ahead), f"has come to .*, and '{ahead}' is ahead of it"),
         ]
         for start, said in refused:
@@ -216,6 +217,51 @@ def test_where_in_the_log_a_source_begins(mariadb: MariaDb) -> None:
         with pytest.raises(DefinitionError, match=f"transactions behind '{first_gtid}' were purged"):
             ids(AtGtids(first_gtid))
         assert ids(AtGtids(gtid)) == []
+
+
+@pytest.mark.nightly
+def test_where_in_the_log_of_mysql_a_source_begins(mysql: MySql) -> None:
+    mysql.run("CREATE DATABASE starts", "CREATE TABLE starts.t (id INT PRIMARY KEY)")
+    with closing(mysql.connect("starts")) as connection, connection.cursor() as cursor:
+
+        def executed() -> str:
+            cursor.execute("SELECT @@GLOBAL.gtid_executed")
+            return str((cursor.fetchone() or ("",))[0])
+
+        def ids(start: Start) -> list[object]:
+            source = source_of(mysql, "starts", start=start)
+            source.begin({})
+            applied = Applied(source.schemas())
+            for step in (*source.poll(1000, 0), *source.poll(1000, 0)):
+                applied.take(step)
+            source.close()
+            return [row["id"] for row in applied.rows("starts.t")]
+
+        cursor.execute("INSERT INTO t VALUES (1)")
+        begun = executed()
+        place = mysql.log_end()
+        time.sleep(1.1)  # the log has times in seconds
+        moment = datetime.now(timezone.utc)
+        cursor.execute("INSERT INTO t VALUES (2)")
+        cursor.execute("FLUSH BINARY LOGS")
+        cursor.execute("INSERT INTO t VALUES (3)")
+        server, _, number = executed().rpartition("-")
+        assert ids(AtGtids(begun)) == ids(AtByte(*place)) == ids(AtTime(moment)) == [2, 3]
+        assert ids(AtGtids(executed())) == ids("latest") == []
+        uuid = server.partition(":")[0]
+        assert ids(AtGtids(f"{uuid.upper()}:1-{int(number) - 2}:{number}")) == [2, 3], (
+            "behind the first that is missing"
+        )
+        for text, said in (
+            ("0-1-100", "is no set of GTIDs that is read here: MySQL's are"),
+            (f"{uuid}:1-{int(number) + 9}", "is ahead of it"),
+        ):
+            with pytest.raises(DefinitionError, match=said):
+                ids(AtGtids(text))
+        file, _ = mysql.log_end()
+        cursor.execute(f"PURGE BINARY LOGS TO '{file}'")
+        with pytest.raises(DefinitionError, match=r"transactions behind .* were purged"):
+            ids(AtGtids(begun))
 
 
 def test_commands_say_where_the_log_is_read_from(lake: kl.Lake, mariadb: MariaDb) -> None:

@@ -21,6 +21,8 @@ class MySql(MariaDb):
     DEFAULTS = {name: SETTINGS[name] for name in SHARED} | {
         "log-bin": LOG,
         "binlog-row-metadata": "FULL",
+        "gtid-mode": "ON",
+        "enforce-gtid-consistency": "ON",
         "innodb-buffer-pool-size": "64M",
         "innodb-doublewrite": "OFF",
         "performance-schema": "OFF",
