@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import keylake as kl
 from keylake.cli.app import app, main
+from keylake.cli.opened import _with_token
 from keylake.cli.reading import key_of
 from keylake.cli.serving import _kept_token
 from keylake.cli.shown import show_all, show_table
@@ -75,6 +76,9 @@ def test_a_token_on_the_command_line_is_refused(
     told = capsys.readouterr().err
     assert "KEYLAKE_TOKEN" in told
     assert "abc123" not in told
+    monkeypatch.delenv("KEYLAKE_TOKEN", raising=False)
+    monkeypatch.setattr(sys, "argv", ["keylake", "sql", "SELECT 'token=1'", "--lake", "sc://host"])
+    assert _with_token("sc://host") == "sc://host", "it is in a statement"
 
 
 def test_the_settings_of_a_server() -> None:

@@ -53,7 +53,7 @@ def asking(lake: kl.Lake) -> AbstractContextManager[None]:
 
 def _with_token(url: str) -> str:
     """The address with the token that the environment has; one on the command line is seen by all users."""
-    if any("token=" in word for word in sys.argv[1:]):
+    if any("sc://" in word and "token=" in word for word in sys.argv[1:]):
         raise typer.BadParameter(f"the token is on the command line, where others see it; put it into {TOKEN}")
     token = os.environ.get(TOKEN)
     if token is None or ";token=" in url:

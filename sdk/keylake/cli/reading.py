@@ -188,13 +188,27 @@ _WRITTEN: Mapping[type[IcebergType], str] = {
 }
 
 
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Names of columns, where those that stand again, as after a join, get numbers.
+
+    >>> told_apart(["id", "a", "id", "id_2"])
+    ['id', 'a', 'id_3', 'id_2']
+    """
+    found: list[str] = []
+    for name in names:
+        numbered = (f"{name}_{number}" for number in range(2, len(names) + 2))
+        found.append(next(each for each in numbered if each not in (*names, *found)) if name in found else name)
+    return found
+
+
 def _show_rows(lake: kl.Lake, title: str, frame: DataFrame, limit: int | None, as_json: bool) -> None:
+    with asking(lake):
+        names = told_apart(frame.columns)
+        frame = frame if names == frame.columns else frame.toDF(*names)
     if as_json:
         show_lines(_rows(lake, frame if limit is None else frame.limit(limit)))
         return
     most = limit or USUAL_LIMIT
-    with asking(lake):
-        names = frame.columns
     found = list(_rows(lake, frame.limit(most + 1))) if names else []
     if names:
         show_table(title, found[:most], names)

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInstalledError
+from pyiceberg.table import Table as IcebergTable
 
 from keylake.errors import (
     DefinitionError,
@@ -59,6 +60,21 @@ def of_folder(name: str, folder: Path) -> Catalog:
     properties = {"uri": f"sqlite:///{file}", "warehouse": str(folder), "init_catalog_tables": "false"}
     with asking(name, properties):
         return SqlCatalog(name, **properties)
+
+
+def loaded(table: IcebergTable, name: str) -> IcebergTable:
+    """The table as the catalog has it now, if it is still the one that was opened."""
+    try:
+        with asking(table.catalog.name, table.catalog.properties):
+            found = table.catalog.load_table(table.name())
+    except NoSuchTableError:
+        raise TableNotFound(f"{name} is not in the catalog any more.") from None
+    if found.metadata.table_uuid != table.metadata.table_uuid:
+        raise TableNotFound(
+            f"{name} was dropped, and another table made under its name, since it was opened here. "
+            f"Open it again: lake.table({name!r})."
+        )
+    return found
 
 
 def table_names(catalog: Catalog) -> Iterator[tuple[str, ...]]:

@@ -7,14 +7,13 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from keylake._table.business_time import BusinessTime
-from keylake.errors import SnapshotExpired, TableNotFound, Unsupported, check_type
-from keylake.local.catalogs import asking
+from keylake.errors import SnapshotExpired, Unsupported, check_type
+from keylake.local.catalogs import loaded
 from keylake.local.changes.ranges import CommitRange, there
 from keylake.local.files import Listing, StoredFile
 from keylake.local.layout import Layout, layout_of
@@ -57,11 +56,13 @@ class Plans:
     def metadata(self) -> TableMetadata:
         """What the catalog says now."""
         with self._lock:
-            try:
-                with asking(self._table.catalog.name, self._table.catalog.properties):
-                    return self._table.refresh().metadata
-            except NoSuchTableError:
-                raise TableNotFound(f"{self._name} is not in the catalog any more.") from None
+            self._table = loaded(self._table, self._name)
+            return self._table.metadata
+
+    @property
+    def table(self) -> IcebergTable:
+        """The table as it was asked for last."""
+        return self._table
 
     def at(self, branch: str | None, at: At | None, as_of: BusinessTime | None) -> Plan:
         """The plan of a moment."""

@@ -13,7 +13,6 @@ from typing import Any, Generic
 
 import numpy as np
 import pyarrow as pa
-from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table as IcebergTable
 
 from keylake._definition.spec import Names, TableSpec, names_of
@@ -23,9 +22,9 @@ from keylake._table.intention import Intention
 from keylake._table.reads import Row
 from keylake._table.rows import Rows
 from keylake._values.arrow_types import natural
-from keylake.errors import SchemaMismatch, TableNotFound, check_type
+from keylake.errors import SchemaMismatch, check_type
 from keylake.local.accumulators import check_accumulator
-from keylake.local.catalogs import asking
+from keylake.local.catalogs import loaded
 from keylake.local.changes.feed import Feed
 from keylake.local.decisions import NOWHERE
 from keylake.local.files import by_bucket
@@ -51,7 +50,6 @@ class LocalTable(Generic[Row]):
     """
 
     def __init__(self, table: IcebergTable, name: str, model: type[Row] | None, files: ParquetFiles) -> None:
-        self._table = table
         self._name = name
         self._parquet = files
         self._plans = Plans(table, name)
@@ -104,7 +102,7 @@ class LocalTable(Generic[Row]):
         for files in by_bucket(plan.files).values():
             wanted = [file for file in files if chosen is None or chosen.may_have(file)]
             if wanted:
-                rows = merge.rows([WholeFile(file, self._parquet, self._table.io) for file in wanted])
+                rows = merge.rows([WholeFile(file, self._parquet, self._plans.table.io) for file in wanted])
                 pieces.append(rows if chosen is None else chosen.of_rows(rows))
         return MergedRows(pa.concat_tables(pieces).select(list(names)), self._models.unchecked(plan.layout))
 
@@ -145,7 +143,7 @@ class LocalTable(Generic[Row]):
         plan = self._plans.at(branch, at, as_of)
         model = self._models.of(plan.layout)
         sought = Sought.of(plan.layout, by_column(keys, model, self._name), plan.buckets.counts)
-        stretches, owners = Lookup(plan.layout, self._parquet, self._table.io).found(plan.buckets, sought)
+        stretches, owners = Lookup(plan.layout, self._parquet, self._plans.table.io).found(plan.buckets, sought)
         rows, numbers = self._merge(plan.layout, model.table_spec().column_names).found(stretches, owners)
         row_of = np.full(len(sought.keys), NOWHERE)
         row_of[numbers] = np.arange(len(numbers))
@@ -185,7 +183,7 @@ class LocalTable(Generic[Row]):
         layout, files = self._plans.changed(branch, as_of, *ends, every_commit)
         values = tuple(name for name in self._columns(layout, columns) if name not in layout.spec.key)
         self._merge(layout, values)
-        feed = Feed(Lookup(layout, self._parquet, self._table.io), values)
+        feed = Feed(Lookup(layout, self._parquet, self._plans.table.io), values)
         return Changes(feed.of(files), self._models.unchecked(layout))
 
     def upsert(
@@ -247,12 +245,7 @@ class LocalTable(Generic[Row]):
         check_type("branch", branch, str | None, "the name of a branch")
         check_type("version", intention.version, str | int | None, "a number, or the name of a column")
         check_type("stream", intention.stream, str | None, "the name of a stream")
-        catalog = self._table.catalog
-        try:
-            with asking(catalog.name, catalog.properties):
-                table = catalog.load_table(self._table.name())
-        except NoSuchTableError:
-            raise TableNotFound(f"{self._name} is not in the catalog any more.") from None
+        table = loaded(self._plans.table, self._name)
         return SmallWrite(self._name, table, branch or "main", replace(intention, writer=_user())).made(rows)
 
     def _columns(self, layout: Layout, columns: Names | None) -> tuple[str, ...]:

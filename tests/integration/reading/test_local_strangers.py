@@ -114,6 +114,21 @@ def test_a_branch_that_is_gone(lake: kl.Lake, local: keylake.local.LocalLake) ->
             use()
 
 
+def test_another_table_under_the_same_name(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
+    made = created(lake, fresh_name("strange"))
+    made.update([{"id": 1, "a": 1}])
+    table = local.table(made.name)
+    assert table.get(id=1) is not None
+    lake.drop(made.name)
+    again = lake.create(kl.TableSpec.from_arrow(SCHEMA.set(1, pa.field("a", pa.string())), name=made.name, key="id"))
+    again.update([{"id": 1, "a": "x"}])
+    for use in (table.read, table.changes, lambda: table.get(id=1), lambda: table.update([{"id": 1, "a": 1}])):
+        with pytest.raises(kl.TableNotFound, match=r"was dropped, and another .* Open it again: lake\.table"):
+            use()
+    assert local.table(made.name).read().to_arrow()["a"].to_pylist() == ["x"]
+    assert len(again.history()) == 1
+
+
 def test_files_that_are_gone(tmp_path: Path, lake: kl.Lake, warehouse: Path) -> None:
     made = created(lake, fresh_name("strange"))
     made.upsert([{"id": 1, "a": 1, "t": None}])

@@ -175,11 +175,31 @@ def test_writers_at_the_same_time(lake: kl.Lake, table: kl.KeyedTable, folder: P
 
 def test_what_is_cached_of_a_table_is_read_anew(lake: kl.Lake, table: kl.KeyedTable) -> None:
     name = f"{lake.catalog}.{table.name}"
-    table.upsert([{"id": 1, "a": 1, "b": "x"}])
+    row = {"a": 1, "b": "x"}
+
+    def keys() -> list[int]:
+        return [found.id for found in lake.spark.sql(f"SELECT id FROM {name} ORDER BY id").collect()]
+
+    first = table.upsert([{"id": 1, **row}])
     lake.spark.sql(f"CACHE TABLE {name}")
     try:
         assert table.read().count() == 1
-        table.upsert([{"id": 2, "a": 1, "b": "x"}])
-        assert lake.spark.sql(f"SELECT id FROM {name}").count() == 2
+        second = table.upsert([{"id": 2, **row}])
+        assert keys() == [1, 2]
+        table.undo(after=first, until=second)
+        assert keys() == [1]
+        draft = table.branch("tmp_cached")
+        for key in (3, 4):
+            draft.upsert([{"id": key, **row}])
+        assert keys() == [1]
+        table.cherry_pick(draft, until=draft.history()[1])
+        assert keys() == [1, 3]
+        draft.publish()
+        assert keys() == [1, 3, 4]
+        for statement in (f"DELETE FROM {name} WHERE id = 3", f"UPDATE {name} SET a = 2 WHERE id = 1"):
+            lake.spark.sql(statement).collect()
+        assert keys() == [1, 4]
+        table.rollback(to=first)
+        assert keys() == [1]
     finally:
         lake.spark.sql(f"UNCACHE TABLE {name}")

@@ -18,9 +18,11 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import AssertTableUUID
 
 from keylake.errors import CommitConflict, StoreFailed, TableNotFound, Unsupported
 from keylake.local import names
+from keylake.local.catalogs import loaded
 from keylake.local.layout import same_definition
 from keylake.local.moments import check_lineage, summary_of
 
@@ -160,11 +162,13 @@ def append(
         for file in appended:
             update.append_data_file(file)
         updates, requirements = cast("Any", update)._commit()
+        same_table = AssertTableUUID(uuid=table.metadata.table_uuid)  # two empty ones look alike
         try:
-            _sent(table, requirements, updates)
+            _sent(table, (*requirements, same_table), updates)
         except (CommitFailedException, ValueError):  # a ValueError: it does not fit what is there by now
             _forget(table, update)
             time.sleep(random.uniform(0, min(_LONGEST_WAIT, 0.02 * 2**attempt)))  # no secret
+            loaded(table, name)  # an error where it is not the same table any more
             table.refresh()
             continue
         except Exception as error:  # noqa: BLE001  # whatever it was, the table is asked

@@ -87,11 +87,25 @@ public final class ClassicSession {
     session.sessionState().executePlan(write, CommandExecutionMode.ALL()).assertCommandExecuted();
   }
 
+  /** Whether anything is cached, of any table. */
+  public boolean keepsTables() {
+    return !session.sharedState().cacheManager().isEmpty();
+  }
+
+  /** The parts of a name in SQL; of one that cannot be parsed the name itself. */
+  public List<String> nameParts(String name) {
+    try {
+      return CollectionConverters.asJava(
+          session.sessionState().sqlParser().parseMultipartIdentifier(name));
+    } catch (ParseException e) {
+      return List.of(name);
+    }
+  }
+
   /** Lets what is cached of a table be read anew, as Spark does after a write by tasks. */
   public void hasChanged(DataSourceV2Relation table) {
-    CacheManager cached = session.sharedState().cacheManager();
     if (table.catalog().isEmpty() || table.identifier().isEmpty()) {
-      cached.recacheByPlan(session, table);
+      session.sharedState().cacheManager().recacheByPlan(session, table);
       return;
     }
     Identifier identifier = table.identifier().get();
@@ -99,6 +113,16 @@ public final class ClassicSession {
     name.add(table.catalog().get().name());
     name.addAll(List.of(identifier.namespace()));
     name.add(identifier.name());
+    hasChanged(name);
+  }
+
+  /**
+   * The same of a table by its name.
+   *
+   * @param name its parts, the catalog first
+   */
+  public void hasChanged(List<String> name) {
+    CacheManager cached = session.sharedState().cacheManager();
     cached.recacheTableOrView(session, CollectionConverters.asScala(name).toSeq(), false);
   }
 

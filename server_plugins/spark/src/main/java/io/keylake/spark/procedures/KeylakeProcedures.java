@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeylakeVersion;
+import io.keylake.spark.catalog.ReadAnew;
 import io.keylake.spark.explain.ExplainProcedure;
 import io.keylake.spark.kafka.KafkaOffsetsProcedure;
 import io.keylake.spark.many.TableBatch;
@@ -87,7 +88,8 @@ public final class KeylakeProcedures {
 
   /** The procedure of that name, or null. */
   public @Nullable UnboundProcedure find(String name) {
-    return byName.get(name.toLowerCase(Locale.ROOT));
+    UnboundProcedure own = byName.get(name.toLowerCase(Locale.ROOT));
+    return own == null ? null : new ReadAnew(catalog, own);
   }
 
   /** The names of all. */
@@ -97,7 +99,7 @@ public final class KeylakeProcedures {
 
   /** A procedure of Iceberg, refused on keyed tables where it would harm them. */
   public UnboundProcedure guarded(UnboundProcedure procedure, String name) {
-    return IcebergProcedure.of(catalog, procedure, name);
+    return new ReadAnew(catalog, IcebergProcedure.of(catalog, procedure, name));
   }
 
   private LocalProcedure version() {
@@ -280,14 +282,16 @@ public final class KeylakeProcedures {
           SparkSession spark = SparkSession.active();
           List<TableBatch> batches =
               arguments.texts("tables").stream().map(TableBatch::of).toList();
-          return new TablesWrite(spark, tables::load)
+          List<TableOutcome> outcomes =
+              new TablesWrite(spark, tables::load)
                   .write(
                       spark.table(QuotingUtils.quoteIdentifier(arguments.requiredText("rows"))),
                       batches,
-                      arguments.number("count"))
-                  .stream()
-                  .map(KeylakeProcedures::row)
-                  .toList();
+                      arguments.number("count"));
+          outcomes.stream()
+              .filter(outcome -> outcome.commit() != null)
+              .forEach(outcome -> tables.hasChanged(outcome.table()));
+          return outcomes.stream().map(KeylakeProcedures::row).toList();
         });
   }
 

@@ -60,6 +60,13 @@ record TableArgument(KeyedCatalog catalog) {
     return load(identifier(Arguments.identifierOf(name)));
   }
 
+  /** Lets what Spark keeps of a table be read anew. */
+  void hasChanged(String name) {
+    TableIdentifier ident = identifier(Arguments.identifierOf(name));
+    ClassicSession.active()
+        .hasChanged(Stream.concat(Stream.of(catalog.name()), parts(ident)).toList());
+  }
+
   private Table load(TableIdentifier ident) {
     try {
       return catalog.icebergCatalog().loadTable(ident);

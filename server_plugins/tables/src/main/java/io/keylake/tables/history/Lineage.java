@@ -22,6 +22,7 @@ import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.ManifestContent;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -107,6 +108,22 @@ public record Lineage(
     return commit.allManifests(table.io()).stream()
         .filter(manifest -> manifest.snapshotId() == commit.snapshotId())
         .anyMatch(manifest -> manifest.hasAddedFiles() || manifest.hasDeletedFiles());
+  }
+
+  /**
+   * Snapshots from this time on must not expire, as a branch can be rolled back to them, or foreign
+   * commits upon them adopted; {@link Long#MAX_VALUE} where keylake made all branches.
+   */
+  public static long fenceMillis(Table table) {
+    return table.refs().values().stream()
+        .filter(SnapshotRef::isBranch)
+        .map(branch -> of(table, branch.snapshotId()))
+        .filter(lineage -> !lineage.foreign.isEmpty())
+        .flatMap(
+            lineage -> Stream.concat(lineage.foreign.stream(), Stream.ofNullable(lineage.base)))
+        .mapToLong(Snapshot::timestampMillis)
+        .min()
+        .orElse(Long.MAX_VALUE);
   }
 
   /** Refuses a snapshot that holds what keylake did not make. */

@@ -73,13 +73,17 @@ public final class Housekeeping {
     return count;
   }
 
-  /** What a consumer of the change feed has still to read is kept, however old it is. */
+  /**
+   * What a consumer of the change feed has still to read is kept, however old it is, and so is the
+   * way back to before a foreign commit.
+   */
   private static long expire(Table table, RetentionPolicy policy, Instant now) {
     long old = now.minus(policy.kept()).toEpochMilli();
     List<String> expired = Collections.synchronizedList(new ArrayList<>());
     table
         .expireSnapshots()
-        .expireOlderThan(Math.min(old, Positions.fenceMillis(table)))
+        .expireOlderThan(
+            Math.min(old, Math.min(Positions.fenceMillis(table), Lineage.fenceMillis(table))))
         .retainLast(policy.snapshots())
         .planWith(ThreadPools.getWorkerPool())
         .deleteWith(expired::add)
