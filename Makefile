@@ -65,7 +65,7 @@ coverage: environment build .build/jacoco
 
 ## make nightly    what the slow tests have some of: all shapes and seeds of random runs, all releases; twenty times as many against the model
 .PHONY: nightly
-nightly: environment build clients flink kafka mariadb mysql postgres notebooks .build/documents/.packages
+nightly: environment build clients flink kafka mariadb mysql postgres yarn notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=80
 	$(PYTEST) -m nightly -o faulthandler_timeout=900
 	KEYLAKE_RUNS=20 $(PYTEST) -m "slow or nightly" -o faulthandler_timeout=7200 $(RANDOM_TESTS)
@@ -150,6 +150,10 @@ kafka: .build/kafka/.built
 ## make postgres   PostgreSQL, from which tests of pipelines read, into .build/postgres
 .PHONY: postgres
 postgres: .build/postgres/.built
+
+## make yarn       Hadoop's YARN, on which the nightly tests run a server, into .build/yarn
+.PHONY: yarn
+yarn: .build/yarn/.built
 
 ## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients and the site
 .PHONY: lock
@@ -251,6 +255,12 @@ prerequisites:
 	@$(subst server_plugins/pom.xml,$<,$(MAVEN)) generate-resources \
 	    -Dpostgres.processor=$(if $(filter aarch64,$(shell uname -m)),arm64v8,amd64)
 	@$(BIN)/python -m tarfile --extract .build/postgres/postgres-linux-*.txz .build/postgres
+	@touch $@
+
+.build/yarn/.built: tests/integration/faults/yarn/pom.xml | prerequisites
+	@echo "yarn: installing Hadoop's YARN into .build/yarn (a fresh machine downloads about 100 MB)"
+	@rm -rf .build/yarn
+	@$(subst server_plugins/pom.xml,$<,$(MAVEN)) process-resources
 	@touch $@
 
 .venv/.keylake: .venv/.packages pyproject.toml

@@ -5,8 +5,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pyspark
@@ -59,18 +59,28 @@ def _place(host: int) -> list[str]:
     return ["--host", f"127.0.0.{host + 1}", "--webui-port", "0"]
 
 
+def _spark_class(folder: Path, *command: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    own = {"SPARK_DAEMON_MEMORY": "256m"}
+    return running(folder, [str(SPARK_HOME / "bin" / "spark-class"), *command], own)
+
+
 @contextmanager
-def _spark_class(folder: Path, *command: str) -> Iterator[None]:
+def running(folder: Path, command: Sequence[str], own: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of Spark or Hadoop with a folder for its log, and variables of its own in its environment."""
     folder.mkdir(parents=True)
-    own = {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+    own = {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1", **own}
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [str(SPARK_HOME / "bin" / "spark-class"), *command],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=kept | own, start_new_session=True,
-        )  # fmt: skip
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=kept | own,
+            start_new_session=True,
+        )
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         try:
@@ -86,8 +96,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_for(port: int) -> None:
-    deadline = time.monotonic() + 60
+def wait_for(port: int, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

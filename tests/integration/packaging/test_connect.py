@@ -199,6 +199,7 @@ def test_a_server_without_the_plugin(tmp_path: Path) -> None:
     catalog = {"type": "hadoop", "warehouse": tmp_path / "lake"}  # of Iceberg's catalogs, the one that needs no server
     own = [f"spark.sql.catalog.lake.{name}    {value}" for name, value in catalog.items()]
     with plain_server(tmp_path, "\n".join([lines, *own])) as port, kl.connect(f"sc://localhost:{port}") as lake:
+        assert lake.tables() == (), "nor is its folder"
         schema = pa.schema([("k", pa.int64()), ("a", pa.string())])
         table = lake.create(kl.TableSpec.from_arrow(schema, name="ns.t", key="k"))
         assert table.upsert([{"k": 1, "a": "x"}]).rows == 1

@@ -245,8 +245,8 @@ public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
       for (String[] child : children) {
         tables.addAll(tablesBelow(child));
       }
-    } catch (NoSuchNamespaceException e) {
-      // dropped meanwhile
+    } catch (NoSuchNamespaceException | org.apache.iceberg.exceptions.NoSuchNamespaceException e) {
+      // dropped meanwhile, or the folder of a Hadoop catalog before its first table
     }
     return tables;
   }
