@@ -16,47 +16,46 @@ import java.util.Arrays;
  *         r0   r1   r2   r3
  * </pre>
  *
- * <p>A drained or ended run has the largest head and loses every tie, so it loses every match, and
- * the tree stays valid until its next batch is there and {@link #rebuild} is called.
+ * <p>A drained or ended run plays under the number run + k, which has the largest head and loses
+ * every tie against a run with a key. So it loses every match, and the tree stays valid until its
+ * next batch is there and {@link #rebuild} is called.
  */
 final class LoserTree {
   private final RunCursor[] cursors;
   private final int[] losers;
-  private final long[] heads;
-  private final boolean[] out;
+  private final long[] heads; // by number: of k runs, and of the same k without a key
   private final boolean exact;
 
   LoserTree(RunCursor[] cursors) {
     this.cursors = cursors;
     this.exact = Arrays.stream(cursors).allMatch(RunCursor::isExact);
     this.losers = new int[Math.max(cursors.length, 1)];
-    this.heads = new long[cursors.length];
-    this.out = new boolean[cursors.length];
+    this.heads = new long[2 * cursors.length];
+    Arrays.fill(heads, Long.MAX_VALUE);
   }
 
   void rebuild() {
-    for (int run = 0; run < cursors.length; run++) {
-      readHead(run);
+    if (cursors.length > 0) {
+      losers[0] = cursors.length == 1 ? enter(0) : play(1);
     }
-    losers[0] = cursors.length == 1 ? 0 : play(1);
   }
 
   private int play(int node) {
     int k = cursors.length;
     if (node >= k) {
-      return node - k;
+      return enter(node - k);
     }
     int left = play(2 * node);
     int right = play(2 * node + 1);
-    boolean leftWins = before(left, right);
+    boolean leftWins = before(left, heads[left], right, heads[right]);
     losers[node] = leftWins ? right : left;
     return leftWins ? left : right;
   }
 
   /** The run with the smallest key, or -1 when every run is drained or has ended. */
   int winner() {
-    int run = losers[0];
-    return out[run] ? -1 : run;
+    int winner = losers[0];
+    return winner < cursors.length ? winner : -1;
   }
 
   long head(int run) {
@@ -66,11 +65,12 @@ final class LoserTree {
   /** The run that would win if the winner were not there, or -1. */
   int challenger() {
     int k = cursors.length;
+    int winner = winner();
     int best = -1;
-    for (int node = (losers[0] + k) >> 1; node >= 1; node >>= 1) {
-      int run = losers[node];
-      if (!out[run] && (best < 0 || before(run, best))) {
-        best = run;
+    for (int node = winner < 0 ? 0 : (winner + k) >> 1; node >= 1; node >>= 1) {
+      int other = losers[node];
+      if (other < k && (best < 0 || before(other, heads[other], best, heads[best]))) {
+        best = other;
       }
     }
     return best;
@@ -78,36 +78,61 @@ final class LoserTree {
 
   /** To be called after the winner's cursor has moved. */
   void replay() {
+    if (exact) {
+      replayExact();
+      return;
+    }
     int run = losers[0];
-    readHead(run);
-    int k = cursors.length;
-    for (int node = (run + k) >> 1; node >= 1; node >>= 1) {
+    int winner = enter(run);
+    long head = heads[winner];
+    for (int node = (run + cursors.length) >> 1; node >= 1; node >>= 1) {
       int other = losers[node];
-      if (before(other, run)) {
-        losers[node] = run;
-        run = other;
+      long otherHead = heads[other];
+      if (before(other, otherHead, winner, head)) {
+        losers[node] = winner;
+        winner = other;
+        head = otherHead;
       }
     }
-    losers[0] = run;
+    losers[0] = winner;
   }
 
-  private void readHead(int run) {
+  /** Without branches, which no processor could predict: each match is a toss-up. */
+  private void replayExact() {
+    int run = losers[0];
+    int winner = enter(run);
+    long head = heads[winner];
+    for (int node = (run + cursors.length) >> 1; node >= 1; node >>= 1) {
+      int other = losers[node];
+      long otherHead = heads[other];
+      long differs = otherHead ^ head;
+      long isLess = (otherHead & ~head) | (~differs & (otherHead - head)); // in its sign
+      long isTied = ~(differs | -differs);
+      int otherWins = (int) ((isLess | (isTied & (other - winner))) >> 63); // all bits, or none
+      int swapped = (other ^ winner) & otherWins;
+      losers[node] = other ^ swapped;
+      winner ^= swapped;
+      head ^= differs & otherWins;
+    }
+    losers[0] = winner;
+  }
+
+  /** The number under which a run plays from now on. */
+  private int enter(int run) {
     RunCursor cursor = cursors[run];
-    out[run] = cursor.drained();
-    heads[run] = out[run] ? Long.MAX_VALUE : cursor.prefixes()[cursor.row()];
+    if (cursor.drained()) {
+      return run + cursors.length;
+    }
+    heads[run] = cursor.prefixes()[cursor.row()];
+    return run;
   }
 
-  private boolean before(int a, int b) {
-    long headA = heads[a];
-    long headB = heads[b];
+  private boolean before(int a, long headA, int b, long headB) {
     return headA != headB ? headA < headB : beforeTied(a, b);
   }
 
   private boolean beforeTied(int a, int b) {
-    if (out[a] || out[b]) {
-      return !out[a] || (out[b] && a < b);
-    }
-    if (exact) {
+    if (exact || Math.max(a, b) >= cursors.length) {
       return a < b;
     }
     int rest = cursors[a].compareTied(cursors[a].row(), cursors[b], cursors[b].row());
