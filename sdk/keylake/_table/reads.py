@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Generic, cast
 
 from typing_extensions import TypeVar
 
@@ -102,19 +102,30 @@ class ReadVerbs(Verbs, Generic[Row]):
         both = dict.fromkeys(((own,) if own is not None else ()) + names)
         return TablePath(path.name, experiments=tuple(both)) if both else path
 
-    def get(self, *unnamed: object, as_of: BusinessTime | None = None, **key: object) -> Row | None:
+    def get(
+        self,
+        key: Mapping[str, object] | None = None,
+        /,
+        *unnamed: object,
+        as_of: BusinessTime | None = None,
+        **columns: object,
+    ) -> Row | None:
         """The row of a key, or None; opens one bucket. `as_of` is the business time of an archived state.
+
+        The key is given by its columns, or as a mapping where one of these is called `as_of`.
 
         Example::
 
             profiles.get(user_id=7, day=today)
         """
-        if unnamed:
+        given = one_key((key, *unnamed), columns)
+        if given is None:
             named = ", ".join(f"{name}=..." for name in self.spec.key)
             raise SchemaMismatch(
-                f"get() takes the key of {self._handle.path} by the names of its columns: get({named})."
+                f"get() takes the key of {self._handle.path} by the names of its columns: get({named}), "
+                "or as a mapping."
             )
-        return self._knowing(lambda: self._row(key, as_of))
+        return self._knowing(lambda: self._row(given, as_of))
 
     def _row(self, key: Mapping[str, object], as_of: BusinessTime | None) -> Row | None:
         parts = self._key_parts("get", key)
@@ -189,6 +200,18 @@ class ReadVerbs(Verbs, Generic[Row]):
     def _at_watermark(self, watermark: Watermark) -> int:
         at = zoned("the watermark", watermark.time).isoformat()
         return int(self._handle.value("commit_at_watermark", watermark=at, stream=watermark.stream))
+
+
+def one_key(unnamed: Sequence[object], columns: Mapping[str, object]) -> Mapping[str, object] | None:
+    """The key that a call gives: by its columns, or as one mapping. None where it gives neither, or both.
+
+    >>> one_key((None,), {"id": 7}), one_key(({"id": 7},), {}), one_key((7,), {})
+    ({'id': 7}, {'id': 7}, None)
+    """
+    key, *more = unnamed
+    if key is None and not more:
+        return columns
+    return cast("Mapping[str, object]", key) if isinstance(key, Mapping) and not more and not columns else None
 
 
 def _is_moment(moment: object) -> bool:

@@ -40,12 +40,16 @@ def keylake(
     """Keyed tables on Apache Iceberg: tables, rows, history and upkeep from the command line."""
 
 
+# Keys may be negative numbers, which begin as options do.
+WITH_KEYS = {"ignore_unknown_options": True}
+
 app.command()(demo)
-for reads in (reading.tables, reading.show, reading.get, reading.sql, reading.history, reading.changes):
+for reads in (reading.tables, reading.show, reading.sql, reading.history, reading.changes):
     app.command()(reads)
+app.command(context_settings=WITH_KEYS)(reading.get)
 for looks in (reading.health, reading.report):
     app.command()(looks)
-app.command("explain-row")(reading.explain_row)
+app.command("explain-row", context_settings=WITH_KEYS)(reading.explain_row)
 app.add_typer(changing.branch, name="branch")
 for changes in (changing.compact, changing.publish, changing.undo):
     app.command()(changes)

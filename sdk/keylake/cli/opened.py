@@ -37,7 +37,7 @@ def opened(lake: str, catalog: str) -> Generator[kl.Lake]:
         with kl.connect(_with_token(lake), catalog=catalog) as found:
             yield found
     else:
-        if not Path(lake).is_dir():
+        if not lake or not Path(lake).is_dir():
             raise ServerUnreachable(
                 f"There is no lake in {lake!r}. Name a directory, or the address of a server, sc://host:15002, with "
                 "--lake or KEYLAKE_LAKE, or make a lake: keylake demo."

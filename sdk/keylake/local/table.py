@@ -19,7 +19,7 @@ from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._table.business_time import BusinessTime
 from keylake._table.handle import snapshot_id_of
 from keylake._table.intention import Intention
-from keylake._table.reads import Row
+from keylake._table.reads import Row, one_key
 from keylake._table.rows import Rows
 from keylake._values.arrow_types import natural
 from keylake.errors import SchemaMismatch, check_type
@@ -108,22 +108,29 @@ class LocalTable(Generic[Row]):
 
     def get(
         self,
+        key: Mapping[str, object] | None = None,
+        /,
         *unnamed: object,
         at: At | None = None,
         as_of: BusinessTime | None = None,
         branch: str | None = None,
-        **key: object,
+        **columns: object,
     ) -> Row | None:
         """The row of a key, or None; opens the files of one bucket that can have it.
+
+        The key is given by its columns, or as a mapping where one of these is called `at`, `as_of` or `branch`.
 
         Example::
 
             profiles.get(user_id=7, day=today)
         """
-        if unnamed:
-            said = _said(self.spec)
-            raise SchemaMismatch(f"get() takes the key of {self._name} by the names of its columns: get({said}).")
-        return self.get_many([key], at=at, as_of=as_of, branch=branch)[0]
+        given = one_key((key, *unnamed), columns)
+        if given is None:
+            raise SchemaMismatch(
+                f"get() takes the key of {self._name} by the names of its columns: get({_said(self.spec)}), "
+                "or as a mapping."
+            )
+        return self.get_many([given], at=at, as_of=as_of, branch=branch)[0]
 
     def get_many(
         self,

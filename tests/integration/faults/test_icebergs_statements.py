@@ -63,6 +63,21 @@ def test_the_other_procedures_of_iceberg_change_no_answer(lake: kl.Lake, table: 
         assert rows(table) == before, call
 
 
+def test_a_folder_is_of_one_table(lake: kl.Lake) -> None:
+    """A second one upon the same metadata would lose its files, as no table knows those of the other."""
+    name, second = fresh_name("registered"), fresh_name("registered")
+    made = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=name, key="id", buckets=1))
+    made.upsert([{"id": 1, "a": 1}])
+    log = lake.spark.sql(f"SELECT file FROM {lake.catalog}.{name}.metadata_log_entries ORDER BY timestamp DESC")
+    call = f"CALL {lake.catalog}.system.register_table(table => '{second}', metadata_file => '{log.collect()[0].file}')"
+    with refused_in_sql(lake, name, "UNSUPPORTED", f"is the metadata of table {name}", "drop that one first"):
+        lake.spark.sql(call).collect()
+    assert second not in [table.name for table in lake.tables()]
+    lake.drop(name)
+    lake.spark.sql(call).collect()
+    assert rows(lake.table(second)) == [(1, 1)]
+
+
 def test_plain_tables_keep_icebergs_procedures(lake: kl.Lake) -> None:
     name = fresh_name("foreign")
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {lake.catalog}.foreign").collect()

@@ -281,6 +281,8 @@ def test_any_engine_reads_the_merged_branch(lake: kl.Lake, shape: Shape) -> None
     assert {name for name in plain.metadata.refs if "merged" in name} == {"merged"}
     twin.check()
     twin.update([dict(zip(twin.model.key, next(iter(twin.model.written)), strict=True)) | {"c": 7.0}], version=100)
+    apart = [dict(zip(twin.model.key, key, strict=True)) | {"id": 10**6} for key in twin.model.written]
+    twin.delete(apart, version=101)  # beyond all other keys
     twin.table.refresh_merged()
     plain = catalog_of(lake).load_table(twin.table.name)
     rows = plain.scan(snapshot_id=plain.metadata.refs["merged"].snapshot_id, selected_fields=names).to_arrow()

@@ -114,6 +114,19 @@ def test_a_branch_that_is_gone(lake: kl.Lake, local: keylake.local.LocalLake) ->
             use()
 
 
+def test_a_key_that_is_called_like_an_argument(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
+    schema = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("at", "as_of")])
+    made = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("strange"), key=["at", "as_of"]))
+    key = {"at": 1, "as_of": 2}
+    made.upsert([key])
+    table = local.table(made.name)
+    assert repr(made.get(key)) == repr(table.get(key)) == repr(table.get_many([key])[0])
+    assert (made.get({**key, "at": 2}), table.get({**key, "at": 2})) == (None, None)
+    for use in (lambda: made.get(key, at=1), lambda: made.get(1), lambda: table.get(key, id=1), lambda: table.get(1)):
+        with pytest.raises(kl.SchemaMismatch, match=r"by the names of its columns: .* or as a mapping\."):
+            use()
+
+
 def test_another_table_under_the_same_name(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
     made = created(lake, fresh_name("strange"))
     made.update([{"id": 1, "a": 1}])

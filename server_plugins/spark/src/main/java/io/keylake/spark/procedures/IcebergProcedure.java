@@ -19,6 +19,7 @@ import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchTableException;
+import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
@@ -37,14 +38,16 @@ import org.jspecify.annotations.Nullable;
  * <p>All others of Iceberg work on both: they move branches (rollback_to_snapshot,
  * rollback_to_timestamp, set_current_snapshot, fast_forward), change metadata only
  * (compute_table_stats, compute_partition_stats), read (ancestors_of, rewrite_table_path), or make
- * a table (migrate, snapshot, register_table).
+ * a table (migrate, snapshot).
  *
- * @param instead what serves on keyed tables; null for {@value #REWRITE_MANIFESTS}
+ * @param instead what serves on keyed tables; null for {@value #REWRITE_MANIFESTS} and {@value
+ *     #REGISTER_TABLE}
  */
 record IcebergProcedure(KeyedCatalog catalog, UnboundProcedure unbound, @Nullable String instead)
     implements UnboundProcedure {
 
   private static final String REWRITE_MANIFESTS = "rewrite_manifests";
+  private static final String REGISTER_TABLE = "register_table";
 
   private static final StructType REWRITTEN =
       new StructType()
@@ -74,7 +77,8 @@ record IcebergProcedure(KeyedCatalog catalog, UnboundProcedure unbound, @Nullabl
   static UnboundProcedure of(KeyedCatalog catalog, UnboundProcedure procedure, String name) {
     String word = name.toLowerCase(Locale.ROOT);
     String instead = INSTEAD.get(word);
-    return procedure == null || (instead == null && !word.equals(REWRITE_MANIFESTS))
+    boolean isOther = !word.equals(REWRITE_MANIFESTS) && !word.equals(REGISTER_TABLE);
+    return procedure == null || (instead == null && isOther)
         ? procedure
         : new IcebergProcedure(catalog, procedure, instead);
   }
@@ -120,6 +124,11 @@ record IcebergProcedure(KeyedCatalog catalog, UnboundProcedure unbound, @Nullabl
     public Iterator<Scan> call(InternalRow input) {
       LocalProcedure.Arguments arguments =
           new LocalProcedure.Arguments(bound.name(), List.of(bound.parameters()), input);
+      if (name().equals(REGISTER_TABLE)) {
+        Iterator<Scan> done = bound.call(input);
+        keyed(arguments).ifPresent(made -> refuseSecond(arguments, made));
+        return done;
+      }
       Optional<Table> keyed = keyed(arguments);
       if (keyed.isEmpty()) {
         return bound.call(input);
@@ -132,6 +141,30 @@ record IcebergProcedure(KeyedCatalog catalog, UnboundProcedure unbound, @Nullabl
       }
       InternalRow done = rewriteManifests(keyed.get());
       return List.<Scan>of(new LocalRows(name(), REWRITTEN, () -> List.of(done))).iterator();
+    }
+
+    /**
+     * Two tables of one folder would delete each other's files: neither knows those of the other.
+     */
+    private void refuseSecond(LocalProcedure.Arguments arguments, Table made) {
+      TableIdentifier own = new TableArgument(catalog).identifier(arguments);
+      for (TableIdentifier each : catalog.tablesBelow()) {
+        if (!each.equals(own) && isSame(each, made)) {
+          catalog.icebergCatalog().dropTable(own, false);
+          throw new KeylakeException(
+              UNSUPPORTED,
+              "%s is the metadata of table %s, and two tables of one folder would delete each other's files; drop that one first, or copy its rows (CREATE TABLE ... AS SELECT)"
+                  .formatted(arguments.text("metadata_file"), TableArgument.quoted(each)));
+        }
+      }
+    }
+
+    private boolean isSame(TableIdentifier ident, Table made) {
+      try {
+        return catalog.icebergCatalog().loadTable(ident).uuid().equals(made.uuid());
+      } catch (NoSuchTableException | NotFoundException e) {
+        return false; // dropped meanwhile, or its files are gone
+      }
     }
 
     private static InternalRow rewriteManifests(Table table) {

@@ -211,6 +211,10 @@ class CompactionRuleTest {
         shown(CompactionRule.first(layout("900* 9"), forgetting)),
         "the younger run may hold late data that they keep down");
     assertEquals("nothing", shown(CompactionRule.first(layout("900 9*"), forgetting)));
+    for (String apart : List.of("900/0* 9/1", "900/0 9/1*")) {
+      assertEquals(
+          "expired_tombstones 0-2", shown(CompactionRule.first(layout(apart), forgetting)), apart);
+    }
     Pick kept = CompactionRule.first(layout("9* 9 9 9"), SMALL).orElseThrow();
     assertTrue(!kept.dropsTombstones(SMALL), "for ever, unless said");
   }
