@@ -31,4 +31,4 @@ def lake(warehouse: Path) -> Iterator[kl.Lake]:
     with kl.connect(warehouse=warehouse, memory="2g", settings=settings) as lake:
         yield lake
         with closing(catalog_of(lake)) as catalog:
-            check_raw_rows(lake, tables_of(catalog))
+            check_raw_rows(tables_of(catalog))

@@ -1,11 +1,12 @@
 """The rows as they lie on disk, seen without the plug-in: by Spark with stock Iceberg, and by pyiceberg."""
 
 from collections.abc import Sequence
-from urllib.parse import unquote
 
+from pyarrow.parquet import read_metadata
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.table import Table
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import DataFrame
 
 import keylake as kl
 from integration.twin import Twin, comparable
@@ -35,27 +36,18 @@ def in_pyiceberg(table: Table) -> list[str]:
     return sorted(repr(comparable(row)) for row in table.scan().to_arrow().to_pylist())
 
 
-def check_raw_rows(lake: kl.Lake, tables: Sequence[Table]) -> None:
+def check_raw_rows(tables: Sequence[Table]) -> None:
     """pyiceberg opens these tables and sees the rows of their files, without those that settling has superseded."""
-    files = [list(table.scan().plan_files()) for table in tables]
-    counted = _rows_in(lake, [task.file.file_path for of_table in files for task in of_table])
-    for table, of_table in zip(tables, files, strict=True):
-        rows = table.scan().to_arrow()
-        stored = sum(counted[task.file.file_path] for task in of_table)
+    for table in tables:
+        scan = table.scan()
+        planned = list(scan.plan_files())
+        rows = ArrowScan(table.metadata, table.io, scan.projection(), scan.row_filter).to_table(planned)
+        stored = sum(read_metadata(task.file.file_path).num_rows for task in planned)
         snapshot = table.current_snapshot()
         summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
         superseded = int(summary.get("total-position-deletes", "0"))
         assert rows.column_names == [field.name for field in table.schema().fields], table.name()
         assert rows.num_rows == stored - superseded, (table.name(), rows.num_rows, stored, superseded)
-
-
-def _rows_in(lake: kl.Lake, files: Sequence[str]) -> dict[str, int]:
-    """How many rows Spark finds in these files, without any catalog."""
-    if not files:
-        return {}
-    # Without a schema Spark takes that of one file, and it has no type for a uuid.
-    counted = lake.spark.read.schema("any INT").parquet(*files).groupBy(functions.col("_metadata.file_path")).count()
-    return {unquote(path).removeprefix("file:"): rows for path, rows in counted.collect()}
 
 
 def second_opinion(twin: Twin, table: Table) -> DataFrame:

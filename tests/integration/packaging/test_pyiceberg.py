@@ -17,4 +17,4 @@ def test_every_shape_opens_with_all_its_raw_rows(lake: kl.Lake) -> None:
             operation.apply(twin)
         names.append(twin.table.name)
     catalog = catalog_of(lake)
-    check_raw_rows(lake, [catalog.load_table(name) for name in names])
+    check_raw_rows([catalog.load_table(name) for name in names])
