@@ -7,8 +7,9 @@ import java.util.Objects;
 import java.util.Random;
 
 /**
- * How often random tests run, and from which seeds: a few seeds of the day in every run, and
- * `keylake.runs` times as many where that property is set.
+ * How often random tests run, and from which seeds: `make test` has a few seeds of the day. With
+ * the property `keylake.runs`, which `make test-slow` and `make nightly` set, there are that many
+ * times as many, without those of `make test`.
  */
 public final class RandomRuns {
   private static final long DAY =
@@ -25,9 +26,9 @@ public final class RandomRuns {
     void draw(Random random) throws Exception;
   }
 
-  /** Runs a test this often, or as many times more often as the property says. */
+  /** Runs a test this often; where the property says so, that many times as often, less these. */
   public static void of(int count, Run run) {
-    for (int number = 0; number < count * TIMES; number++) {
+    for (int number = TIMES > 1 ? count : 0; number < count * TIMES; number++) {
       try {
         run.draw(new Random(1000 * DAY + number));
       } catch (AssertionError | Exception e) {
