@@ -30,6 +30,7 @@ import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -105,7 +106,9 @@ class HeldFilesRandomTest {
 
   private List<FileScanTask> live(String branch) {
     List<FileScanTask> live = new ArrayList<>();
-    table.newScan().useSnapshot(head(branch).snapshotId()).planFiles().forEach(live::add);
+    long snapshot = head(branch).snapshotId();
+    TableScan scan = table.newScan().useSnapshot(snapshot).planWith(MemoryTables.THIS_THREAD);
+    scan.planFiles().forEach(live::add);
     return live;
   }
 

@@ -3,6 +3,7 @@ package io.keylake.tables.planning;
 import io.keylake.tables.CaseFiles;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.Map;
+import java.util.concurrent.ExecutorService;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.Schema;
@@ -10,10 +11,17 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.Namespace;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.inmemory.InMemoryCatalog;
+import org.apache.iceberg.relocated.com.google.common.util.concurrent.MoreExecutors;
 
 /** Real Iceberg tables whose metadata and manifests lie in memory. */
 public final class MemoryTables {
   public static final TableIdentifier NAME = TableIdentifier.of("shop", "orders");
+
+  /**
+   * Plans scans in the thread that asks: Iceberg looks at its pool every 10 ms, and these are
+   * short.
+   */
+  public static final ExecutorService THIS_THREAD = MoreExecutors.newDirectExecutorService();
 
   private MemoryTables() {}
 

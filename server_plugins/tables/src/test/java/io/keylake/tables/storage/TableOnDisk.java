@@ -3,6 +3,7 @@ package io.keylake.tables.storage;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.keylake.tables.planning.MemoryTable;
+import io.keylake.tables.planning.MemoryTables;
 import io.keylake.tables.spec.TableDefinition;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -28,6 +29,7 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableScan;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.io.FileIO;
@@ -140,8 +142,9 @@ final class TableOnDisk {
           throw new UncheckedIOException(e);
         }
       }
+      TableScan scan = table.newScan().useSnapshot(snapshot.snapshotId());
       try (CloseableIterable<FileScanTask> tasks =
-          table.newScan().useSnapshot(snapshot.snapshotId()).planFiles()) {
+          scan.planWith(MemoryTables.THIS_THREAD).planFiles()) {
         for (FileScanTask task : tasks) {
           needed.add(Path.of(task.file().location()));
         }
