@@ -21,7 +21,7 @@ from keylake._mysql.known import KnownTables, Outcome
 from keylake._mysql.maps import TableMap, table_map
 from keylake._mysql.places import BEGINNING_OF_FILE, place_of, version_of
 from keylake._mysql.rows import Rows, row_json
-from keylake._mysql.server import Server, other_log
+from keylake._mysql.server import Server, notice_silence, other_log
 from keylake._mysql.statements import Name, statement_of
 from keylake.errors import SourceFailed
 
@@ -70,7 +70,9 @@ class _Connections:
         if db is None and self._has_stream:
             raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, "the connection was cut")
         self._has_stream = self._has_stream or db is None
-        return pymysql.connect(database=db, **settings)
+        connection = pymysql.connect(database=db, **settings)
+        notice_silence(connection)
+        return connection
 
 
 class BinaryLog:

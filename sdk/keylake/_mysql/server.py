@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -31,13 +32,15 @@ class Server:
     user: str
     password: str = field(repr=False)
     connect_seconds: float = 10
+    answer_seconds: float = 120  # of a statement, or of the next piece of the log; after that the server is away
+    rows_seconds: float = 600  # of rows of a snapshot, which may wait for locks
 
     @property
     def name(self) -> str:
         """How positions name the server's log."""
         return f"mysql:{self.host}:{self.port}"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self, answer_seconds: float | None = None) -> dict[str, Any]:
         return {
             "host": self.host,
             "port": self.port,
@@ -45,11 +48,12 @@ class Server:
             "password": self.password,
             "charset": "utf8mb4",
             "connect_timeout": self.connect_seconds,
-            "read_timeout": 600,
+            "read_timeout": answer_seconds or self.answer_seconds,
+            "write_timeout": self.answer_seconds,
             "autocommit": True,
         }
 
-    def connect(self) -> Connection[Any]:
+    def connect(self, answer_seconds: float | None = None) -> Connection[Any]:
         """A connection that gives values as the text in which the server sends them."""
         try:
             import pymysql
@@ -61,7 +65,8 @@ class Server:
             ) from None
         encoders: dict[Any, Any] = {kind: encode for kind, encode in conversions.items() if not isinstance(kind, int)}
         with self.asked("connecting"):
-            connection = pymysql.connect(**self.settings(), conv=encoders)
+            connection = pymysql.connect(**self.settings(answer_seconds), conv=encoders)
+            notice_silence(connection)
             with connection.cursor() as cursor:
                 cursor.execute("SET SESSION time_zone = '+00:00', sql_mode = '', net_write_timeout = 3600")
         return connection
@@ -99,6 +104,13 @@ class Server:
         if code in _UNREACHABLE or not isinstance(code, int):  # without a code: packets of a connection that broke
             return SourceAway(f"{self.name} does not answer while {doing}: {said}. Start it, or check host and port.")
         return SourceFailed(f"{self.name} has failed while {doing}: {said} (error {code}).")
+
+
+def notice_silence(connection: Any) -> None:
+    """A network that drops packets is noticed after half a minute, however long the server works at an answer."""
+    for option, seconds in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)):
+        if hasattr(socket, option):
+            connection._sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
 
 
 def rows_of(connection: Connection[Any], statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:

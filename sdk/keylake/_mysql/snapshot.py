@@ -162,7 +162,7 @@ class ChunkReader:
         try:
             connection = self._idle.get_nowait()
         except Empty:
-            connection = self._server.connect()
+            connection = self._server.connect(self._server.rows_seconds)
         try:
             result = work(connection)
         except BaseException:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg import sql
 
+from keylake._captured.absence import SourceAway
 from keylake._postgres.positions import place, place_text
 from keylake._postgres.server import Server
 from keylake._postgres.tables import Table
@@ -32,7 +33,7 @@ def check_server(server: Server, connection: Connection) -> None:
             "and start the server again."
         )
     if is_standby:
-        raise DefinitionError(f"{server} is a standby, where no publication can be made. Use its primary.")
+        raise SourceAway(f"{server} is a standby, where no publication can be made. Promote it, or use its primary.")
 
 
 def publish(server: Server, connection: Connection, name: str, tables: Iterable[Table]) -> None:

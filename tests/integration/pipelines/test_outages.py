@@ -1,10 +1,12 @@
 """Servers that are stopped under a running pipeline, and started again: it waits, says so, and goes on."""
 
+import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +19,7 @@ from integration.pipelines.postgres_server import Postgres, running, source_of
 from integration.pipelines.scripted import settings
 from integration.twin import fresh_name
 from keylake._captured import absence
+from keylake._captured.absence import SourceAway
 from keylake._captured.source import Source
 from keylake._kafka.messages import MessageFormat
 from keylake._kafka.offsets import Topics
@@ -228,3 +231,86 @@ def test_a_server_that_stops_does_not_wait_for_rows_to_be_written(monkeypatch: p
             assert time.monotonic() < until, "it waits for what was polled to be confirmed"
             source.poll(100, 0.1)
         source.close()
+
+
+class Silence:
+    """A way to a server on which nothing comes through any more, and nobody is told."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._sockets = [socket.create_server(("127.0.0.1", 0))]
+        self.port: int = self._sockets[0].getsockname()[1]
+        self.lasts = threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client = self._sockets[0].accept()[0]
+                server = socket.create_connection(("127.0.0.1", self._to))
+                self._sockets += [client, server]
+                for pair in ((client, server), (server, client)):
+                    threading.Thread(target=self._forward, args=pair, daemon=True).start()
+
+    def _forward(self, come_from: socket.socket, to: socket.socket) -> None:
+        with suppress(OSError):
+            while data := come_from.recv(65536):
+                if not self.lasts.is_set():
+                    to.sendall(data)
+            to.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        for each in self._sockets:
+            each.close()
+
+
+def test_a_silent_network_to_mariadb(mariadb: MariaDb, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(absence, "_SECONDS_OF_PATIENCE", 0.5)
+    mariadb.run("CREATE DATABASE silent", "CREATE TABLE silent.t (id INT PRIMARY KEY)")
+    way = Silence(mariadb.port)
+    source = MySqlSource(
+        host="127.0.0.1", port=way.port, user=MariaDb.READER, password=MariaDb.PASSWORD, tables=[r"silent\..*"]
+    )
+    source._server = replace(source._server, answer_seconds=1.0)
+    with closing(source), closing(way):
+        source.begin({})
+        while source.lag().snapshots or source.poll(100, 0.2):
+            source.poll(100, 0.2)
+        way.lasts.set()
+        mariadb.run("INSERT INTO silent.t VALUES (1)")
+        with pytest.raises(SourceAway, match="does not answer"):
+            source.poll(100, 10)
+        way.lasts.clear()
+        until = time.monotonic() + 30
+        while not any(step.count for step in source.poll(100, 0.2)):
+            assert time.monotonic() < until
+
+
+def test_a_server_of_postgres_that_is_a_standby_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(absence, "_SECONDS_OF_PATIENCE", 0.5)
+    with running() as server:
+        with server.connect() as connection:
+            connection.execute("CREATE TABLE t (id int PRIMARY KEY)")
+        source = source_of(server, "postgres")
+        with closing(source):
+            source.begin({})
+            positions = {}
+            while steps := source.poll(100, 0.2):
+                positions.update({name: at for step in steps for name, at in step.ends.items()})
+            assert source._sql is not None
+            with socket.socket(fileno=os.dup(source._sql.pgconn.socket)) as held:
+                assert held.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30_000
+            server.stop(signal.SIGQUIT)
+            (server.folder / "data" / "standby.signal").touch()
+            server.start()
+            with suppress(SourceAway):  # servers from 16 on give their log, too
+                source.poll(100, 2)
+            with pytest.raises(SourceAway, match="is a standby"):
+                source.begin(positions)
+            with server.connect() as connection:
+                connection.execute("SELECT pg_promote()")
+                connection.execute("INSERT INTO t VALUES (1)")
+            source.begin(positions)
+            until = time.monotonic() + 30
+            while not any(step.count for step in source.poll(100, 0.2)):
+                assert time.monotonic() < until
