@@ -18,14 +18,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
 from keylake._captured.tables import SourceSchema, TableChange
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 # The columns of all rows that sources give, of whichever table.
 CHANGES = pa.schema(
@@ -59,7 +56,7 @@ class Step:
     `ends` are the offsets after the last ones of the step, for the partitions that it moves.
     """
 
-    rows: pa.Table | DataFrame | None
+    rows: pa.Table | None
     ends: Mapping[str, int]
     changes: tuple[TableChange, ...] = ()
     count: int | None = None  # of the rows, where it is known without counting

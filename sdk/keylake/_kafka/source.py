@@ -3,8 +3,7 @@
     poll:  offsets (a procedure) ── planned ──▶ stretches ──▶ Spark's reader of Kafka ──▶ keylake_message_changes
            ──▶ the columns that rows tell, in a step of their own ──▶ the rows
 
-Where columns are found from rows, one job brings both here. Where they are declared, rows are a frame, and nothing goes
-through this process but offsets.
+Where columns are found from rows, the job that decodes them brings both here.
 """
 
 # pyright: reportUnknownParameterType=false, reportAttributeAccessIssue=false
@@ -178,8 +177,7 @@ class KafkaSource:
         try:
             with self._session.asking():
                 decoded = self._decoded(stretches)
-                rows: pa.Table | DataFrame = decoded.select(*CHANGES.names)
-                whole = decoded.toArrow() if self._declared is None else None
+                whole: pa.Table = (decoded if self._declared is None else decoded.select(*CHANGES.names)).toArrow()
         except KeylakeError as error:
             if _NO_ANSWER.search(str(error)):
                 said = str(error).rstrip(".")
@@ -188,13 +186,11 @@ class KafkaSource:
                     "Check that the brokers run."
                 ) from None
             raise
-        if whole is not None:
-            rows = whole.select(CHANGES.names).cast(CHANGES)
-            if changes := self._told(whole):
-                self._told_at = max(self._told_at + 1, int(time.time() * 1000))
-                yield Step(None, {_TOLD: self._told_at}, changes)
+        if self._declared is None and (changes := self._told(whole)):
+            self._told_at = max(self._told_at + 1, int(time.time() * 1000))
+            yield Step(None, {_TOLD: self._told_at}, changes)
         self._at.update(ends)
-        yield Step(rows, ends)
+        yield Step(whole.select(CHANGES.names).cast(CHANGES), ends)
 
     def _decoded(self, stretches: Sequence[Stretch]) -> DataFrame:
         """The columns of `CHANGES`, and `found`."""

@@ -37,7 +37,7 @@ def rows_of(steps: tuple[Step, ...]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for step in steps:
         if step.rows is not None:
-            rows += (step.rows if not hasattr(step.rows, "toArrow") else step.rows.toArrow()).to_pylist()
+            rows += step.rows.to_pylist()
     return sorted(rows, key=lambda row: (row["partition"], row["offset"], row["version"] or 0))
 
 
