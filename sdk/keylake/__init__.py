@@ -54,6 +54,7 @@ from keylake.errors import (
     PipelineBusy,
     SchemaMismatch,
     ServerMissingPlugin,
+    ServerRefused,
     ServerUnreachable,
     SnapshotExpired,
     SourceFailed,
@@ -156,6 +157,6 @@ __all__ = [
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NothingToDo", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported",
-    "ServerMissingPlugin", "ServerUnreachable", "StoreFailed", "Cancelled", "GateFailed", "TriggerFailed",
-    "PipelineBusy", "SourceFailed",
+    "ServerMissingPlugin", "ServerRefused", "ServerUnreachable", "StoreFailed", "Cancelled", "GateFailed",
+    "TriggerFailed", "PipelineBusy", "SourceFailed",
 ]  # fmt: skip

@@ -147,6 +147,10 @@ class ServerUnreachable(KeylakeError):
     """No Spark server answers, or no catalog, where there is no server."""
 
 
+class ServerRefused(ServerUnreachable):
+    """A Spark server answers, and refuses the token."""
+
+
 class StoreFailed(KeylakeError):
     """Files could not be read or written: the disk is full or read-only, or a file is not there or damaged."""
 

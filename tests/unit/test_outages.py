@@ -18,7 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_pauses_grow_to_half_a_minute_and_never_end(clock: list[float], caplog: pytest.LogCaptureFixture) -> None:
-    outage = Outage("shop", None, known=True)
+    outage = Outage("shop", "The source is away", None, known=True)
     pauses = []
     for _ in range(8):
         assert outage.seconds_left == 0
@@ -37,14 +37,14 @@ def test_pauses_grow_to_half_a_minute_and_never_end(clock: list[float], caplog: 
 
 
 def test_a_run_that_ends_and_a_first_run_wait_so_long(clock: list[float]) -> None:
-    outage = Outage("shop", 60.0, known=True)
+    outage = Outage("shop", "The source is away", 60.0, known=True)
     outage.failed(NO_ANSWER)
     clock[0] = 59.0
     outage.failed(NO_ANSWER)
     clock[0] = 60.0
     with pytest.raises(SourceFailed, match="It was asked for 60 s, and a run that ends with its source waits 60 s"):
         outage.failed(NO_ANSWER)
-    first = Outage("shop", None, known=False)
+    first = Outage("shop", "The source is away", None, known=False)
     first.failed(NO_ANSWER)
     clock[0] += 10
     with pytest.raises(SourceFailed, match="a first run waits 10 s"):

@@ -158,7 +158,7 @@ def _set_session(pipeline: Pipeline, lake: Lake) -> None:
     for name, value in settings.items():
         if value is not None:
             prefix = "spark.sql.session" if name == "timeZone" else "spark.sql"
-            lake.spark.conf.set(f"{prefix}.{name}", str(value))
+            lake._session.set(f"{prefix}.{name}", str(value))  # pyright: ignore[reportPrivateUsage]
 
 
 def _follows_changes(pipeline: Pipeline) -> bool:

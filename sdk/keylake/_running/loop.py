@@ -13,6 +13,7 @@ kept.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -29,7 +30,7 @@ from keylake._captured.tables import SourceSchema, SourceTable, TableCreated
 from keylake._running.changes import Changes
 from keylake._running.dead_letters import DeadLetters
 from keylake._running.evolution import Made, table_of
-from keylake._running.outages import Outage
+from keylake._running.outages import Outage, passes
 from keylake._running.rounds import Rounds, shown
 from keylake._running.settings import PipelineReport, RunSettings, Target
 from keylake._running.signs import SignsOfLife
@@ -43,9 +44,8 @@ if TYPE_CHECKING:
     from keylake.lake import Lake
 
 LOG = logging.getLogger("keylake")
-_PASSING = (ServerUnreachable, StoreFailed, CommitConflict)  # after which a round is tried again
+_PASSING = (ServerUnreachable, StoreFailed, CommitConflict)  # of the lake, which is waited for
 _OF_NO_TABLE = (*_PASSING, Cancelled, PipelineBusy)  # after other errors a table is set aside
-_LONGEST_PAUSE = 60.0
 _BETWEEN_SIGNS = 15.0  # seconds between two signs of life of a pipeline that has nothing to do
 
 
@@ -79,7 +79,9 @@ class _Loop:
         self._steps = Steps(lake, settings.name, settings.steps, once=settings.once)
         self._lag = Lag(None, "rows", snapshots=True)  # after the last poll
         self._is_begun = False
-        self._outage = Outage(settings.name, None, known=False)
+        self._outage = Outage(settings.name, "The source is away", None, known=False)
+        self._failing = Outage(settings.name, "The lake fails", settings.outage if settings.once else None, known=True)
+        self._is_ending = False
         self._told: str | None = None  # of an outage
         self._rows, self._letters = 0, 0
 
@@ -87,7 +89,7 @@ class _Loop:
         self._state.read()
         self._rounds = Rounds(self._settings.name, self._state.take(self._settings.lease).recent)
         most = self._settings.outage if self._settings.once else None
-        self._outage = Outage(self._settings.name, most, known=bool(self._state.positions))
+        self._outage = Outage(self._settings.name, "The source is away", most, known=bool(self._state.positions))
         self._forget()
         with SignsOfLife(self._state, self._settings.lease):
             try:
@@ -106,18 +108,19 @@ class _Loop:
         return PipelineReport(self._settings.name, self._rounds.count, self._rows, self._letters, aside, failed)
 
     def _rounds_to_the_end(self) -> None:
-        failures = 0
         while True:
             try:
+                if self._failing.lasts:
+                    self._lake._session.open_again()  # pyright: ignore[reportPrivateUsage]
                 if not self._round():
                     return
-                failures = 0
+                self._failing.over()
             except KeylakeError as error:
-                failures += 1
-                if not isinstance(error, _PASSING) or failures > self._settings.retries:
+                if not isinstance(error, _PASSING) or not passes(error) or self._is_ending:
                     raise
+                self._failing.failed(error)
                 self._forget()
-                self._wait_after(error, failures)
+                self._wait_for_the_lake(error)
 
     # ------------------------------------------------------------------------------------------- begin and failures
 
@@ -151,10 +154,15 @@ class _Loop:
         for target, schema in new:
             self._changes.make(Made(TableCreated(schema), {}, 0), target)
 
-    def _wait_after(self, error: KeylakeError, failures: int) -> None:
-        pause = min(2.0 ** (failures - 1), _LONGEST_PAUSE)
-        LOG.warning("%s: %s The round is tried again in %.0f s.", self._settings.name, error, pause)
-        self._ending.wait(pause)
+    def _wait_for_the_lake(self, error: KeylakeError) -> None:
+        """An error where the run is asked to end meanwhile: rows that wait cannot be written."""
+        if not isinstance(error, ServerUnreachable):
+            with contextlib.suppress(KeylakeError):  # where the table of the state answers, it is told there, too
+                self._state.seen(last_error=self._failing.said)
+                self._state.write()
+        if self._ending.wait(self._failing.seconds_left):
+            LOG.warning("%s: it ends while the lake fails; rows that waited come again", self._settings.name)
+            raise error
 
     def _failed(self, error: BaseException) -> None:
         said = str(error) if isinstance(error, KeylakeError) else f"{type(error).__name__}: {error}"
@@ -209,10 +217,12 @@ class _Loop:
 
     def _wishes(self) -> bool:
         """Do what others want of the pipeline; whether it is to end."""
+        self._is_ending = self._ending.is_set()
         wanted = self._state.wanted()
         for target in wanted & self._state.targets.keys():
             self._resume(target)
-        return bool(wanted & {"stop", "restart"}) or self._ending.is_set()
+        self._is_ending = bool(wanted & {"stop", "restart"}) or self._ending.is_set()
+        return self._is_ending
 
     def _is_due(self, waiting: Waiting) -> bool:
         old = time.monotonic() - waiting.since >= self._settings.freshness
@@ -250,7 +260,7 @@ class _Loop:
 
     def _take(self, step: Step) -> int:
         """The rows of a step wait for their tables, then its changes are made; how many rows it has."""
-        rows = _arrow(step)
+        rows = CHANGES.empty_table() if step.rows is None else step.rows
         bad = rows.filter(pc.is_valid(rows["error"]))
         self._dead.keep("", bad, None)
         self._letters += bad.num_rows
@@ -386,9 +396,3 @@ class _Loop:
             for error in self._targets.write({name: self._shaped(name, waiting)}, ends).values():
                 raise error
             self._rows += rows.num_rows
-
-
-def _arrow(step: Step) -> pa.Table:
-    if step.rows is None:
-        return CHANGES.empty_table()
-    return step.rows if isinstance(step.rows, pa.Table) else step.rows.toArrow().cast(CHANGES)

@@ -1,4 +1,4 @@
-"""Outages of a source: since when it does not answer, what is told of that, and when it is asked again."""
+"""Outages of a source, or of the lake: since when it does not answer, what is told of that, when it is asked again."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ import datetime
 import logging
 import time
 
-from keylake._captured.absence import SourceAway
-from keylake.errors import SourceFailed
+from keylake.errors import KeylakeError, ServerRefused, SourceFailed, StoreFailed
 
 LOG = logging.getLogger("keylake")
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _SECONDS_OF_A_FIRST_RUN = 10.0  # it may have a wrong address, which is told soon
 
 
-class Outage:
-    """A source that does not answer is asked again after 1, 2, 4 and more seconds, at most 30.
+def passes(error: KeylakeError) -> bool:
+    """Whether a failure of the lake may pass by itself.
 
-    `most` are the seconds after which that ends, None for never. A source that is `known` was read before.
+    >>> passes(StoreFailed("The call failed because the disk of the server is full.")), passes(ServerRefused("Token."))
+    (True, False)
+    """
+    refuses = isinstance(error, StoreFailed) and "the server may not " in str(error)
+    return not refuses and not isinstance(error, ServerRefused)
+
+
+class Outage:
+    """What does not answer is asked again after 1, 2, 4 and more seconds, at most 30.
+
+    `what` is how that is told. `most` are the seconds after which it ends, None for never. What is `known` has answered
+    before.
     """
 
-    def __init__(self, name: str, most: float | None, *, known: bool) -> None:
+    def __init__(self, name: str, what: str, most: float | None, *, known: bool) -> None:
         self._name = name
+        self._what = what
         self._most = most
         self._known = known
         self._since: float | None = None
@@ -31,16 +42,16 @@ class Outage:
 
     @property
     def lasts(self) -> bool:
-        """Whether the source is away."""
+        """Whether the last question had no answer."""
         return self._since is not None
 
     @property
     def seconds_left(self) -> float:
-        """How long the source is not to be asked."""
+        """How long nothing is to be asked."""
         return 0.0 if self._since is None else max(0.0, self._again_at - time.monotonic())
 
-    def failed(self, error: SourceAway) -> None:
-        """The source was asked, and did not answer; an error where that has lasted too long."""
+    def failed(self, error: KeylakeError) -> None:
+        """It was asked, and did not answer; an error where that has lasted too long."""
         now = time.monotonic()
         if self._since is None:
             self._since = now
@@ -49,16 +60,17 @@ class Outage:
         most = self._most if self._known else _SECONDS_OF_A_FIRST_RUN
         if most is not None and away >= most:
             why = "a run that ends with its source" if self._known else "a first run"
-            raise SourceFailed(f"{error} It was asked for {away:.0f} s, and {why} waits {most:g} s.") from error
-        self.said = f"The source is away since {self._began_at:%Y-%m-%d %H:%M:%S} UTC. {error}"
+            kind = SourceFailed if isinstance(error, SourceFailed) else type(error)
+            raise kind(f"{error} It was asked for {away:.0f} s, and {why} waits {most:g} s.") from error
+        self.said = f"{self._what} since {self._began_at:%Y-%m-%d %H:%M:%S} UTC. {error}"
         LOG.warning("%s: %s It is asked again in %.0f s.", self._name, self.said, self._pause)
         self._again_at = now + self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def over(self) -> None:
-        """The source has answered."""
+        """It has answered."""
         if self._since is not None:
-            LOG.info("%s: the source answers again, after %.0f s", self._name, time.monotonic() - self._since)
+            LOG.info("%s: it answers again, after %.0f s. %s", self._name, time.monotonic() - self._since, self.said)
         self._since = self.said = None
         self._pause = _FIRST_PAUSE
         self._known = True

@@ -118,9 +118,8 @@ class RunSettings:
 
     `once` ends it when the source has nothing more. `freshness` are the seconds that a table with few rows may wait, so
     that small commits stay few: fewer than `few` rows. `lease` are the seconds after the last sign of life of a process
-    of the pipeline after which another one may take its place. `retries` are how often in a row a round is tried again
-    when a store or a server did not answer. `outage` are the seconds for which a run with `once` waits for a source
-    that does not answer. `steps` are run for closed intervals of keyed tables.
+    of the pipeline after which another one may take its place. `outage` are the seconds for which a run with `once`
+    waits for a source that does not answer, or for the lake. `steps` are run for closed intervals of keyed tables.
     """
 
     name: str
@@ -131,7 +130,6 @@ class RunSettings:
     few: int = 10_000
     load: Load = field(default_factory=Fixed)
     lease: float = 120.0
-    retries: int = 5
     outage: float = 300.0
     state_namespace: str = "keylake"
     steps: tuple[TableStep, ...] = ()

@@ -223,13 +223,25 @@ class StateTable:
             self._written = {**self._written, ("pipeline", ""): row}
 
     def _commit(self, rows: Sequence[Mapping[str, object]]) -> None:
-        try:
-            commit = self._table.update(rows, offsets={self.name: (self._next, self._next + 1)})
-        except BadRows as error:
-            raise self._overtaken() from error
-        if commit.repeated:
-            raise self._overtaken()
+        if not self._commits(rows):
+            self._catch_up()
+            if not self._commits(rows):
+                raise self._overtaken()
         self._next += 1
+
+    def _commits(self, rows: Sequence[Mapping[str, object]]) -> bool:
+        """Whether this is the first write under its number."""
+        try:
+            return not self._table.update(rows, offsets={self.name: (self._next, self._next + 1)}).repeated
+        except BadRows:
+            return False
+
+    def _catch_up(self) -> None:
+        """A number that was taken may be ours: that of a write whose answer a server that failed did not give."""
+        row: Any = self._table.get(pipeline=self.name, kind="pipeline", name="")
+        if self.pipeline is None or row is None or row.run != self.pipeline.run:
+            raise self._overtaken()
+        self._next = self._table.offsets().get(self.name, 0)
 
     def _overtaken(self) -> PipelineBusy:
         return PipelineBusy(

@@ -23,7 +23,7 @@ from keylake._running.evolution import Alteration
 from keylake._running.settings import Target
 from keylake._running.waiting import from_offsets, offsets_in
 from keylake._server.statements import TablePath, literal
-from keylake.errors import DefinitionError, KeylakeError, PipelineBusy, SchemaMismatch, TableNotFound
+from keylake.errors import DefinitionError, KeylakeError, PipelineBusy, SchemaMismatch, StoreFailed, TableNotFound
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
@@ -151,6 +151,8 @@ class Targets:
 
     def _check_alone(self, batch: TableBatch, error: KeylakeError) -> None:
         """Where another process has written the offsets of a batch, its error is of that."""
+        if isinstance(error, StoreFailed):  # whether it was written is not known, and it is tried again
+            return
         opened = self._open(batch.name)
         now = opened.table.offsets()
         if any(now.get(p) != opened.next.get(p) for p in batch.offsets or ()):

@@ -22,10 +22,15 @@ class AttachedSession(Session):
         self.catalog = catalog
         self.writer = writer
         self._server = None
+        self._settings = {}
         self.spark = opened
         self.was_open = False
         self._check_plugin()
         self.was_open = True
+
+    def open_again(self) -> None:
+        """Whoever opened the session opens another one, where it is over."""
+        self._check_plugin()
 
     def close(self) -> None:
         """Nothing: whoever opened the session closes it."""

@@ -69,7 +69,8 @@ class EmbeddedServer:
         self.log = _new_log(setup.warehouse)
         self.scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
         settings = embedded_settings(setup, jars, self.scratch)
-        self._process = self._launched(properties_text(settings), java_home)
+        self._properties, self._java_home = properties_text(settings), java_home
+        self._process = self._launched()
         try:
             with waiting(f"keylake: starting a server for {setup.warehouse}"):
                 self.port = self._port_when_it_listens()
@@ -114,6 +115,16 @@ class EmbeddedServer:
         """Whether the process runs."""
         return self._process.poll() is None
 
+    def started_again(self) -> str:
+        """Start the process anew if it has ended; the address to connect to then."""
+        with _LOCK:
+            if not self.is_alive:
+                (self.scratch / PORT_FILE).unlink(missing_ok=True)
+                self.log = _new_log(self.setup.warehouse)
+                self._process = self._launched()
+                self.port = self._port_when_it_listens()
+        return self.url
+
     def stop(self) -> None:
         """End the process. A second call does nothing, and so does a forked child of the owner."""
         if os.getpid() != self._owner:
@@ -134,16 +145,16 @@ class EmbeddedServer:
         told = [line for line in lines if _TELLING.search(line) and not line.startswith("at ")]
         return (told or lines or ["nothing"])[-1][:400]
 
-    def _launched(self, properties: str, java_home: str | None) -> subprocess.Popen[bytes]:
+    def _launched(self) -> subprocess.Popen[bytes]:
         spark_home = _spark_home()
         settings_file = self.scratch / "server.properties"
         settings_file.touch(mode=0o600)  # the settings may hold keys of an object store
-        settings_file.write_text(properties, encoding="ascii")
+        settings_file.write_text(self._properties, encoding="ascii")
         command = [
             *(str(spark_home / "bin" / "spark-submit"), "--properties-file", str(settings_file)),
             *("--class", self.server_class, "spark-internal"),
         ]
-        environment = _environment(spark_home, java_home) | {"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token}
+        environment = _environment(spark_home, self._java_home) | {"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token}
         with self.log.open("wb") as output:
             # A session of its own: Ctrl-C in a terminal stops the query that runs, not the server.
             return subprocess.Popen(

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import re
 
-from keylake.errors import Cancelled, DefinitionError, KeylakeError, StoreFailed
+from keylake._server.address import Address
+from keylake.errors import (
+    Cancelled,
+    DefinitionError,
+    KeylakeError,
+    SchemaMismatch,
+    ServerUnreachable,
+    SnapshotExpired,
+    StoreFailed,
+    TableNotFound,
+)
 
 _AS_BEFORE = "A write that failed is not in the table, which is as before."
 _FILES_ARE_GONE = (
@@ -29,6 +39,15 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
         f"{_AS_BEFORE} Give its user the permission, and try again.",
     ),
     (
+        (
+            r"Connection (refused|reset)|ConnectException|UnknownHostException|SocketTimeoutException"
+            r"|TTransportException|UncheckedSQLException|RESTException|Error occurred while processing [A-Z]+ request"
+            r"|SQLITE_BUSY|Service(Failure|Unavailable)Exception|SdkClientException|Unable to execute HTTP request"
+        ),
+        "the catalog or the store of the lake does not answer",
+        f"{_AS_BEFORE} See whether they run, and try again.",
+    ),
+    (
         r"FileNotFoundException|NoSuchFileException|FILE_NOT_EXIST|\bNotFoundException|File does not exist",
         "a file of the table is not there",
         _FILES_ARE_GONE,
@@ -39,6 +58,24 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
         _FILES_ARE_GONE,
     ),
 )
+# How Spark and Iceberg begin a sentence that means one of our errors.
+_BEGINNINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
+    ("[TABLE_OR_VIEW_NOT_FOUND", TableNotFound),
+    ("Cannot find matching snapshot ID or reference name", TableNotFound),
+    ("Cannot find snapshot with ID", SnapshotExpired),
+    ("Cannot find a snapshot older than", SnapshotExpired),
+    ("[UNRESOLVED_COLUMN", SchemaMismatch),
+    ("[FIELD_NOT_FOUND", SchemaMismatch),
+    ("[INCOMPATIBLE_DATA_FOR_TABLE", SchemaMismatch),
+    ("[DATATYPE_MISMATCH", DefinitionError),
+    ("[UNRESOLVED_ROUTINE", DefinitionError),
+    ("[INVALID_WHERE_CONDITION", DefinitionError),
+)
+_SESSION_IS_OVER = (
+    *("NO_ACTIVE_SESSION", "INVALID_HANDLE.SESSION", "SESSION_CLOSED", "SESSION_CHANGED", "RESPONSE_ALREADY_RECEIVED"),
+    *("INVALID_HANDLE.OPERATION", "SparkContext was shut", "SparkContext has been shut", "stopped SparkContext"),
+)
+
 _PLACE = re.compile(r"(?:file:|[a-z][a-z0-9]*://)?/[^\s:()'\",\\\]]+\.(?:parquet|avro|json|puffin|db)\b")
 _CANCELLED = re.compile(r"OPERATION_CANCELED|JOB_CANCELLED|Job \d+ cancelled", re.IGNORECASE)
 
@@ -97,3 +134,20 @@ def details(said: str) -> str:
     """
     _, found, rest = said.partition('details = "')
     return rest.partition('" debug_error_string')[0] if found else said
+
+
+def understood(error: Exception, said: str, address: Address) -> KeylakeError:
+    """Our error for what Spark has answered: `said` is its sentence."""
+    if any(sign in str(error) for sign in _SESSION_IS_OVER):
+        return ServerUnreachable(
+            f"The session with the server at {address} is over: it was closed, or the server began anew. "
+            "Connect again with kl.connect()."
+        )
+    kind = next((kind for beginning, kind in _BEGINNINGS if beginning in said), None)
+    failure = (syntax_error(said) or meant(str(error))) if kind is None else None
+    return failure or (kind or KeylakeError)(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
+
+
+def sentence(error: Exception) -> str:
+    """What an error says, without the trace of the server and on one line."""
+    return " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())

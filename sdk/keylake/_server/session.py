@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import uuid
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -23,7 +22,7 @@ from pyarrow import parquet
 from keylake._definition.names import Setting
 from keylake._server.address import Address
 from keylake._server.embedded import EmbeddedServer
-from keylake._server.failures import details, finished, meant, syntax_error
+from keylake._server.failures import details, finished, sentence, understood
 from keylake._server.frames import carrying, in_utc, rows_of, schema_of
 from keylake._server.opened import WE_ASK, few_tries, let_go, opened
 from keylake._server.server import CATALOG_CLASS, VERSION, jars_lie_in, lines_to_add
@@ -40,13 +39,10 @@ from keylake._server.statements import (
 )
 from keylake.errors import (
     BadRows,
-    DefinitionError,
     KeylakeError,
-    SchemaMismatch,
     ServerMissingPlugin,
+    ServerRefused,
     ServerUnreachable,
-    SnapshotExpired,
-    TableNotFound,
     check_type,
     from_server,
 )
@@ -60,20 +56,6 @@ MOST_BYTES_AS_THEY_ARE = 2**20  # of more, pyspark sends what the server keeps
 MOST_BYTES_WITH_A_PLAN = 16 * 2**20
 ROWS_IN_A_GROUP = 1 << 16  # which one task reads
 
-# How Spark and Iceberg begin a sentence that means one of our errors.
-_MEANINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
-    ("[TABLE_OR_VIEW_NOT_FOUND", TableNotFound),
-    ("Cannot find matching snapshot ID or reference name", TableNotFound),
-    ("Cannot find snapshot with ID", SnapshotExpired),
-    ("Cannot find a snapshot older than", SnapshotExpired),
-    ("[UNRESOLVED_COLUMN", SchemaMismatch),
-    ("[FIELD_NOT_FOUND", SchemaMismatch),
-    ("[INCOMPATIBLE_DATA_FOR_TABLE", SchemaMismatch),
-    ("[DATATYPE_MISMATCH", DefinitionError),
-    ("[UNRESOLVED_ROUTINE", DefinitionError),
-    ("[INVALID_WHERE_CONDITION", DefinitionError),
-)
-_SESSION_IS_OVER = ("NO_ACTIVE_SESSION", "INVALID_HANDLE.SESSION", "SESSION_CLOSED", "SESSION_CHANGED")
 _AT_FIRST = "Check that it runs and that the address is right, or let kl.connect() start a server of its own."
 _AFTERWARDS = (
     "Connect again with kl.connect(). A write that was under way is either whole or not there: history() tells which, "
@@ -90,16 +72,43 @@ class Session:
         self.writer = writer
         self._server = server
         self.was_open = False
+        self._url = url
+        self._settings: dict[str, str] = {}
+        self._open()
+
+    def _open(self) -> None:
         if not self.address.answers(CONNECT_LIMIT_SECONDS):
             raise self._unreachable("nothing answers there")
         with self.asking():
-            self.spark = opened(url, is_own=server is not None)
+            self.spark = opened(self._url, is_own=self._server is not None)
         try:
             self._check_plugin()
+            with self.asking():
+                for name, value in self._settings.items():
+                    self.spark.conf.set(name, value)
         except BaseException:
             self.close()
             raise
         self.was_open = True
+
+    def open_again(self) -> None:
+        """Where the session is over, go on in a new one, with what was `set`; a server of this process starts anew."""
+        try:
+            self._check_plugin()
+        except ServerUnreachable:
+            if self._server is not None:
+                self._url = self._server.started_again()
+                self.address = Address.of(self._url)
+            over: Any = self.spark
+            over.client.close()
+            let_go(self.spark)
+            self._open()
+
+    def set(self, name: str, value: str) -> None:
+        """Give the session a setting of Spark."""
+        with self.asking():
+            self.spark.conf.set(name, value)
+        self._settings[name] = value
 
     def close(self) -> None:
         """End the session on the server. A second call does nothing."""
@@ -318,23 +327,16 @@ class Session:
         ours = from_server(error)
         if ours is not None:
             return type(ours)(finished(str(ours)))
-        said = _sentence(error)
+        said = sentence(error)
         status = getattr(getattr(error, "getGrpcStatusCode", lambda: None)(), "name", "")
         if status == "UNAUTHENTICATED":
-            return ServerUnreachable(
+            return ServerRefused(
                 f"The server at {self.address} refuses the token ({details(said)}). "
                 "Give the right one: kl.connect('sc://host:15002/;token=...'), or KEYLAKE_TOKEN on the command line."
             )
         if status == "UNAVAILABLE":
             return self._unreachable(details(said))
-        if any(sign in str(error) for sign in _SESSION_IS_OVER):
-            return ServerUnreachable(
-                f"The session with the server at {self.address} is over: it was closed, or the server began anew. "
-                "Connect again with kl.connect()."
-            )
-        kind = next((kind for beginning, kind in _MEANINGS if beginning in said), None)
-        failure = (syntax_error(said) or meant(str(error))) if kind is None else None
-        return failure or (kind or KeylakeError)(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
+        return understood(error, said, self.address)
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
         if not self.was_open and (why := self.address.misunderstanding(CONNECT_LIMIT_SECONDS)):
@@ -374,8 +376,3 @@ def _check_condition(where: object) -> None:
     from pyspark.sql import Column
 
     check_type("where", where, str | Column | None, "a condition in Spark's SQL, such as 'clicks > 0', or a column")
-
-
-def _sentence(error: Exception) -> str:
-    """What an error says, without the trace of the server and on one line."""
-    return " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())

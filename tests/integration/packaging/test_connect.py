@@ -81,7 +81,7 @@ def test_the_token_stays_between_the_two(lake: kl.Lake) -> None:
 @pytest.mark.parametrize("token", ["", ";token=wrong"])
 def test_a_wrong_token(lake: kl.Lake, token: str) -> None:
     assert lake._server is not None
-    with within(15), pytest.raises(kl.ServerUnreachable, match="token") as raised:
+    with within(15), pytest.raises(kl.ServerRefused, match="token") as raised:
         kl.connect(f"sc://localhost:{lake._server.port}/{token}")
     assert "\n" not in str(raised.value)
 
