@@ -164,7 +164,19 @@ def check_lineage(name: str, metadata: TableMetadata, snapshot: Snapshot, io: Fi
         replaces = is_own and summary.get(names.REPLACES) == "true" and names.COPIED_WHERE not in summary
         if summary.get(names.FOREIGN_COMMITS) == "none" or replaces:
             return True
-    return has_own or oldest.parent_snapshot_id is None
+    return has_own or is_first(oldest)
+
+
+def is_first(commit: Snapshot) -> bool:
+    """Whether no commit was before this one.
+
+    pyiceberg takes the parent away from a commit when it expires; what a branch had taken in before tells that.
+    """
+    if commit.parent_snapshot_id is not None:
+        return False
+    summary = summary_of(commit)
+    taken_in = summary.get(names.TAKEN_IN)
+    return not taken_in if taken_in is not None else names.VERB in summary or (commit.sequence_number or 0) <= 1
 
 
 def _own_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:

@@ -2,7 +2,7 @@
 
 import datetime
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from uuid import UUID
@@ -211,6 +211,36 @@ def test_a_range_that_has_expired_says_so(lake: kl.Lake, local: keylake.local.Lo
         with pytest.raises(kl.SnapshotExpired, match=f"Commit {first.snapshot_id} of .* oldest that is kept is"):
             table.changes(after=after)
     assert len(table.changes(after=second)) == 0
+
+
+def test_commits_that_another_client_has_expired(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
+    """pyiceberg takes the parents away from those that stay: they look as if they were the first."""
+    twin = EXPLICIT.create(lake, fresh_name("feed"))
+    first = twin.update([{"id": 1, "a": 1}], version=1)
+    draft = twin.table.branch("tmp_draft")
+    for key in (2, 3):
+        draft.update([{"id": key, "a": 1}], version=key)
+    twin.update([{"id": 1, "a": 2}], version=2)
+    hour = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    plain = local._catalog.load_table(twin.table.name)
+    plain.maintenance.expire_snapshots().older_than(hour).commit()
+    plain.refresh()
+    assert [each.parent_snapshot_id for each in plain.snapshots()] == [None, None]
+    table = local.table(twin.table.name)
+    uses: tuple[Callable[[], object], ...] = (
+        table.changes,
+        lambda: twin.table.changes().count(),
+        lambda: twin.table.cherry_pick("tmp_draft"),
+        draft.publish,
+        lambda: table.changes(after=first),
+        lambda: twin.table.undo(until=twin.table.history()[0]),
+    )
+    for use in uses:
+        with pytest.raises(kl.SnapshotExpired, match="expired"):
+            use()
+    assert len(table.read(branch="tmp_draft")) == draft.read().count() == 3
+    table.update([{"id": 1, "a": 3}], version=3)
+    assert [row["a"] for row in table.read().to_arrow().to_pylist()] == [3]
 
 
 @pytest.mark.slow

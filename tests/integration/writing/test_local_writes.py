@@ -1,5 +1,6 @@
 """Small writes without Spark: what they commit is what the server's writes would have committed."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -283,6 +284,24 @@ def test_files_and_manifests_say_what_those_of_the_server_say(lake: kl.Lake, war
     assert repr(local[0]) == repr(local[1])
     assert repr(sorted(map(repr, tables[0].read().collect()))) == repr(sorted(map(repr, tables[1].read().collect())))
     assert by_spark == here
+
+
+def test_clocks_that_are_wrong(lake: kl.Lake, warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Iceberg's Java reads no table whose commits go back in time, and makes no such commit."""
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
+    made = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("clocks"), key="id", buckets=1))
+    made.upsert([{"id": 1, "a": 0}])
+    now = time.time
+    with keylake.local.open(warehouse) as opened:
+        table = opened.table(made.name)
+        for days in (-1, 1, 0):
+            with monkeypatch.context() as patched:
+                patched.setattr(time, "time", lambda behind=86_400 * days: now() + behind)
+                table.update([{"id": 1, "a": days}])
+            assert [row.a for row in made.read().collect()] == [days]
+            assert repr(made.get(id=1)) == repr(table.get(id=1))
+    with pytest.raises(kl.CommitConflict, match=r"this machine's clock says .* nothing was changed"):
+        made.update([{"id": 1, "a": 7}])
 
 
 def files(table: Table) -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from keylake.errors import DefinitionError, SnapshotExpired
 from keylake.local import names
-from keylake.local.moments import check_definition, summary_of
+from keylake.local.moments import check_definition, is_first, summary_of
 
 _TIDYING = ("compact", "settle", "publish")  # change no answer
 
@@ -35,6 +35,11 @@ class CommitRange:
         while each.snapshot_id != after:
             commits.append(each)
             if each.parent_snapshot_id is None:
+                if not is_first(each):
+                    raise SnapshotExpired(
+                        f"The commits of {name} before commit {each.snapshot_id} have expired, and their files may be "
+                        f"gone; the oldest that is kept is of {_time(each)}."
+                    )
                 if before is None:
                     break
                 raise _unrelated(metadata, before, until)

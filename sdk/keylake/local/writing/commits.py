@@ -18,7 +18,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import AssertTableUUID
+from pyiceberg.table.update import AddSnapshotUpdate, AssertTableUUID, TableUpdate
 
 from keylake.errors import CommitConflict, StoreFailed, TableNotFound, Unsupported
 from keylake.local import names
@@ -162,6 +162,7 @@ def append(
         for file in appended:
             update.append_data_file(file)
         updates, requirements = cast("Any", update)._commit()
+        updates = tuple(_after(each, table.metadata.last_updated_ms) for each in updates)
         same_table = AssertTableUUID(uuid=table.metadata.table_uuid)  # two empty ones look alike
         try:
             _sent(table, (*requirements, same_table), updates)
@@ -182,6 +183,16 @@ def append(
         f"The commit to branch {branch!r} of {name} lost against other commits {MOST_ATTEMPTS} times. Nothing was "
         "written; write again."
     )
+
+
+def _after(update: TableUpdate, millis: int) -> TableUpdate:
+    """The update with a snapshot that is newer than the table, whatever the clock of this machine says.
+
+    Iceberg's Java reads no table whose commits go back in time; pyiceberg would write one.
+    """
+    if not isinstance(update, AddSnapshotUpdate) or update.snapshot.timestamp_ms > millis:
+        return update
+    return AddSnapshotUpdate(snapshot=update.snapshot.model_copy(update={"timestamp_ms": millis + 1}))
 
 
 def _sent(table: IcebergTable, requirements: Any, updates: Any) -> None:

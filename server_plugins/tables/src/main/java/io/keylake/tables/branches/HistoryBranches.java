@@ -222,7 +222,7 @@ public final class HistoryBranches {
       }
       oldest = commit;
     }
-    if (oldest.parentId() != null) {
+    if (!WriteSummary.isFirst(oldest)) {
       throw new KeylakeException(
           SNAPSHOT_EXPIRED,
           "what %s was at %s has expired; the oldest commit that is kept is of %s; archive without the times in between"

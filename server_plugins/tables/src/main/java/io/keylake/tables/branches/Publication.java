@@ -89,7 +89,7 @@ public record Publication(
    * is the first of all.
    */
   private static boolean isBase(Ledger onMain, Snapshot oldest) {
-    if (oldest.parentId() == null) {
+    if (WriteSummary.isFirst(oldest)) {
       return onMain.isWhole();
     }
     return Ledger.before(oldest).filter(onMain::hasAllOf).isPresent();

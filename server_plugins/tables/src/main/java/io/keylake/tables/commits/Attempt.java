@@ -1,5 +1,6 @@
 package io.keylake.tables.commits;
 
+import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.commits.NotCommitted.Why.AGAIN;
 import static io.keylake.tables.commits.NotCommitted.Why.STALE;
 
@@ -10,6 +11,8 @@ import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.Watermarks;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -40,6 +43,9 @@ import org.jspecify.annotations.Nullable;
  * whether it still holds, and what it says.
  */
 public final class Attempt {
+  /** As Iceberg permits it. */
+  private static final Duration MOST_BEHIND = Duration.ofMinutes(1);
+
   private final Table table;
   private final WriteLabels labels;
   private final List<ParentCheck> checks;
@@ -99,6 +105,7 @@ public final class Attempt {
 
   /** Changes branches together with the parts. */
   public ManageSnapshots references() {
+    checkClock();
     changesReferences = true;
     return transaction.manageSnapshots();
   }
@@ -109,6 +116,7 @@ public final class Attempt {
    * @param branch null for main
    */
   public long commit(@Nullable String branch, SnapshotUpdate<?> update, Saying saying) {
+    checkClock();
     Part part = new Part(name(branch), update, saying);
     parts.add(part);
     if (!part.branch.equals(SnapshotRef.MAIN_BRANCH)) {
@@ -120,6 +128,18 @@ public final class Attempt {
     update.commit();
     part.snapshotId = metadata().ref(part.branch).snapshotId();
     return part.snapshotId;
+  }
+
+  private void checkClock() {
+    Instant newest = Instant.ofEpochMilli(metadata().lastUpdatedMillis());
+    Instant now = Instant.now();
+    if (newest.isAfter(now.plus(MOST_BEHIND))) {
+      throw NotCommitted.refused(
+          new KeylakeException(
+              COMMIT_CONFLICT,
+              "the newest change of %s was made at %s, and this machine's clock says %s: Iceberg takes no change that is older than the one before; nothing was changed; set the clock that is wrong, or try again at that time"
+                  .formatted(table.name(), newest, now)));
+    }
   }
 
   /** Ends the attempt: the plan of the change does not fit what is there any more. */

@@ -105,7 +105,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
       ledger = ledger.and(publishedBy(all, byId, each));
       oldest = each;
     }
-    return new Ledger(ledger.commits, oldest.parentId() == null);
+    return new Ledger(ledger.commits, WriteSummary.isFirst(oldest));
   }
 
   /** Of the parent of a commit, with what the commit takes in, if that says it. */

@@ -54,6 +54,9 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
     while (each.snapshotId() != after) {
       commits.add(each);
       if (each.parentId() == null) {
+        if (!WriteSummary.isFirst(each)) {
+          throw lost(table, each);
+        }
         if (after == BEGINNING) {
           break;
         }
@@ -99,6 +102,13 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
               .formatted(snapshotId, table.name(), oldest));
     }
     return snapshot;
+  }
+
+  private static KeylakeException lost(Table table, Snapshot oldest) {
+    return new KeylakeException(
+        SNAPSHOT_EXPIRED,
+        "the commits of %s before commit %d have expired, and their files may be gone; the oldest that is kept is of %s"
+            .formatted(table.name(), oldest.snapshotId(), committedAt(oldest)));
   }
 
   private static Instant committedAt(Snapshot snapshot) {

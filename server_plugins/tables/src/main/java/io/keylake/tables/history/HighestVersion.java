@@ -44,7 +44,7 @@ public record HighestVersion(Schema schema, Map<Integer, PartitionSpec> specs, F
       oldest = each;
       hasOwn |= WriteSummary.isOwn(each);
     }
-    boolean isUnsaid = !hasOwn && oldest != null && oldest.parentId() != null;
+    boolean isUnsaid = !hasOwn && oldest != null && !WriteSummary.isFirst(oldest);
     return head != null && isUnsaid ? ofFiles(head) : highest;
   }
 

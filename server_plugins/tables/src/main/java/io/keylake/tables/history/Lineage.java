@@ -95,7 +95,7 @@ public record Lineage(
         return new Lineage(table, foreign, base, true, oldest);
       }
     }
-    boolean isProven = hasOwn || oldest == null || oldest.parentId() == null;
+    boolean isProven = hasOwn || oldest == null || WriteSummary.isFirst(oldest);
     return new Lineage(table, foreign, base, isProven, oldest);
   }
 

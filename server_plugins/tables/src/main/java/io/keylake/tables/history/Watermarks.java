@@ -53,7 +53,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     List<Snapshot> commits = oldestFirst(table, head);
     boolean isLost =
         !commits.isEmpty()
-            && commits.get(0).parentId() != null
+            && !WriteSummary.isFirst(commits.get(0))
             && commits.stream().noneMatch(WriteSummary::isOwn);
     if (isLost) {
       throw new KeylakeException(

@@ -159,6 +159,18 @@ public record WriteSummary(
     return commit.summary().containsKey(VERB);
   }
 
+  /**
+   * Whether no commit was before this one. Some engines take the parent away from a commit when it
+   * expires; what a branch had taken in before tells that of commits of keylake.
+   */
+  public static boolean isFirst(Snapshot commit) {
+    if (commit.parentId() != null) {
+      return false;
+    }
+    String takenIn = commit.summary().get(TAKEN_IN);
+    return takenIn == null ? isOwn(commit) || commit.sequenceNumber() <= 1 : takenIn.isEmpty();
+  }
+
   /** Whether a commit has replaced all that was there. */
   static boolean replacesAll(Snapshot commit) {
     return isOwn(commit)
