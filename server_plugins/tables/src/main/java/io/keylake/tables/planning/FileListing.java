@@ -1,6 +1,7 @@
 package io.keylake.tables.planning;
 
 import io.keylake.tables.StoreFailure;
+import io.keylake.tables.PromptExecutor;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.history.UndoneCommits;
@@ -184,7 +185,8 @@ public record FileListing(
                     .map(named::findColumnName)
                     .filter(Objects::nonNull) // no file had it then
                     .toList());
-    try (CloseableIterable<FileScanTask> tasks = wanted.planFiles()) {
+    try (CloseableIterable<FileScanTask> tasks =
+        wanted.planWith(new PromptExecutor()).planFiles()) {
       List<FileScanTask> all = new ArrayList<>();
       tasks.forEach(all::add);
       return all;
