@@ -43,7 +43,8 @@ class Address:
         if not url.startswith("sc://") or not host:
             raise DefinitionError(
                 f"{url.partition(';')[0]!r} is no address of a server. Write 'sc://host:15002', "
-                "with ';token=...' or ';use_ssl=true' behind a last '/' where the server wants them."
+                "with ';token=...' or ';use_ssl=true' behind a last '/' where the server wants them. "
+                "The directory of a lake is warehouse=."
             )
         words = url.partition("/;")[2].split(";")
         has_token = any(word.startswith("token=") for word in words)

@@ -1,7 +1,7 @@
 package io.keylake.tables.planning;
 
-import io.keylake.tables.StoreFailure;
 import io.keylake.tables.PromptExecutor;
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.history.UndoneCommits;
