@@ -13,7 +13,6 @@ import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.OffsetRanges;
-import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Watermarks;
 import io.keylake.tables.history.WriteLabels;
@@ -21,19 +20,15 @@ import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTables;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
-import io.keylake.tables.storage.Housekeeping;
 import java.nio.ByteBuffer;
-import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.Metrics;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Types;
@@ -184,23 +179,6 @@ class CarriedFactsTest {
     assertTrue(CarriedFacts.keep(table));
     table.refresh();
     expireAllButTheHeads();
-    assertKnown();
-  }
-
-  @Test
-  void nothingExpiresWhereFactsCouldNotBeCarriedOn() {
-    rewriteManifestsElsewhere();
-    table.updateProperties().set("commit.retry.num-retries", "0").commit();
-    Table busy =
-        new BaseTable(
-            SteeredOperations.failing(
-                ((BaseTable) table).operations(),
-                false,
-                new CommitFailedException("somebody else was quicker")),
-            table.name());
-    RetentionPolicy none = new RetentionPolicy(0.0, 1, 3, null, 0, 30);
-    assertEquals(0, Housekeeping.run(busy, none, Instant.now()).snapshots());
-    table.refresh();
     assertKnown();
   }
 

@@ -7,16 +7,17 @@ import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.LocationProvider;
 
 /** A table of which a test says what becomes of each commit. */
-record SteeredOperations(TableOperations operations, Commit commit) implements TableOperations {
+public record SteeredOperations(TableOperations operations, Commit commit)
+    implements TableOperations {
 
   /** Sends a commit to the catalog, or does not. */
   @FunctionalInterface
-  interface Commit {
+  public interface Commit {
     void send(Runnable toCatalog);
   }
 
   /** A catalog that fails at each commit, though it may have taken it. */
-  static SteeredOperations failing(
+  public static SteeredOperations failing(
       TableOperations operations, boolean isTaken, RuntimeException failure) {
     return new SteeredOperations(
         operations,
