@@ -18,7 +18,7 @@ from benchmarks.systems.keyed import Keyed
 from benchmarks.systems.same_files import SameFiles
 from benchmarks.workloads.whole_rows import whole_rows
 
-KEYS = 1_000_000
+KEYS = 4_000_000
 WARM_UP, ROUNDS = 2, 5
 LATER = 3  # reads of the same snapshot
 
