@@ -47,7 +47,7 @@ final class LoserTree {
     }
     int left = play(2 * node);
     int right = play(2 * node + 1);
-    boolean leftWins = before(left, heads[left], right, heads[right]);
+    boolean leftWins = before(left, right);
     losers[node] = leftWins ? right : left;
     return leftWins ? left : right;
   }
@@ -69,7 +69,7 @@ final class LoserTree {
     int best = -1;
     for (int node = winner < 0 ? 0 : (winner + k) >> 1; node >= 1; node >>= 1) {
       int other = losers[node];
-      if (other < k && (best < 0 || before(other, heads[other], best, heads[best]))) {
+      if (other < k && (best < 0 || before(other, best))) {
         best = other;
       }
     }
@@ -84,14 +84,11 @@ final class LoserTree {
     }
     int run = losers[0];
     int winner = enter(run);
-    long head = heads[winner];
     for (int node = (run + cursors.length) >> 1; node >= 1; node >>= 1) {
       int other = losers[node];
-      long otherHead = heads[other];
-      if (before(other, otherHead, winner, head)) {
+      if (before(other, winner)) {
         losers[node] = winner;
         winner = other;
-        head = otherHead;
       }
     }
     losers[0] = winner;
@@ -127,7 +124,9 @@ final class LoserTree {
     return run;
   }
 
-  private boolean before(int a, long headA, int b, long headB) {
+  private boolean before(int a, int b) {
+    long headA = heads[a];
+    long headB = heads[b];
     return headA != headB ? headA < headB : beforeTied(a, b);
   }
 
