@@ -3,6 +3,7 @@ package io.keylake.spark.procedures;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.metadata.LocalRows;
 import io.keylake.tables.KeylakeException;
@@ -22,7 +23,6 @@ import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
-import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataTypes;
@@ -43,8 +43,7 @@ import org.jspecify.annotations.Nullable;
  * @param instead what serves on keyed tables; null for {@value #REWRITE_MANIFESTS} and {@value
  *     #REGISTER_TABLE}
  */
-record IcebergProcedure(KeyedCatalog catalog, UnboundProcedure unbound, @Nullable String instead)
-    implements UnboundProcedure {
+record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
 
   private static final String REWRITE_MANIFESTS = "rewrite_manifests";
   private static final String REGISTER_TABLE = "register_table";
@@ -80,122 +79,82 @@ record IcebergProcedure(KeyedCatalog catalog, UnboundProcedure unbound, @Nullabl
     boolean isOther = !word.equals(REWRITE_MANIFESTS) && !word.equals(REGISTER_TABLE);
     return procedure == null || (instead == null && isOther)
         ? procedure
-        : new IcebergProcedure(catalog, procedure, instead);
+        : new AroundProcedure(procedure, new IcebergProcedure(catalog, instead)::call);
   }
 
-  @Override
-  public String name() {
-    return unbound.name();
+  private Iterator<Scan> call(BoundProcedure bound, InternalRow input) {
+    String name = bound.name();
+    LocalProcedure.Arguments arguments =
+        new LocalProcedure.Arguments(name, List.of(bound.parameters()), input);
+    if (name.equals(REGISTER_TABLE)) {
+      Iterator<Scan> done = bound.call(input);
+      keyed(arguments).ifPresent(made -> refuseSecond(arguments, made));
+      return done;
+    }
+    Optional<Table> keyed = keyed(arguments);
+    if (keyed.isEmpty()) {
+      return bound.call(input);
+    }
+    if (instead != null) {
+      throw new KeylakeException(
+          UNSUPPORTED,
+          "Iceberg's procedure %s knows nothing of keyed tables, and %s is one; use %s"
+              .formatted(name, arguments.text("table"), instead));
+    }
+    InternalRow done = rewriteManifests(keyed.get());
+    return List.<Scan>of(new LocalRows(name, REWRITTEN, () -> List.of(done))).iterator();
   }
 
-  @Override
-  public String description() {
-    return unbound.description();
-  }
-
-  @Override
-  public BoundProcedure bind(StructType inputType) {
-    return new Bound(catalog, unbound.bind(inputType), instead);
-  }
-
-  private record Bound(KeyedCatalog catalog, BoundProcedure bound, @Nullable String instead)
-      implements BoundProcedure {
-    @Override
-    public String name() {
-      return bound.name();
-    }
-
-    @Override
-    public String description() {
-      return bound.description();
-    }
-
-    @Override
-    public ProcedureParameter[] parameters() {
-      return bound.parameters();
-    }
-
-    @Override
-    public boolean isDeterministic() {
-      return bound.isDeterministic();
-    }
-
-    @Override
-    public Iterator<Scan> call(InternalRow input) {
-      LocalProcedure.Arguments arguments =
-          new LocalProcedure.Arguments(bound.name(), List.of(bound.parameters()), input);
-      if (name().equals(REGISTER_TABLE)) {
-        Iterator<Scan> done = bound.call(input);
-        keyed(arguments).ifPresent(made -> refuseSecond(arguments, made));
-        return done;
-      }
-      Optional<Table> keyed = keyed(arguments);
-      if (keyed.isEmpty()) {
-        return bound.call(input);
-      }
-      if (instead != null) {
+  /** Two tables of one folder would delete each other's files: neither knows those of the other. */
+  private void refuseSecond(LocalProcedure.Arguments arguments, Table made) {
+    TableIdentifier own = new TableArgument(catalog).identifier(arguments);
+    for (TableIdentifier each : catalog.tablesBelow()) {
+      if (!each.equals(own) && isSame(each, made)) {
+        catalog.icebergCatalog().dropTable(own, false);
         throw new KeylakeException(
             UNSUPPORTED,
-            "Iceberg's procedure %s knows nothing of keyed tables, and %s is one; use %s"
-                .formatted(name(), arguments.text("table"), instead));
-      }
-      InternalRow done = rewriteManifests(keyed.get());
-      return List.<Scan>of(new LocalRows(name(), REWRITTEN, () -> List.of(done))).iterator();
-    }
-
-    /**
-     * Two tables of one folder would delete each other's files: neither knows those of the other.
-     */
-    private void refuseSecond(LocalProcedure.Arguments arguments, Table made) {
-      TableIdentifier own = new TableArgument(catalog).identifier(arguments);
-      for (TableIdentifier each : catalog.tablesBelow()) {
-        if (!each.equals(own) && isSame(each, made)) {
-          catalog.icebergCatalog().dropTable(own, false);
-          throw new KeylakeException(
-              UNSUPPORTED,
-              "%s is the metadata of table %s, and two tables of one folder would delete each other's files; drop that one first, or copy its rows (CREATE TABLE ... AS SELECT)"
-                  .formatted(arguments.text("metadata_file"), TableArgument.quoted(each)));
-        }
+            "%s is the metadata of table %s, and two tables of one folder would delete each other's files; drop that one first, or copy its rows (CREATE TABLE ... AS SELECT)"
+                .formatted(arguments.text("metadata_file"), TableArgument.quoted(each)));
       }
     }
+  }
 
-    private boolean isSame(TableIdentifier ident, Table made) {
-      try {
-        return catalog.icebergCatalog().loadTable(ident).uuid().equals(made.uuid());
-      } catch (NoSuchTableException | NotFoundException e) {
-        return false; // dropped meanwhile, or its files are gone
-      }
+  private boolean isSame(TableIdentifier ident, Table made) {
+    try {
+      return catalog.icebergCatalog().loadTable(ident).uuid().equals(made.uuid());
+    } catch (NoSuchTableException | NotFoundException e) {
+      return false; // dropped meanwhile, or its files are gone
     }
+  }
 
-    private static InternalRow rewriteManifests(Table table) {
-      Snapshot head = table.currentSnapshot();
-      if (head == null || head.dataManifests(table.io()).size() < 2) {
-        return LocalProcedure.row(0, 0);
-      }
-      Commits.Result result = new Commits(table).make(new ManifestRewrite());
-      if (!result.isCommitted()) {
-        throw new KeylakeException(
-            COMMIT_CONFLICT,
-            "rewriting the manifests of %s lost against other commits too often; nothing was changed; try again"
-                .formatted(table.name()));
-      }
-      Map<String, String> summary = table.snapshot(result.lastSnapshotId()).summary();
-      return LocalProcedure.row(
-          Integer.valueOf(summary.get(SnapshotSummary.REPLACED_MANIFESTS_COUNT)),
-          Integer.valueOf(summary.get(SnapshotSummary.CREATED_MANIFESTS_COUNT)));
+  private static InternalRow rewriteManifests(Table table) {
+    Snapshot head = table.currentSnapshot();
+    if (head == null || head.dataManifests(table.io()).size() < 2) {
+      return LocalProcedure.row(0, 0);
     }
+    Commits.Result result = new Commits(table).make(new ManifestRewrite());
+    if (!result.isCommitted()) {
+      throw new KeylakeException(
+          COMMIT_CONFLICT,
+          "rewriting the manifests of %s lost against other commits too often; nothing was changed; try again"
+              .formatted(table.name()));
+    }
+    Map<String, String> summary = table.snapshot(result.lastSnapshotId()).summary();
+    return LocalProcedure.row(
+        Integer.valueOf(summary.get(SnapshotSummary.REPLACED_MANIFESTS_COUNT)),
+        Integer.valueOf(summary.get(SnapshotSummary.CREATED_MANIFESTS_COUNT)));
+  }
 
-    /** The table of a call, if it is a keyed one. */
-    private Optional<Table> keyed(LocalProcedure.Arguments arguments) {
-      if (!arguments.has("table") || arguments.text("table") == null) {
-        return Optional.empty();
-      }
-      try {
-        TableIdentifier ident = new TableArgument(catalog).identifier(arguments);
-        return Optional.of(catalog.icebergCatalog().loadTable(ident)).filter(KeyedSchema::isKeyed);
-      } catch (NoSuchTableException | KeylakeException e) {
-        return Optional.empty(); // Iceberg says so itself
-      }
+  /** The table of a call, if it is a keyed one. */
+  private Optional<Table> keyed(LocalProcedure.Arguments arguments) {
+    if (!arguments.has("table") || arguments.text("table") == null) {
+      return Optional.empty();
+    }
+    try {
+      TableIdentifier ident = new TableArgument(catalog).identifier(arguments);
+      return Optional.of(catalog.icebergCatalog().loadTable(ident)).filter(KeyedSchema::isKeyed);
+    } catch (NoSuchTableException | KeylakeException e) {
+      return Optional.empty(); // Iceberg says so itself
     }
   }
 }

@@ -89,7 +89,7 @@ public final class KeylakeProcedures {
   /** The procedure of that name, or null. */
   public @Nullable UnboundProcedure find(String name) {
     UnboundProcedure own = byName.get(name.toLowerCase(Locale.ROOT));
-    return own == null ? null : new ReadAnew(catalog, own);
+    return own == null ? null : new ReadAnew(catalog).after(own);
   }
 
   /** The names of all. */
@@ -99,7 +99,7 @@ public final class KeylakeProcedures {
 
   /** A procedure of Iceberg, refused on keyed tables where it would harm them. */
   public UnboundProcedure guarded(UnboundProcedure procedure, String name) {
-    return new ReadAnew(catalog, IcebergProcedure.of(catalog, procedure, name));
+    return new ReadAnew(catalog).after(IcebergProcedure.of(catalog, procedure, name));
   }
 
   private LocalProcedure version() {

@@ -1,0 +1,61 @@
+package io.keylake.spark.catalog;
+
+import java.util.Iterator;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.StructType;
+
+/** A procedure with something else around each of its calls, or in their place. */
+public record AroundProcedure(UnboundProcedure unbound, Around around) implements UnboundProcedure {
+
+  /** What a call does; it may call the procedure itself. */
+  @FunctionalInterface
+  public interface Around {
+    Iterator<Scan> call(BoundProcedure procedure, InternalRow input);
+  }
+
+  @Override
+  public String name() {
+    return unbound.name();
+  }
+
+  @Override
+  public String description() {
+    return unbound.description();
+  }
+
+  @Override
+  public BoundProcedure bind(StructType inputType) {
+    return new Bound(unbound.bind(inputType), around);
+  }
+
+  private record Bound(BoundProcedure bound, Around around) implements BoundProcedure {
+    @Override
+    public String name() {
+      return bound.name();
+    }
+
+    @Override
+    public String description() {
+      return bound.description();
+    }
+
+    @Override
+    public ProcedureParameter[] parameters() {
+      return bound.parameters();
+    }
+
+    @Override
+    public boolean isDeterministic() {
+      return bound.isDeterministic();
+    }
+
+    @Override
+    public Iterator<Scan> call(InternalRow input) {
+      return around.call(bound, input);
+    }
+  }
+}
