@@ -62,6 +62,7 @@ from keylake.errors import (
     TableExists,
     TableNotFound,
     TriggerFailed,
+    Unavailable,
     Unsupported,
     VersionMissing,
 )
@@ -157,6 +158,6 @@ __all__ = [
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NothingToDo", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported",
-    "ServerMissingPlugin", "ServerRefused", "ServerUnreachable", "StoreFailed", "Cancelled", "GateFailed",
-    "TriggerFailed", "PipelineBusy", "SourceFailed",
+    "ServerMissingPlugin", "ServerRefused", "ServerUnreachable", "StoreFailed", "Unavailable", "Cancelled",
+    "GateFailed", "TriggerFailed", "PipelineBusy", "SourceFailed",
 ]  # fmt: skip

@@ -158,6 +158,16 @@ class StoreFailed(KeylakeError):
     sqlstate = "58030"
 
 
+class Unavailable(StoreFailed):
+    """The catalog or the store cannot serve a call for now: it does not answer, is busy, or has no room.
+
+    The same call may succeed later. Pipelines wait for that.
+    """
+
+    condition = "KEYLAKE_UNAVAILABLE"
+    sqlstate = "57011"
+
+
 class PipelineBusy(KeylakeError):
     """Another process runs the pipeline, or has begun to."""
 
@@ -189,8 +199,14 @@ class TriggerFailed(KeylakeError):
         self.what = what
 
 
+def _with_subclasses(error: type[KeylakeError]) -> Iterator[type[KeylakeError]]:
+    yield error
+    for each in error.__subclasses__():
+        yield from _with_subclasses(each)
+
+
 _OF_CONDITION: dict[str, type[KeylakeError]] = {
-    error.condition: error for error in KeylakeError.__subclasses__() if error.condition is not None
+    error.condition: error for error in _with_subclasses(KeylakeError) if error.condition is not None
 }
 # Wrappers quote the text at times, so that its line breaks arrive as the two characters \n.
 _LINE = re.compile(r"\[(KEYLAKE_[A-Z_]+)\] *(.*?)(?= *SQLSTATE: *\w{5}\b|\\n|\\r|\\t|[\r\n]|$)")

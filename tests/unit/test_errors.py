@@ -19,8 +19,14 @@ def test_each_condition_has_its_error(case: dict[str, str]) -> None:
     assert str(error) == "Something is wrong."
 
 
+def defined(error: type[KeylakeError] = KeylakeError) -> set[type[KeylakeError]]:
+    """The errors of keylake below one of them."""
+    below = {each for each in error.__subclasses__() if each.__module__ == KeylakeError.__module__}
+    return below.union(*(defined(each) for each in below))
+
+
 def test_the_list_of_conditions_is_whole() -> None:
-    ours = {error.condition for error in KeylakeError.__subclasses__() if error.condition is not None}
+    ours = {error.condition for error in defined() if error.condition is not None}
     assert ours == {case["condition"] for case in CASES}
 
 
@@ -28,6 +34,7 @@ def test_every_error_is_one_of_ours() -> None:
     without_condition = [
         keylake.ServerMissingPlugin,
         keylake.ServerUnreachable,
+        keylake.ServerRefused,
         keylake.StoreFailed,
         keylake.Cancelled,
         keylake.GateFailed,
@@ -36,8 +43,7 @@ def test_every_error_is_one_of_ours() -> None:
         keylake.SourceFailed,
     ]
     ours = [*without_condition, *(getattr(keylake, case["error"]) for case in CASES)]
-    defined = {error for error in KeylakeError.__subclasses__() if error.__module__ == KeylakeError.__module__}
-    assert defined == set(ours)
+    assert defined() == set(ours)
     assert {error.__name__ for error in ours} <= set(keylake.__all__)
 
 
@@ -56,6 +62,11 @@ def test_the_sentence_is_found(text: str) -> None:
     error = from_server(RuntimeError(text))
     assert type(error) is keylake.BadRows
     assert str(error) == "Key 'id' is null."
+
+
+def test_what_may_pass_by_itself_is_a_failure_of_the_store() -> None:
+    """So that code that catches failures of the store catches these, too."""
+    assert issubclass(keylake.Unavailable, keylake.StoreFailed)
 
 
 def test_the_first_line_counts() -> None:

@@ -28,7 +28,7 @@ from keylake._kafka.columns import FoundTables
 from keylake._kafka.messages import MessageFormat
 from keylake._kafka.offsets import PartitionOffsets, Stretch, Topics, as_option, lost, planned
 from keylake._server.statements import Call, literal
-from keylake.errors import KeylakeError, SourceFailed, StoreFailed
+from keylake.errors import KeylakeError, SourceFailed, Unavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -129,7 +129,7 @@ class KafkaSource:
         )
         try:
             rows = self._session.call(call).to_pylist()
-        except StoreFailed as error:
+        except Unavailable as error:
             raise SourceAway(str(error)) from None
         return tuple(
             PartitionOffsets(row["topic"], row["partition"], row["earliest"], row["latest"], row["at"], row["newest"])

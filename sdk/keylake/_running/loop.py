@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from keylake.lake import Lake
 
 LOG = logging.getLogger("keylake")
-_PASSING = (ServerUnreachable, StoreFailed, CommitConflict)  # of the lake, which is waited for
-_OF_NO_TABLE = (*_PASSING, Cancelled, PipelineBusy)  # after other errors a table is set aside
+# After other errors a table is set aside.
+_OF_NO_TABLE = (ServerUnreachable, StoreFailed, CommitConflict, Cancelled, PipelineBusy)
 _BETWEEN_SIGNS = 15.0  # seconds between two signs of life of a pipeline that has nothing to do
 
 
@@ -116,7 +116,7 @@ class _Loop:
                     return
                 self._failing.over()
             except KeylakeError as error:
-                if not isinstance(error, _PASSING) or not passes(error) or self._is_ending:
+                if not passes(error) or self._is_ending:
                     raise
                 self._failing.failed(error)
                 self._forget()

@@ -6,7 +6,14 @@ import datetime
 import logging
 import time
 
-from keylake.errors import KeylakeError, ServerRefused, SourceFailed, StoreFailed
+from keylake.errors import (
+    CommitConflict,
+    KeylakeError,
+    ServerRefused,
+    ServerUnreachable,
+    SourceFailed,
+    Unavailable,
+)
 
 LOG = logging.getLogger("keylake")
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
@@ -16,11 +23,10 @@ _SECONDS_OF_A_FIRST_RUN = 10.0  # it may have a wrong address, which is told soo
 def passes(error: KeylakeError) -> bool:
     """Whether a failure of the lake may pass by itself.
 
-    >>> passes(StoreFailed("The call failed because the disk of the server is full.")), passes(ServerRefused("Token."))
+    >>> passes(Unavailable("The catalog does not answer.")), passes(ServerRefused("Token."))
     (True, False)
     """
-    refuses = isinstance(error, StoreFailed) and "the server may not " in str(error)
-    return not refuses and not isinstance(error, ServerRefused)
+    return isinstance(error, (ServerUnreachable, Unavailable, CommitConflict)) and not isinstance(error, ServerRefused)
 
 
 class Outage:

@@ -14,6 +14,7 @@ from keylake.errors import (
     SnapshotExpired,
     StoreFailed,
     TableNotFound,
+    Unavailable,
 )
 
 _AS_BEFORE = "A write that failed is not in the table, which is as before."
@@ -21,22 +22,25 @@ _FILES_ARE_GONE = (
     "Nothing was changed. Put the file back from a backup, or go back to a commit that did not need it: rollback()."
 )
 
-# What Java says somewhere in a long text, what that means, and what is as before and to be done.
-_MEANINGS: tuple[tuple[str, str, str], ...] = (
+# What Java says somewhere in a long text, what that means, what is as before and to be done, and the error for it.
+_MEANINGS: tuple[tuple[str, str, str, type[StoreFailed]], ...] = (
     (
         r"No space left on device|Disk quota exceeded|SQLITE_FULL|database or disk is full",
         "the disk of the server is full",
         f"{_AS_BEFORE} Make room, and write again.",
+        Unavailable,
     ),
     (
         r"Read-only file system|SQLITE_READONLY|attempt to write a readonly database",
         "the disk of the server is read-only",
         f"{_AS_BEFORE} Make it writable, and write again.",
+        StoreFailed,
     ),
     (
         r"Permission denied|AccessDenied",
         "the server may not read or write there",
         f"{_AS_BEFORE} Give its user the permission, and try again.",
+        StoreFailed,
     ),
     (
         (
@@ -46,16 +50,19 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
         ),
         "the catalog or the store of the lake does not answer",
         f"{_AS_BEFORE} See whether they run, and try again.",
+        Unavailable,
     ),
     (
         r"FileNotFoundException|NoSuchFileException|FILE_NOT_EXIST|\bNotFoundException|File does not exist",
         "a file of the table is not there",
         _FILES_ARE_GONE,
+        StoreFailed,
     ),
     (
         r"is not a Parquet file|Could not read footer|EOFException|expected magic number",
         "a file of the table is damaged",
         _FILES_ARE_GONE,
+        StoreFailed,
     ),
 )
 # How Spark and Iceberg begin a sentence that means one of our errors.
@@ -84,7 +91,7 @@ def meant(text: str) -> KeylakeError | None:
     """The failure that a text of Spark tells of; None for any other.
 
     >>> meant("Job aborted: FSError: java.io.IOException: No space left on device")  # doctest: +ELLIPSIS
-    StoreFailed('The call failed because the disk of the server is full. A write that failed is not in the table, ...')
+    Unavailable('The call failed because the disk of the server is full. A write that failed is not in the table, ...')
     >>> meant("[DIVIDE_BY_ZERO] Division by zero.") is None
     True
     """
@@ -93,11 +100,11 @@ def meant(text: str) -> KeylakeError | None:
             "The call was cancelled before its end. A write is either whole in the table or not at all: history() "
             "tells which. Call it again if it is still wanted."
         )
-    for signs, what, next_step in _MEANINGS:
+    for signs, what, next_step, kind in _MEANINGS:
         if re.search(signs, text):
             place = _PLACE.search(text)
             where = "" if place is None else f" ({place[0]})"
-            return StoreFailed(f"The call failed because {what}{where}. {next_step}")
+            return kind(f"The call failed because {what}{where}. {next_step}")
     return None
 
 

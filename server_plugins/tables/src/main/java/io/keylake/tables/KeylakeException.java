@@ -25,6 +25,8 @@ public final class KeylakeException extends RuntimeException implements SparkThr
     SNAPSHOT_EXPIRED("55019"),
     FOREIGN_COMMIT("55000"),
     STORE_FAILED("58030"),
+    /** The catalog or the store cannot serve the call for now; the same call may succeed later. */
+    UNAVAILABLE("57011"),
     UNSUPPORTED("0A000");
 
     private final String sqlState;

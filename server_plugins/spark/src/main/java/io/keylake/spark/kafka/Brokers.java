@@ -2,7 +2,7 @@ package io.keylake.spark.kafka;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
-import static io.keylake.tables.KeylakeException.Kind.STORE_FAILED;
+import static io.keylake.tables.KeylakeException.Kind.UNAVAILABLE;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
@@ -103,7 +103,7 @@ final class Brokers {
             "Kafka at %s cannot be read with these settings: %s; correct them, or what the brokers allow"
                 .formatted(where, cause.getMessage()))
         : new KeylakeException(
-            STORE_FAILED,
+            UNAVAILABLE,
             "Kafka at %s does not answer: %s; check the addresses, the security settings, and that the brokers run"
                 .formatted(where, cause.getMessage()));
   }

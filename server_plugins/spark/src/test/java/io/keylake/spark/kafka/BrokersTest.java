@@ -18,9 +18,9 @@ class BrokersTest {
   void brokersThatRefuseAreNotBrokersThatDoNotAnswer() {
     Map<Throwable, KeylakeException.Kind> kinds =
         Map.of(
-            new TimeoutException("Call timed out"), KeylakeException.Kind.STORE_FAILED,
+            new TimeoutException("Call timed out"), KeylakeException.Kind.UNAVAILABLE,
             new ConfigException("No resolvable bootstrap urls given in bootstrap.servers"),
-                KeylakeException.Kind.STORE_FAILED,
+                KeylakeException.Kind.UNAVAILABLE,
             new ConfigException("Invalid value x for configuration security.protocol"),
                 KeylakeException.Kind.DEFINITION,
             new SaslAuthenticationException("Authentication failed"),
