@@ -43,11 +43,11 @@ def opened(name: str, properties: Mapping[str, str]) -> Catalog:
             return load_catalog(name, **{"init_catalog_tables": "false", **given})
         except (NotInstalledError, ImportError) as error:
             raise Unsupported(
-                f"Catalog {name!r} needs a package that is not installed: {_scrubbed(error, given)}."
+                f"Catalog {name!r} needs a package that is not installed: {scrubbed(error, given)}."
             ) from None
         except ValueError as error:
             raise DefinitionError(
-                f"Catalog {name!r} cannot be opened: {_scrubbed(error, given)}. Give its type and uri in properties=, "
+                f"Catalog {name!r} cannot be opened: {scrubbed(error, given)}. Give its type and uri in properties=, "
                 "such as {'type': 'rest', 'uri': 'https://...'}. Types are rest, sql (jdbc), hive, glue, dynamodb."
             ) from None
 
@@ -105,10 +105,10 @@ def asking(name: str, properties: Mapping[str, str]) -> Generator[None]:
         raise
     except FileNotFoundError as error:
         raise StoreFailed(
-            f"Catalog {name!r} names a file that is not there: {_scrubbed(error, properties)}. Was the table moved?"
+            f"Catalog {name!r} names a file that is not there: {scrubbed(error, properties)}. Was the table moved?"
         ) from None
     except Exception as error:  # noqa: BLE001  # clients of catalogs raise of many kinds
-        said = _scrubbed(error, properties)
+        said = scrubbed(error, properties)
         if _NO_TABLES.search(said):
             raise TableNotFound(
                 f"{_place(properties)} is no catalog: it has no table {_TABLES}. Give the uri of the catalog that the "
@@ -151,8 +151,8 @@ def _place(properties: Mapping[str, str]) -> str:
     return "an unknown place" if uri is None else re.sub(r"//[^/@]*@", "//", uri.partition("?")[0])
 
 
-def _scrubbed(error: Exception, properties: Mapping[str, str]) -> str:
-    """The first line of what an error says."""
+def scrubbed(error: Exception, properties: Mapping[str, str]) -> str:
+    """The first line of what an error says, without secrets."""
     said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     secrets = [value for key, value in properties.items() if value and _SECRET.search(key)]
     login = urlsplit(properties.get("uri", "")).netloc.rpartition("@")[0]

@@ -11,6 +11,7 @@ import pytest
 import keylake as kl
 import keylake.local
 from integration.catalogs.conftest import RestServer, opened_by_spark
+from integration.catalogs.lossy_proxy import lossy
 from integration.changed_rows import changes_by_key, expected_changes
 from integration.histories import Shape, operations
 from integration.random_runs import FIRST
@@ -62,6 +63,22 @@ def test_rest(lake: kl.Lake, rest_server: RestServer) -> None:
         here.table(named).update([{"id": 1, "a": 2}])
         assert repr(by_spark.table(named).get(id=1)) == repr(here.table(named).get(id=1))
         assert named in here.tables()
+
+
+def test_answers_of_a_rest_catalog_that_are_lost(lake: kl.Lake, rest_server: RestServer) -> None:
+    """What the catalog took is told as taken, once; what it did not take is asked for again."""
+    by_spark = opened_by_spark(lake, "rest", rest(rest_server))
+    made = created(by_spark, fresh_name("lost"))
+    faults = ["before_cut", "before_503", "after_cut", "after_500", "after_503", "after_409", "after_429", "after_401"]
+    with lossy(rest_server.uri) as proxy, keylake.local.open(properties=rest(rest_server) | {"uri": proxy.uri}) as here:
+        table = here.table(made.name)
+        commits = []
+        for number, fault in enumerate(faults):
+            proxy.lose = fault
+            commits.append(table.update([{"id": 1, "a": number}]).snapshot_id)
+            assert proxy.lose is None
+    assert [each.snapshot_id for each in made.history()] == commits[::-1]
+    assert [(row.id, row.a) for row in made.read().collect()] == [(1, len(faults) - 1)]
 
 
 def test_writers_at_once_over_rest(lake: kl.Lake, rest_server: RestServer) -> None:

@@ -8,26 +8,27 @@ another one then.
 from __future__ import annotations
 
 import json
-import random
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import BadRequestError, CommitFailedException, ForbiddenError
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AddSnapshotUpdate, AssertTableUUID, TableUpdate
 
-from keylake.errors import CommitConflict, StoreFailed, TableNotFound, Unsupported
+from keylake.errors import CommitConflict, TableNotFound, Unsupported
 from keylake.local import names
-from keylake.local.catalogs import loaded
+from keylake.local.catalogs import scrubbed
 from keylake.local.layout import same_definition
 from keylake.local.moments import check_lineage, summary_of
+from keylake.local.writing.attempts import Attempt, Attempts, pause
 
 MOST_ATTEMPTS = 30
-_LONGEST_WAIT = 1.0
+MOST_UNANSWERED = 5
+_CONFLICTS = (CommitFailedException, ValueError)  # a ValueError: it does not fit what is there by now
+_REFUSALS = (BadRequestError, ForbiddenError)  # sending it again would not help
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,14 @@ def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def versions_of(commit: Snapshot) -> tuple[int, int] | None:
+    """The lowest and the highest version of the rows of a commit."""
+    said = summary_of(commit)
+    if names.MIN_VERSION not in said:
+        return None
+    return int(said[names.MIN_VERSION]), int(said[names.MAX_VERSION])
+
+
 def facts_of(name: str, table: IcebergTable, branch: str) -> Facts:
     """What the next commit of a branch has to carry on, if keylake has made all that is there."""
     metadata = table.metadata
@@ -145,16 +154,18 @@ def facts_of(name: str, table: IcebergTable, branch: str) -> Facts:
 
 
 def append(
-    name: str,
-    table: IcebergTable,
+    attempts: Attempts,
     branch: str,
     files: Callable[[Facts], tuple[list[DataFile], dict[str, str]]],
-) -> int:
+) -> Snapshot:
     """Appends files to a branch, and gives the snapshot; `files` says for each attempt what is appended, and said.
 
-    Nothing is deleted here; the caller knows its files. Raises CommitConflict where nothing was committed.
+    The data files are the caller's: while `attempts.may_stand` the table may have them. Raises CommitConflict where
+    nothing was committed.
     """
-    for attempt in range(MOST_ATTEMPTS):
+    name, table = attempts.name, attempts.table
+    unanswered = 0
+    for number in range(MOST_ATTEMPTS):
         facts = facts_of(name, table, branch)
         appended, summary = files(facts)
         transaction = table.transaction()
@@ -164,21 +175,25 @@ def append(
         updates, requirements = cast("Any", update)._commit()
         updates = tuple(_after(each, table.metadata.last_updated_ms) for each in updates)
         same_table = AssertTableUUID(uuid=table.metadata.table_uuid)  # two empty ones look alike
+        snapshot = next(each.snapshot for each in updates if isinstance(each, AddSnapshotUpdate))
+        attempts.add(Attempt(snapshot, _paths_of(update)))
         try:
             _sent(table, (*requirements, same_table), updates)
-        except (CommitFailedException, ValueError):  # a ValueError: it does not fit what is there by now
-            _forget(table, update)
-            time.sleep(random.uniform(0, min(_LONGEST_WAIT, 0.02 * 2**attempt)))  # no secret
-            loaded(table, name)  # an error where it is not the same table any more
-            table.refresh()
-            continue
         except Exception as error:  # noqa: BLE001  # whatever it was, the table is asked
-            if not _stands(table, update.snapshot_id):
-                raise StoreFailed(
-                    f"The catalog of {name} did not say whether it took commit {update.snapshot_id}: {error}. "
-                    "Look for it in the history, and write again if it is not there."
-                ) from None
-        return int(update.snapshot_id)
+            if (taken := attempts.taken()) is not None:
+                return taken
+            if not isinstance(error, _CONFLICTS):
+                unanswered += 1
+                if isinstance(error, _REFUSALS) or unanswered == MOST_UNANSWERED:
+                    said = scrubbed(error, table.catalog.properties)
+                    raise attempts.unknown(
+                        f"the catalog did not say that it took them: {said}; "
+                        "when it was asked afterwards, they were not there yet"
+                    ) from None
+            pause(number)
+        else:
+            attempts.forget_refused()
+            return snapshot
     raise CommitConflict(
         f"The commit to branch {branch!r} of {name} lost against other commits {MOST_ATTEMPTS} times. Nothing was "
         "written; write again."
@@ -199,16 +214,5 @@ def _sent(table: IcebergTable, requirements: Any, updates: Any) -> None:
     cast("Any", table)._do_commit(requirements=requirements, updates=updates)
 
 
-def _forget(table: IcebergTable, update: Any) -> None:
-    """Deletes the manifests of an attempt that was refused."""
-    for path in (*update._written_manifests, *update._written_manifest_lists):
-        table.io.delete(path)
-
-
-def _stands(table: IcebergTable, snapshot_id: int) -> bool:
-    for _ in range(3):
-        try:
-            return table.refresh().snapshot_by_id(snapshot_id) is not None
-        except Exception:  # noqa: BLE001  # the catalog is away; asked again
-            time.sleep(_LONGEST_WAIT)
-    return False
+def _paths_of(update: Any) -> tuple[str, ...]:
+    return (*update._written_manifests, *update._written_manifest_lists)

@@ -19,12 +19,13 @@ from keylake._server.statements import TablePath
 from keylake._table.business_time import zoned
 from keylake._table.intention import Intention, write
 from keylake._table.rows import LocalRows
-from keylake.errors import KeylakeError, StoreFailed, Unsupported
+from keylake.errors import KeylakeError, Unsupported
 from keylake.local import names
 from keylake.local.layout import Layout, layout_of
 from keylake.local.lookups import stored_form
+from keylake.local.writing.attempts import Attempts
 from keylake.local.writing.batch import Batch, check_writable
-from keylake.local.writing.commits import Facts, Said, append, facts_of
+from keylake.local.writing.commits import Facts, Said, append, facts_of, versions_of
 from keylake.local.writing.datafiles import BatchFile, raised
 from keylake.results import Commit
 
@@ -41,6 +42,9 @@ class SmallWrite:
     intention: Intention
     files: list[DataFile] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self._attempts = Attempts(self.name, self.table)
+
     def made(self, rows: object) -> Commit:
         """Writes the rows, and commits them; where that fails for certain, the files are deleted."""
         begun_at = time.perf_counter()
@@ -54,10 +58,9 @@ class SmallWrite:
         try:
             self.files.extend(self._written(batch, layout, version))
             return self._committed(batch, layout, version, write_id, begun_at)
-        except StoreFailed:
-            raise  # it may stand: its files stay
         except BaseException:
-            self._delete()
+            if not self._attempts.may_stand:
+                self._delete()
             raise
 
     def _committed(self, batch: Batch, layout: Layout, version: int, write_id: str, begun_at: float) -> Commit:
@@ -71,7 +74,6 @@ class SmallWrite:
             write_id,
             None if mark is None else datetime_to_micros(zoned("watermark", mark)),
         )
-        told: list[tuple[int, int] | None] = []
 
         def files(facts: Facts) -> tuple[list[DataFile], dict[str, str]]:
             if self._layout().key_order != layout.key_order or self.table.metadata.current_schema_id != self._schema_id:
@@ -82,11 +84,10 @@ class SmallWrite:
             if batch.versions is None and versions is not None and versions[0] > version:
                 for file in self.files:
                     raised(file, layout.version, versions[0])
-            told.append(versions)
             return self.files, said.summary(facts, versions)
 
-        snapshot_id = append(self.name, self.table, self.branch, files)
-        return Commit(snapshot_id, batch.count, told[-1], time.perf_counter() - begun_at)
+        taken = append(self._attempts, self.branch, files)
+        return Commit(taken.snapshot_id, batch.count, versions_of(taken), time.perf_counter() - begun_at)
 
     def _layout(self) -> Layout:
         metadata = self.table.metadata
