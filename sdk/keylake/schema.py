@@ -16,13 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, ForwardRef
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    create_model,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pyiceberg.types import StructType
@@ -342,7 +336,7 @@ def _column_groups(model: type[Table], roles: Mapping[str, _Role]) -> tuple[Colu
 # ------------------------------------------------------------------------------------------------ from spec to class
 
 
-def model_of(spec: TableSpec) -> type[Table]:
+def model_of(spec: TableSpec, parent: type[Table] = Table) -> type[Table]:
     """The class of a table that is known by its spec only, as when it is opened by name.
 
     A column whose name no attribute can have gets one like it; `row["the name"]` finds it, too.
@@ -353,17 +347,19 @@ def model_of(spec: TableSpec) -> type[Table]:
     >>> model(user_id=7)
     UserClicks(user_id=7, clicks=None)
     """
-    attributes = _attributes(spec.column_names, Table)
+    known = parent.attributes()
+    new = [each for each in spec.columns if each.name not in known]
+    attributes = _attributes([each.name for each in new], parent)
     fields: dict[str, Any] = {}
-    for each in spec.columns:
+    for each in new:
         role = key if each.name in spec.key else ordering if each.name == spec.ordering else column
         annotation = named(each.type, _struct_model)
         attribute = attributes[each.name]
         field = role(doc=each.doc, name=None if attribute == each.name else each.name)
         fields[attribute] = (annotation | None if role is column else annotation, field)
     words = re.findall(r"[^\W_]+", name_parts(spec.name)[-1])
-    title = "".join(word[0].upper() + word[1:] for word in words)
-    model = create_model(title if title.isidentifier() else "Row", __base__=Table, __doc__=spec.comment, **fields)
+    title = "".join(word[0].upper() + word[1:] for word in words) if parent is Table else parent.__name__
+    model = create_model(title if title.isidentifier() else "Row", __base__=parent, __doc__=spec.comment, **fields)
     model._keylake_spec = spec  # pyright: ignore[reportPrivateUsage]
     return model
 

@@ -59,11 +59,11 @@ class KeyedTable(
         super().__init__(handle)
         self._model = model
 
-    def _learn(self, spec: TableSpec) -> None:
-        has_other_columns = spec.columns != self.spec.columns
-        super()._learn(spec)
+    def _learn(self, handle: Handle) -> None:
+        has_other_columns = handle.spec.columns != self.spec.columns
+        super()._learn(handle)
         if has_other_columns:
-            self._model = cast("type[Row]", model_of(spec))
+            self._model = cast("type[Row]", _with_columns_of(handle.spec, self._model))
 
     @property
     def name(self) -> str:
@@ -119,7 +119,7 @@ class KeyedTable(
 
         profiles["clicks", "spend"]
         """
-        return TableColumns(self, names_of(columns))
+        return self._knowing(lambda: TableColumns(self, names_of(columns)))
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.spec.value_columns)
@@ -146,3 +146,14 @@ def class_of(table: object) -> type[Table]:
         return table
     told = f"A row of class {type(table).__name__}" if isinstance(table, Table) else repr(table)
     raise DefinitionError(f"{told} is no definition of a table. Use a class of keylake.Table, or a TableSpec.")
+
+
+def _with_columns_of(spec: TableSpec, model: type[Table]) -> type[Table]:
+    """The class of a table whose columns have changed: the one that it was opened by, with those that were added.
+
+    Where one of its own columns has changed, rows cannot be of that class any more.
+    """
+    own = model.table_spec()
+    there = {column.name: column.type for column in spec.columns}
+    is_kept = all(there.get(column.name) == column.type for column in own.columns) and own.key == spec.key
+    return model_of(spec, model if is_kept else Table)

@@ -11,7 +11,7 @@ for each of its states that samples fall on (`point_in_time`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
@@ -68,7 +68,7 @@ def join(
     check_type("as_of", as_of, str | None, "the name of a column of the samples")
     if validate not in get_args(Matches):
         raise DefinitionError(f"validate is {validate!r}. Use 'many_to_one' or 'many_to_many'.")
-    picked = [one if isinstance(one, TableColumns) else TableColumns(one, one.spec.value_columns) for one in tables]
+    picked = _picked(tables)
     if not picked:
         raise DefinitionError("There is no table to join. Give tables, or columns of them: [profiles['clicks']].")
     session = picked[0].table._handle.session  # pyright: ignore[reportPrivateUsage]
@@ -77,6 +77,16 @@ def join(
     plan.check(validate)
     with session.asking():
         return plan.joined(frame)
+
+
+def _picked(tables: Sequence[KeyedTable[Any] | TableColumns]) -> list[TableColumns]:
+    """The columns that are wanted, of tables as they are now."""
+    of = {id(table): table for table in (one.table if isinstance(one, TableColumns) else one for one in tables)}
+    now = {name: table._current() for name, table in of.items()}  # pyright: ignore[reportPrivateUsage]
+    return [
+        replace(one) if isinstance(one, TableColumns) else TableColumns(one, now[id(one)].value_columns)
+        for one in tables
+    ]
 
 
 def _frame(session: Session, samples: object) -> DataFrame:

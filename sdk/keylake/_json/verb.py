@@ -113,8 +113,8 @@ class JsonVerbs(Verbs):
             with _kept(batch.documents, session):
                 commit = call.run()
         finally:
-            if call.handle.spec != self.spec:
-                self._learn(call.handle.spec)
+            if call.handle != self._handle:
+                self._learn(call.handle)
         return replace(commit, seconds=time.perf_counter() - begun_at)
 
 
@@ -156,10 +156,10 @@ class _JsonUpdate:
             try:
                 return self._written()
             except (SchemaMismatch, BadRows, DefinitionError):
-                found = self.handle.described()
-                if found == self.handle.spec or attempt == _ATTEMPTS:
+                found = self.handle.as_now()
+                if found == self.handle or attempt == _ATTEMPTS:
                     raise
-                self.handle = replace(self.handle, spec=found)
+                self.handle = found
         raise AssertionError
 
     def _written(self) -> JsonCommit:

@@ -127,8 +127,8 @@ class Session:
         """The rows of a read; times are in UTC."""
         return self._fetched(select.in_sql(self.catalog), select.parameters())
 
-    def look_up(self, path: TablePath, columns: Sequence[str], key: KeyParts) -> pa.Table:
-        """The row of a key, if there is one; times are in UTC.
+    def look_up(self, path: TablePath, key: KeyParts) -> pa.Table:
+        """The row of a key, if there is one, with the columns that the table has now; times are in UTC.
 
         As a plan it goes to the server once. A statement would go there to be parsed, and again to be run.
         """
@@ -138,7 +138,7 @@ class Session:
             frame = self.spark.table(path.in_sql(self.catalog))
             for name, type_, value in key:
                 frame = frame.where(col(quoted(name)) == lit(as_parameter(value)).cast(sql_type(type_)))
-            return rows_of(frame.select(*map(quoted, columns)))
+            return rows_of(frame)
 
     def frame_of(self, select: Select, where: str | Column | None) -> DataFrame:
         """A read as a plain frame, analysed, so that a wrong name is told now and not when the frame is used."""

@@ -80,7 +80,7 @@ class StreamVerbs(Verbs):
         )
         columns = self._handle.session.columns(frame)
         said = self._knowing(lambda: write(self._handle.writes, self._handle.path, intention, columns))
-        said = _complete(said, self.spec, watermark)
+        said = _complete(said, self.spec if watermark is None else self._current(), watermark)
         trigger = _trigger(every, available_now)
         return TableStream(
             str(self._handle.path),
@@ -105,7 +105,7 @@ class StreamVerbs(Verbs):
 
             totals.stream(profiles.read_stream(["clicks"], after=commit), checkpoint="checkpoints/totals")
         """
-        spec = self.spec
+        spec = self._current()
         wanted = spec.value_columns if columns is None else self._handle.columns(columns)
         feed = ChangeVerbs(self._handle).stream_changes(
             after=after, max_commits_per_batch=max_commits_per_batch, consumer=consumer

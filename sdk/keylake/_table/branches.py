@@ -139,11 +139,10 @@ class BranchVerbs(Verbs):
             draft.touched_by_both().show()
         """
         found = self._handle.call("publication")[0]
-        ours = ChangeVerbs(self._handle).appended(
-            after=found["base"] or None, until=found["head"], columns=self.spec.key
-        )
-        theirs = ChangeVerbs(self._handle.on_main).appended(after=found["base_on_main"] or None, columns=self.spec.key)
-        return ours.join(theirs, list(self.spec.key), "left_semi").select(*self.spec.key)
+        key = self._current().key
+        ours = ChangeVerbs(self._handle).appended(after=found["base"] or None, until=found["head"], columns=key)
+        theirs = ChangeVerbs(self._handle.on_main).appended(after=found["base_on_main"] or None, columns=key)
+        return ours.join(theirs, list(key), "left_semi").select(*map(quoted, key))
 
     def cherry_pick(
         self,
@@ -198,8 +197,9 @@ class BranchVerbs(Verbs):
         if not checks:
             return ()
         changes = ChangeVerbs(self._handle).changes(after=base or None, until=head)
-        values = ["_after.*"] if self.spec.value_columns else []
-        changed = changes.where(f"NOT ({DELETED})").selectExpr(*map(quoted, self.spec.key), *values)
-        whole = self._handle.session.frame_of(Select(self._handle.path, self.spec.column_names, head), None)
+        spec = self._current()
+        values = ["_after.*"] if spec.value_columns else []
+        changed = changes.where(f"NOT ({DELETED})").selectExpr(*map(quoted, spec.key), *values)
+        whole = self._handle.session.frame_of(Select(self._handle.path, at=head), None)
         measured = [self._handle.session.answer(partial(check.measured, changes, changed, whole)) for check in checks]
         return tuple(check.found(value) for check, value in zip(checks, measured, strict=True))

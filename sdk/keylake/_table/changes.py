@@ -45,7 +45,11 @@ class ChangeVerbs(Verbs):
 
             profiles.appended(after=commit).where("NOT _deleted").show()
         """
-        names = self.spec.column_names if columns is None else self._handle.columns(columns)
+        if columns is None:
+            names = self._current().column_names
+        else:
+            wanted = columns
+            names = self._knowing(lambda: self._handle.columns(wanted))
         return self._handle.session.frame_of(self._over("appended", as_of, after, until, (*names, "_deleted")), where)
 
     def changes(
@@ -152,9 +156,10 @@ class ChangeVerbs(Verbs):
             profiles.undo_feed(after=good, until=bad).write.format("noop").mode("append").save()
         """
         changes = self.changes(after=after, until=until, where=where)
-        values = ["_before.*"] if self.spec.value_columns else []
+        spec = self._current()
+        values = ["_before.*"] if spec.value_columns else []
         op = "IF(_change = 'insert', 'delete', 'upsert') AS _op"
-        return changes.selectExpr(*map(quoted, self.spec.key), op, *values)
+        return changes.selectExpr(*map(quoted, spec.key), op, *values)
 
     def stream_changes(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -127,7 +127,7 @@ class ColumnVerbs(Verbs):
             ).to_json()
             return TableSpec.from_json(str(self._handle.on_main.value("alter_columns", changes=changes)))
 
-        self._learn(self._knowing(changed))
+        self._learn(replace(self._handle, spec=self._knowing(changed)))
         return self.spec
 
 

@@ -87,8 +87,7 @@ def opened(handle: Handle, name: str, add: Mapping[str, ColumnType] | None, drop
                 f"{main.path} has no experiment {name!r}. Name its columns to begin it: "
                 f"experiment({name!r}, add={{'score': Float64}})."
             )
-        spec = handle.spec if handle.path.branch is None else main.described()
-        changes = ColumnChanges(spec, add=add).to_json()
+        changes = ColumnChanges(main.as_now().spec, add=add).to_json()
         row = main.call("create_experiment", experiment=name, add=changes, drop=json.dumps(dropped))[0]
     elif add is not None or drop is not None:
         _check_same(main.path, row, add or {}, dropped)

@@ -99,13 +99,14 @@ class Handle:
         found = self.call("commit_range", **ends_of(after, until))[0]
         return found["after"], found["until"]
 
-    def described(self) -> TableSpec:
-        """The definition of the table as it is now."""
+    def as_now(self) -> Handle:
+        """The same with the definition of the table, or of the experiment, as it is now."""
         if self.experiment is None:
-            return TableSpec.from_json(str(self.on_main.value("describe")))
+            return replace(self, spec=TableSpec.from_json(str(self.on_main.value("describe"))))
         for row in self.on_main.call("experiments"):
             if row["experiment"] == self.experiment:
-                return TableSpec.from_json(row["reads"])
+                reads, writes = (TableSpec.from_json(row[each]) for each in ("reads", "writes"))
+                return replace(self, spec=reads, written=writes)
         raise TableNotFound(f"{self.path.name} has no experiment {self.experiment!r} any more.")
 
     def columns(self, columns: Names) -> tuple[str, ...]:
@@ -129,23 +130,33 @@ class Verbs:
         """The definition of the table, as this handle knows it: with the columns of when it was last asked for."""
         return self._handle.spec
 
-    def _learn(self, spec: TableSpec) -> None:
+    def _learn(self, handle: Handle) -> None:
         """Go on with a definition that has changed."""
-        self._handle = replace(self._handle, spec=spec)
+        self._handle = handle
+
+    def _current(self) -> TableSpec:
+        """The definition as it is now, for verbs that name columns which their caller has not named.
+
+        Somebody may have changed them since this handle was made.
+        """
+        found = self._handle.as_now()
+        if found != self._handle:
+            self._learn(found)
+        return found.spec
 
     def _knowing(self, what: Callable[[], Result]) -> Result:
-        """Do something that needs the columns of the table; where they do not fit, do it with those that are there now.
+        """Do something with columns that its caller names; where they do not fit, do it with those that are there now.
 
-        Somebody may have changed them since they were asked for.
+        Other than `_current`, it asks the server only where that is needed.
         """
         try:
             return what()
         except (SchemaMismatch, BadRows, DefinitionError) as error:
             failure = error
-        found = self._handle.described()
-        if found == self.spec:
+        before = self._handle
+        self._current()
+        if self._handle == before:
             raise failure
-        self._learn(found)
         return what()
 
 

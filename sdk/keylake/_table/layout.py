@@ -161,7 +161,7 @@ class BucketVerbs(Verbs):
         """
         check_type("buckets", buckets, int, "a whole number, a multiple of the present one")
         row = self._handle.on_main.call("change_buckets", buckets=buckets)[0]
-        self._learn(replace(self.spec, buckets=row["after"]))
+        self._learn(replace(self._handle, spec=replace(self.spec, buckets=row["after"])))
         return BucketChange(**row)
 
     def rebucket(self) -> CompactionReport:

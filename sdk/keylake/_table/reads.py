@@ -13,6 +13,7 @@ from keylake._server.statements import Explain, KeyParts, Moment, Select, TableP
 from keylake._table.business_time import BusinessTime, zoned
 from keylake._table.explaining import explained
 from keylake._table.handle import Verbs
+from keylake._values.arrow_types import has_names_of
 from keylake.errors import (
     DefinitionError,
     KeylakeError,
@@ -130,7 +131,10 @@ class ReadVerbs(Verbs, Generic[Row]):
     def _row(self, key: Mapping[str, object], as_of: BusinessTime | None) -> Row | None:
         parts = self._key_parts("get", key)
         path = self._handle.at_state(as_of).path
-        rows = self._handle.session.look_up(path, self.spec.column_names, parts).to_pylist()
+        found = self._handle.session.look_up(path, parts)
+        if found.num_rows and not has_names_of(self.spec.iceberg_schema().as_struct(), found.schema):
+            self._current()
+        rows = found.to_pylist()
         return self._model.from_row(rows[0]) if rows else None
 
     def explain_row(
@@ -164,7 +168,8 @@ class ReadVerbs(Verbs, Generic[Row]):
         if moment is not None:
             self._handle.check_no_experiment("earlier moments")
         given = columns if key is None else key
-        return self._knowing(lambda: self._explained(given, moment, as_of))
+        self._current()
+        return self._explained(given, moment, as_of)
 
     def _explained(
         self, key: Mapping[str, object], moment: Moment | None, as_of: BusinessTime | None

@@ -208,7 +208,8 @@ class WriteVerbs(Verbs):
         new = new_columns(self.spec, types, beside)
         if new:
             changes = ColumnChanges(self.spec, add=new).to_json()
-            self._learn(TableSpec.from_json(str(self._handle.on_main.value("alter_columns", changes=changes))))
+            spec = TableSpec.from_json(str(self._handle.on_main.value("alter_columns", changes=changes)))
+            self._learn(replace(self._handle, spec=spec))
 
     def _send_frame(self, frame: DataFrame, intention: Intention, write_id: str, replaced: str | Column | None) -> None:
         columns = self._handle.session.columns(frame)

@@ -102,6 +102,25 @@ def for_spark(type_: IcebergType) -> Any:
     return natural(type_)
 
 
+def has_names_of(type_: IcebergType, found: Any) -> bool:
+    """Whether an Arrow type, or schema, has the members of an Iceberg type by name, down to the innermost structs.
+
+    >>> struct = StructType(NestedField(1, "zip", LongType(), required=False))
+    >>> has_names_of(struct, pa.schema([("zip", pa.int32())])), has_names_of(struct, pa.schema([("city", pa.int64())]))
+    (True, False)
+    """
+    if isinstance(type_, StructType):
+        members = list(found)
+        return [field.name for field in type_.fields] == [member.name for member in members] and all(
+            has_names_of(field.field_type, member.type) for field, member in zip(type_.fields, members, strict=True)
+        )
+    if isinstance(type_, ListType):
+        return has_names_of(type_.element_type, found.value_type)
+    if isinstance(type_, MapType):
+        return has_names_of(type_.key_type, found.key_type) and has_names_of(type_.value_type, found.item_type)
+    return True
+
+
 def from_arrow(type_: Any, where: str) -> IcebergType:
     """The Iceberg type that holds every value of an Arrow type; `where` begins the sentence of an error.
 
