@@ -16,7 +16,6 @@ import io.keylake.spark.rules.CreateLikeRule;
 import io.keylake.spark.rules.DescribeRule;
 import io.keylake.spark.rules.HeldStatementRule;
 import io.keylake.spark.rules.KeyedWriteRule;
-import io.keylake.spark.rules.MergeEvolutionRule;
 import io.keylake.spark.rules.MergedInPlaceRule;
 import io.keylake.spark.rules.PlainScanRule;
 import io.keylake.spark.rules.ReadOptionsRule;
@@ -24,6 +23,7 @@ import io.keylake.spark.rules.RetryRule;
 import io.keylake.spark.rules.RowStatementRule;
 import io.keylake.spark.rules.SpreadBatchRule;
 import io.keylake.spark.rules.SpreadRule;
+import io.keylake.spark.rules.StatementTargetRule;
 import io.keylake.spark.rules.StreamWriteRule;
 import io.keylake.spark.rules.TableChangeRule;
 import io.keylake.spark.spread.SpreadStrategy;
@@ -50,7 +50,8 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
         session -> new ReadOptionsRule(session)); // before Spark resolves tables
     extensions.injectHintResolutionRule(
         session -> new HeldStatementRule()); // before Spark resolves tables
-    extensions.injectResolutionRule(session -> new MergeEvolutionRule());
+    extensions.injectResolutionRule(session -> ReadOptionsRule.ofOthers());
+    extensions.injectResolutionRule(session -> new StatementTargetRule());
     extensions.injectResolutionRule(session -> new RowStatementRule());
     extensions.injectResolutionRule(session -> new KeyedWriteRule());
     extensions.injectResolutionRule(session -> new StreamWriteRule());

@@ -16,15 +16,18 @@ import scala.runtime.BoxedUnit;
 /**
  * Holds statements that change rows until it is known which table they name. Spark's own rules
  * would make rewrites of files of them as soon as they are resolved, before any rule of ours sees
- * them so. A filter that lets all rows through stands between statement and table until {@link
- * RowStatementRule} takes it away.
+ * them so. A filter stands between statement and table:
  *
- * <p>A MERGE WITH SCHEMA EVOLUTION also waits for the columns that {@link MergeEvolutionRule} adds:
- * the condition of its filter is a column that nobody has, so that Spark resolves no name of it.
+ * <ol>
+ *   <li>Until the table is known, its condition is a column that nobody has, so that Spark resolves
+ *       nothing of the statement. {@link StatementTargetRule} then takes the filter away from the
+ *       statements on tables of others, which Spark plans as it does without us.
+ *   <li>On a keyed table it lets all rows through until {@link RowStatementRule} takes it away.
+ * </ol>
  */
 public final class HeldStatementRule extends NodeRule {
-  private static final Expression UNTIL_EVOLVED =
-      UnresolvedAttribute.quoted("_merge_info: columns of the source are added first");
+  private static final Expression UNTIL_KNOWN =
+      UnresolvedAttribute.quoted("_merge_info: which table this is has to be known first");
 
   /** What is held is remembered as it was said, with what stands around it. */
   @Override
@@ -54,9 +57,7 @@ public final class HeldStatementRule extends NodeRule {
 
   @Override
   LogicalPlan changed(LogicalPlan node) {
-    boolean evolves = node instanceof MergeIntoTable merge && merge.withSchemaEvolution();
-    return withTable(
-        node, new Filter(evolves ? UNTIL_EVOLVED : Literal.TrueLiteral(), tableOf(node)));
+    return withTable(node, new Filter(UNTIL_KNOWN, tableOf(node)));
   }
 
   /** The table that a statement changes; null for other plans. */
@@ -72,11 +73,11 @@ public final class HeldStatementRule extends NodeRule {
 
   static boolean isHeld(LogicalPlan table) {
     return table instanceof Filter filter
-        && (filter.condition().equals(Literal.TrueLiteral()) || waitsForColumns(table));
+        && (filter.condition().equals(Literal.TrueLiteral()) || waitsForTable(table));
   }
 
-  static boolean waitsForColumns(LogicalPlan table) {
-    return table instanceof Filter filter && filter.condition().equals(UNTIL_EVOLVED);
+  static boolean waitsForTable(LogicalPlan table) {
+    return table instanceof Filter filter && filter.condition().equals(UNTIL_KNOWN);
   }
 
   /** The same statement, as Spark would have it without us. */

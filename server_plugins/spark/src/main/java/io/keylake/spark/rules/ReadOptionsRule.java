@@ -2,18 +2,26 @@ package io.keylake.spark.rules;
 
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.ClassicSession;
+import io.keylake.spark.table.KeyedTable;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.UUID;
+import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.jspecify.annotations.Nullable;
+import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -22,7 +30,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * table once by its name and takes that for every later mention, options and all: of two ranges of
  * commits it would read the first one twice. So a mention with options gets a name of its own,
  * which the catalog knows to stand for the table, and an alias by which its columns can be named as
- * before.
+ * before. A table of others has its own name again as soon as it is known.
  */
 public final class ReadOptionsRule extends NodeRule {
   /** No table has such a name: a slash cannot be part of it. */
@@ -32,6 +40,46 @@ public final class ReadOptionsRule extends NodeRule {
 
   public ReadOptionsRule(SparkSession session) {
     this.session = session;
+  }
+
+  /**
+   * Gives the tables of others their names back: Spark keeps and forgets rows of tables by name.
+   */
+  public static Rule<LogicalPlan> ofOthers() {
+    return new NodeRule() {
+      @Override
+      boolean concerns(LogicalPlan node) {
+        return other(node) != null;
+      }
+
+      @Override
+      LogicalPlan changed(LogicalPlan node) {
+        DataSourceV2Relation mention = Objects.requireNonNull(other(node), "a table of others");
+        String[] name = mention.identifier().get().namespace();
+        int last = name.length - 1;
+        DataSourceV2Relation own =
+            mention.copy(
+                mention.table(),
+                mention.output(),
+                mention.catalog(),
+                Option.apply(Identifier.of(Arrays.copyOf(name, last), name[last])),
+                mention.options(),
+                mention.timeTravelSpec());
+        return node.withNewChildren(sequence(List.<LogicalPlan>of(own)));
+      }
+    };
+  }
+
+  /** The table below the two aliases of a mention, if it is no keyed one; null for other plans. */
+  private static @Nullable DataSourceV2Relation other(LogicalPlan node) {
+    return node instanceof SubqueryAlias
+            && node.children().head() instanceof SubqueryAlias mention
+            && isMention(mention.identifier().name())
+            && mention.child() instanceof DataSourceV2Relation relation
+            && relation.table() instanceof SparkTable
+            && !(relation.table() instanceof KeyedTable)
+        ? relation
+        : null;
   }
 
   /** Whether this is the name of a mention with options; its namespace then names the table. */
@@ -52,6 +100,9 @@ public final class ReadOptionsRule extends NodeRule {
   }
 
   private LogicalPlan named(UnresolvedRelation relation) {
+    if (catalogs().v1SessionCatalog().isTempView(relation.multipartIdentifier())) {
+      return relation;
+    }
     List<String> name = fullName(relation.multipartIdentifier());
     String last = name.get(name.size() - 1);
     if (isMention(last) || !isOurs(name.get(0))) {
@@ -92,7 +143,7 @@ public final class ReadOptionsRule extends NodeRule {
     return ClassicSession.of(session).catalogs();
   }
 
-  private static Seq<String> sequence(List<String> parts) {
+  private static <T> Seq<T> sequence(List<T> parts) {
     return CollectionConverters.asScala(parts).toSeq();
   }
 }

@@ -1,0 +1,53 @@
+package io.keylake.spark.rules;
+
+import io.keylake.spark.statements.MergeEvolution;
+import io.keylake.spark.statements.StatementTarget;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+
+/**
+ * Lets a statement that changes rows go on once its table is known:
+ *
+ * <ol>
+ *   <li>A statement on a table of others is as it was said, before Spark has resolved anything else
+ *       of it: its plan and its answer are those that it has without us.
+ *   <li>A statement on a keyed table is resolved by Spark and then written by {@link
+ *       RowStatementRule}.
+ *   <li>A MERGE WITH SCHEMA EVOLUTION into a keyed table also waits for its source. The table then
+ *       gets the columns that it lacks, and the statement is an ordinary MERGE from then on.
+ * </ol>
+ */
+public final class StatementTargetRule extends NodeRule {
+
+  @Override
+  boolean concerns(LogicalPlan node) {
+    LogicalPlan table = HeldStatementRule.tableOf(node);
+    return table != null
+        && HeldStatementRule.waitsForTable(table)
+        && ((Filter) table).child().resolved();
+  }
+
+  @Override
+  LogicalPlan changed(LogicalPlan node) {
+    LogicalPlan said = HeldStatementRule.released(node);
+    LogicalPlan table = HeldStatementRule.tableOf(said);
+    if (table == null || !StatementTarget.isKeyed(table)) {
+      return said;
+    }
+    if (said instanceof MergeIntoTable merge && merge.withSchemaEvolution()) {
+      return merge.sourceTable().resolved()
+          ? held(new MergeEvolution(merge).evolved(), node)
+          : node;
+    }
+    return held(said, node);
+  }
+
+  /** The statement with a filter that lets all rows through, and has the tags of the one before. */
+  private static LogicalPlan held(LogicalPlan statement, LogicalPlan before) {
+    Filter held = new Filter(Literal.TrueLiteral(), HeldStatementRule.tableOf(statement));
+    held.copyTagsFrom(HeldStatementRule.tableOf(before));
+    return HeldStatementRule.withTable(statement, held);
+  }
+}
