@@ -71,3 +71,4 @@ final class HeldVector extends ReadOnlyVector {
     Place place = holder.of(element);
     return place == null || place.isNull();
   }
+}
