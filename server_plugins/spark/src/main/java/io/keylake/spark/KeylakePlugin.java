@@ -1,9 +1,11 @@
 package io.keylake.spark;
 
 import io.keylake.spark.engine.EngineVersions;
+import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.spark.own.OwnReducers;
 import java.nio.file.Path;
 import java.util.Map;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
@@ -15,7 +17,7 @@ import org.apache.spark.api.plugin.SparkPlugin;
  * server with the process that started it, however that one ended: nobody else knows the server's
  * token. That process is named by {@value #OWNER}; there is none where it is not set. It finds the
  * port of Connect in the file that {@value #PORT_FILE} names. Tells each process which classes of
- * users it may load.
+ * users it may load, and whether it compares pages with their checksums.
  */
 public final class KeylakePlugin implements SparkPlugin {
   static final String OWNER = "spark.keylake.owner.pid";
@@ -27,7 +29,7 @@ public final class KeylakePlugin implements SparkPlugin {
       @Override
       public Map<String, String> init(SparkContext context, PluginContext plugin) {
         EngineVersions.check();
-        OwnReducers.allow(context.conf().get(OwnReducers.SETTING, ""));
+        prepare(context.conf());
         if (context.conf().contains(OWNER)) {
           endWith(Long.parseLong(context.conf().get(OWNER)));
         }
@@ -37,6 +39,12 @@ public final class KeylakePlugin implements SparkPlugin {
         return Map.of();
       }
     };
+  }
+
+  /** Tells this process what holds for the whole application. */
+  private static void prepare(SparkConf conf) {
+    OwnReducers.allow(conf.get(OwnReducers.SETTING, ""));
+    PageChecksums.verify(conf.getBoolean(PageChecksums.SETTING, true));
   }
 
   private static void endWith(long pid) {
@@ -50,7 +58,7 @@ public final class KeylakePlugin implements SparkPlugin {
     return new ExecutorPlugin() {
       @Override
       public void init(PluginContext context, Map<String, String> extra) {
-        OwnReducers.allow(context.conf().get(OwnReducers.SETTING, ""));
+        prepare(context.conf());
       }
     };
   }

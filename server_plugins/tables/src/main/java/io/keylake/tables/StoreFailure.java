@@ -132,7 +132,7 @@ public final class StoreFailure {
                     each instanceof IOException
                         || each instanceof RuntimeIOException
                         || each instanceof NotFoundException
-                        || isOfParquet(each));
+                        || FileDamage.isOfParquet(each));
   }
 
   /** Java says so, too, of a file that may not be opened. */
@@ -151,14 +151,9 @@ public final class StoreFailure {
         .anyMatch(
             each ->
                 each instanceof EOFException
+                    || each instanceof FileDamage
                     || each.getClass().getSimpleName().equals("ChecksumException")
-                    || isOfParquet(each));
-  }
-
-  /** Parquet's own errors; of a file that is none it says so in a plain one. */
-  private static boolean isOfParquet(Throwable error) {
-    return error.getClass().getName().contains("org.apache.parquet.")
-        || String.valueOf(error.getMessage()).contains("is not a Parquet file");
+                    || FileDamage.isOfParquet(each));
   }
 
   private static String why(Exception failure) {
@@ -180,9 +175,13 @@ public final class StoreFailure {
         .findFirst();
   }
 
-  /** What the innermost error says. */
+  /** What the innermost error says, or the one that says where in the file it was met. */
   private static String root(Exception failure) {
-    Throwable root = chain(failure).reduce(failure, (outer, inner) -> inner);
+    Throwable root =
+        chain(failure)
+            .filter(FileDamage.class::isInstance)
+            .findFirst()
+            .orElseGet(() -> chain(failure).reduce(failure, (outer, inner) -> inner));
     if (root.getMessage() == null) {
       return root instanceof EOFException ? "it ends too early" : root.getClass().getSimpleName();
     }
@@ -190,6 +189,6 @@ public final class StoreFailure {
   }
 
   private static Stream<Throwable> chain(Throwable failure) {
-    return Stream.iterate(failure, each -> each != null, Throwable::getCause);
+    return FileDamage.chain(failure);
   }
 }

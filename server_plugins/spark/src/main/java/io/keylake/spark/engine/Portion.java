@@ -1,5 +1,8 @@
 package io.keylake.spark.engine;
 
+import io.keylake.spark.integrity.CheckedFooter;
+import io.keylake.spark.integrity.CheckedPages;
+import io.keylake.tables.FileDamage;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -7,6 +10,7 @@ import java.util.List;
 import java.util.PrimitiveIterator;
 import java.util.Set;
 import java.util.stream.IntStream;
+import org.apache.parquet.column.ColumnDescriptor;
 import org.apache.parquet.column.page.PageReadStore;
 import org.apache.parquet.filter2.compat.FilterCompat;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
@@ -16,6 +20,7 @@ import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnPath;
 import org.apache.parquet.internal.column.columnindex.OffsetIndex;
 import org.apache.parquet.internal.filter2.columnindex.ColumnIndexFilter;
+import org.apache.parquet.internal.filter2.columnindex.ColumnIndexStore;
 import org.apache.parquet.internal.filter2.columnindex.RowRanges;
 import org.apache.parquet.schema.MessageType;
 import org.jspecify.annotations.Nullable;
@@ -85,9 +90,91 @@ public final class Portion {
     return rows.getRanges().get(0).from;
   }
 
-  /** The pages that have the rows. */
-  public PageReadStore pages() throws IOException {
-    return file.readFilteredRowGroup(rowGroup, rows);
+  /**
+   * The pages that have the rows, none of which is damaged.
+   *
+   * @param columns that are read
+   */
+  public PageReadStore pages(MessageType columns) throws IOException {
+    boolean isPart = rows.rowCount() < block().getRowCount();
+    PageReadStore pages;
+    try {
+      if (isPart && CheckedFooter.isOfParquetJava(file.getFileMetaData())) {
+        checkIndex(columns);
+      }
+      pages = file.readFilteredRowGroup(rowGroup, rows);
+    } catch (IOException | RuntimeException e) {
+      if (FileDamage.isShownBy(e)) {
+        throw located(columns, e);
+      }
+      throw e;
+    }
+    return CheckedPages.of(pages, file.getFileMetaData(), rowGroup, block(), this::ordinal);
+  }
+
+  /** The same error with the column that it is about, which is found by reading one at a time. */
+  private IOException located(MessageType columns, Exception damage) {
+    if (damage instanceof FileDamage told) {
+      return told;
+    }
+    for (ColumnDescriptor column : columns.getColumns()) {
+      file.setRequestedSchema(List.of(column));
+      try {
+        file.readFilteredRowGroup(rowGroup, rows);
+      } catch (IOException | RuntimeException e) {
+        return FileDamage.of(
+            "column %s of row group %d".formatted(String.join(".", column.getPath()), rowGroup), e);
+      }
+    }
+    return FileDamage.of("row group " + rowGroup, damage);
+  }
+
+  /**
+   * Compares the indexes of pages with the footer: the pages of a column follow each other from its
+   * first one to its end, and so do their rows.
+   */
+  private void checkIndex(MessageType columns) throws FileDamage {
+    ColumnIndexStore indexes = file.getColumnIndexStore(rowGroup);
+    for (ColumnChunkMetaData chunk : block().getColumns()) {
+      if (columns.containsPath(chunk.getPath().toArray())
+          && !covers(indexes.getOffsetIndex(chunk.getPath()), chunk)) {
+        throw new FileDamage(
+            "the index of pages of column %s of row group %d does not fit its footer"
+                .formatted(chunk.getPath().toDotString(), rowGroup));
+      }
+    }
+  }
+
+  private boolean covers(OffsetIndex pages, ColumnChunkMetaData chunk) {
+    long next = chunk.getFirstDataPageOffset();
+    long row = -1;
+    for (int i = 0; i < pages.getPageCount(); i++) {
+      if (pages.getOffset(i) != next || pages.getFirstRowIndex(i) <= row) {
+        return false;
+      }
+      next += pages.getCompressedPageSize(i);
+      row = pages.getFirstRowIndex(i);
+    }
+    return pages.getPageCount() > 0
+        && pages.getFirstRowIndex(0) == 0
+        && row < block().getRowCount()
+        && next == chunk.getStartingPos() + chunk.getTotalSize();
+  }
+
+  /** The number of the page that begins with a row. */
+  private int ordinal(ColumnPath column, long firstRow) {
+    OffsetIndex pages = file.getColumnIndexStore(rowGroup).getOffsetIndex(column);
+    int first = 0;
+    int last = pages.getPageCount() - 1;
+    while (first < last) {
+      int middle = (first + last + 1) >>> 1;
+      if (pages.getFirstRowIndex(middle) <= firstRow) {
+        first = middle;
+      } else {
+        last = middle - 1;
+      }
+    }
+    return first;
   }
 
   /**

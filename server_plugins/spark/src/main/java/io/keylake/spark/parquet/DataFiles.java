@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
@@ -11,6 +12,7 @@ import org.apache.parquet.conf.PlainParquetConfiguration;
 import org.apache.parquet.filter2.compat.FilterCompat;
 import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.io.SeekableInputStream;
 import org.jspecify.annotations.Nullable;
@@ -90,7 +92,13 @@ public final class DataFiles {
 
     /** Reads pages of the row groups that may have what the predicate wants; null wants all. */
     ParquetFileReader pages(@Nullable FilterPredicate predicate) throws IOException {
-      return new ParquetFileReader(input, footer, options(predicate), stream);
+      long most =
+          footer.getBlocks().stream()
+              .flatMap(rowGroup -> rowGroup.getColumns().stream())
+              .mapToLong(ColumnChunkMetaData::getTotalUncompressedSize)
+              .max()
+              .orElse(0);
+      return new ParquetFileReader(input, footer, options(predicate, most), stream);
     }
   }
 
@@ -100,7 +108,7 @@ public final class DataFiles {
     SeekableInputStream stream = input.newStream();
     counters.filesOpened++;
     try {
-      return new Opened(input, stream, Footers.of(file, input, options(null), stream));
+      return new Opened(input, stream, Footers.of(file, input, options(null, 0), stream));
     } catch (IOException | RuntimeException e) {
       stream.close();
       throw StoreFailure.reading(file.location(), e);
@@ -133,12 +141,19 @@ public final class DataFiles {
     return others;
   }
 
-  private static ParquetReadOptions options(@Nullable FilterPredicate predicate) {
+  /**
+   * @param mostPageBytes what a page may say that it has when it is unpacked
+   */
+  private static ParquetReadOptions options(
+      @Nullable FilterPredicate predicate, long mostPageBytes) {
     ParquetReadOptions.Builder options =
         ParquetReadOptions.builder(new PlainParquetConfiguration());
     if (predicate != null) {
       options.withRecordFilter(FilterCompat.get(predicate));
     }
-    return options.withCodecFactory(new PageCodecs()).build();
+    return options
+        .withCodecFactory(new PageCodecs(mostPageBytes))
+        .usePageChecksumVerification(PageChecksums.areVerified())
+        .build();
   }
 }

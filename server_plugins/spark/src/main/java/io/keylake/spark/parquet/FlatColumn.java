@@ -1,6 +1,7 @@
 package io.keylake.spark.parquet;
 
 import io.keylake.spark.vectors.PageVector;
+import io.keylake.tables.FileDamage;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Set;
@@ -41,6 +42,7 @@ final class FlatColumn {
   private final int[] numbers;
   private final PageVector values;
   private @Nullable PageReader pages;
+  private int rowGroup;
   private byte[] dictionary = NO_BYTES;
   private int[] entries = {};
 
@@ -73,9 +75,10 @@ final class FlatColumn {
   }
 
   /** Begins other pages, of a row group that may have another dictionary. */
-  void begin(PageReadStore store) throws IOException {
+  void begin(PageReadStore store, int number) throws IOException {
     PageReader reader = store.getPageReader(column);
     pages = reader;
+    rowGroup = number;
     nextRow = 0;
     endRow = 0;
     DictionaryPage entryPage = reader.readDictionaryPage();
@@ -260,8 +263,10 @@ final class FlatColumn {
     at = place;
   }
 
-  private IOException damaged(String how) {
-    return new IOException("column " + String.join(".", column.getPath()) + " " + how);
+  private FileDamage damaged(String how) {
+    return new FileDamage(
+        "column %s of row group %d %s"
+            .formatted(String.join(".", column.getPath()), rowGroup, how));
   }
 
   private static ByteBuffer bytes(BytesInput input) {

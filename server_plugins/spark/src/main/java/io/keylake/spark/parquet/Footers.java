@@ -1,5 +1,7 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.integrity.CheckedFooter;
+import io.keylake.tables.FileDamage;
 import io.keylake.tables.kept.Kept;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.File;
@@ -61,8 +63,23 @@ final class Footers {
   static ParquetMetadata of(
       StoredFile file, IcebergInput input, ParquetReadOptions options, SeekableInputStream stream)
       throws IOException {
-    return FOOTERS.get(
-        Place.of(file), () -> shared(ParquetFileReader.readFooter(input, options, stream)));
+    return FOOTERS.get(Place.of(file), () -> shared(checked(file, input, options, stream)));
+  }
+
+  private static ParquetMetadata checked(
+      StoredFile file, IcebergInput input, ParquetReadOptions options, SeekableInputStream stream)
+      throws IOException {
+    ParquetMetadata footer;
+    try {
+      footer = ParquetFileReader.readFooter(input, options, stream);
+    } catch (IOException | RuntimeException e) {
+      if (FileDamage.isShownBy(e)) {
+        throw FileDamage.of("its footer", e);
+      }
+      throw e;
+    }
+    CheckedFooter.check(footer, file.rows(), file.bytes());
+    return footer;
   }
 
   private static ParquetMetadata shared(ParquetMetadata footer) {

@@ -1,6 +1,7 @@
 package io.keylake.spark.parquet;
 
 import com.github.luben.zstd.ZstdDecompressCtx;
+import io.keylake.tables.FileDamage;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.apache.parquet.bytes.ByteBufferAllocator;
@@ -19,8 +20,17 @@ import org.jspecify.annotations.Nullable;
 final class PageCodecs implements CompressionCodecFactory {
   private static final ByteBufferAllocator HEAP = HeapByteBufferAllocator.getInstance();
 
+  private final long mostPageBytes;
   private @Nullable CompressionCodecFactory others;
   private @Nullable Zstd zstd;
+
+  /**
+   * @param mostPageBytes what a page may say that it has: memory is not taken for a number that
+   *     cannot be
+   */
+  PageCodecs(long mostPageBytes) {
+    this.mostPageBytes = mostPageBytes;
+  }
 
   /** Made when it is needed: it makes a configuration of Hadoop. */
   private CompressionCodecFactory others() {
@@ -43,7 +53,7 @@ final class PageCodecs implements CompressionCodecFactory {
       return others().getDecompressor(name);
     }
     if (zstd == null) {
-      zstd = new Zstd();
+      zstd = new Zstd(mostPageBytes);
     }
     return zstd;
   }
@@ -61,9 +71,18 @@ final class PageCodecs implements CompressionCodecFactory {
 
   private static final class Zstd implements BytesInputDecompressor {
     private final ZstdDecompressCtx context = new ZstdDecompressCtx();
+    private final long mostPageBytes;
+
+    Zstd(long mostPageBytes) {
+      this.mostPageBytes = mostPageBytes;
+    }
 
     @Override
     public BytesInput decompress(BytesInput bytes, int size) throws IOException {
+      if (size < 0 || size > mostPageBytes) {
+        throw new FileDamage(
+            "a page states %d bytes, its column has %d".formatted(size, mostPageBytes));
+      }
       byte[] page = new byte[size];
       ByteBuffer packed = bytes.toByteBuffer(HEAP, buffer -> {});
       int written =
@@ -98,7 +117,7 @@ final class PageCodecs implements CompressionCodecFactory {
 
     private static void check(int written, int size) throws IOException {
       if (written != size) {
-        throw new IOException("a page has " + written + " bytes instead of " + size);
+        throw new FileDamage("a page has " + written + " bytes instead of " + size);
       }
     }
 

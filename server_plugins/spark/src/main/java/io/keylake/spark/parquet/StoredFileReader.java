@@ -3,6 +3,7 @@ package io.keylake.spark.parquet;
 import io.keylake.spark.engine.Portion;
 import io.keylake.spark.engine.RowGroupDecoder;
 import io.keylake.spark.vectors.TakenVector;
+import io.keylake.tables.FileDamage;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.Closeable;
@@ -82,7 +83,7 @@ public final class StoredFileReader implements Closeable {
       batch = batch(decoders.flat(), reading.columns().schema(), reading.batchRows());
       isReady = true;
     } catch (IOException | RuntimeException e) {
-      throw StoreFailure.reading(location, e);
+      throw failed("what its footer says of it", e);
     } finally {
       if (!isReady) {
         opened.stream().close(); // also after an error: memory may be short
@@ -151,9 +152,9 @@ public final class StoredFileReader implements Closeable {
       counters.rowGroupsRead++;
     }
     rows = new PortionRows(next, !skipsRows);
-    PageReadStore opened = decoded(next).pages();
+    PageReadStore opened = decoded(next).pages(columns);
     for (FlatColumn column : flat) {
-      column.begin(opened);
+      column.begin(opened, rowGroup);
     }
     return opened;
   }
@@ -172,10 +173,17 @@ public final class StoredFileReader implements Closeable {
       } while (batch.numRows() == 0);
       readFlat();
     } catch (IOException | RuntimeException e) {
-      throw StoreFailure.reading(location, e);
+      throw failed("row group " + rowGroup, e);
     }
     counters.rowsIn += batch.numRows();
     return batch;
+  }
+
+  /**
+   * @param part of the file, that was decoded
+   */
+  private RuntimeException failed(String part, Exception e) {
+    return StoreFailure.reading(location, FileDamage.isShownBy(e) ? FileDamage.of(part, e) : e);
   }
 
   private void readFlat() throws IOException {

@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.tables.FileDamage;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
@@ -45,7 +46,9 @@ final class Superseded {
           .loadPositionDeletes(List.of(deletes), file.location())
           .forEach(row -> rows.add((int) row));
     } catch (RuntimeException e) {
-      throw StoreFailure.reading(deletes.location(), e);
+      throw StoreFailure.reading(
+          deletes.location(),
+          FileDamage.isShownBy(e) ? FileDamage.of("its deletion vector", e) : e);
     }
   }
 

@@ -244,7 +244,7 @@ class FlatColumnTest {
       Files.write(path, damaged);
       Exception found = assertThrows(Exception.class, () -> read(file, List.of(TEXT), null));
       assertEquals(
-          "column t has a text that ends outside its page",
+          "column t of row group 0 has a text that ends outside its page",
           found.getCause().getMessage(),
           "a length of " + length);
     }

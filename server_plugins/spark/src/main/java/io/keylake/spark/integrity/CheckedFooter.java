@@ -1,0 +1,97 @@
+package io.keylake.spark.integrity;
+
+import io.keylake.tables.FileDamage;
+import java.util.List;
+import java.util.Objects;
+import org.apache.parquet.column.ColumnDescriptor;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnPath;
+import org.apache.parquet.hadoop.metadata.FileMetaData;
+import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+
+/**
+ * A footer has no checksum, so it is compared with what is known of the file from elsewhere, and
+ * with itself:
+ *
+ * <ol>
+ *   <li>Its row groups have as many rows as the manifest says.
+ *   <li>A flat column has a value for each row, and no more nulls than values.
+ *   <li>The columns of a row group lie in the file one after another, in the order of the schema.
+ * </ol>
+ *
+ * <p>The last two hold for files of parquet-java, which is what all writers of keylake's server
+ * use; others have freedoms that the format leaves them.
+ */
+public final class CheckedFooter {
+  private static final String PARQUET_JAVA = "parquet-mr";
+
+  private CheckedFooter() {}
+
+  /**
+   * @param rows of the file, as its manifest says
+   * @param bytes of the file, as its manifest says
+   */
+  public static void check(ParquetMetadata footer, long rows, long bytes) throws FileDamage {
+    long found = footer.getBlocks().stream().mapToLong(BlockMetaData::getRowCount).sum();
+    if (found != rows) {
+      throw new FileDamage("its footer has %d rows, its manifest %d".formatted(found, rows));
+    }
+    if (isOfParquetJava(footer.getFileMetaData())) {
+      List<ColumnDescriptor> columns = footer.getFileMetaData().getSchema().getColumns();
+      for (int group = 0; group < footer.getBlocks().size(); group++) {
+        check(group, footer.getBlocks().get(group), columns, bytes);
+      }
+    }
+  }
+
+  /** Whether all is as parquet-java writes it. */
+  public static boolean isOfParquetJava(FileMetaData file) {
+    return Objects.requireNonNullElse(file.getCreatedBy(), "").startsWith(PARQUET_JAVA);
+  }
+
+  private static void check(
+      int group, BlockMetaData block, List<ColumnDescriptor> columns, long bytes)
+      throws FileDamage {
+    List<ColumnChunkMetaData> chunks = block.getColumns();
+    if (chunks.size() != columns.size()) {
+      throw damaged(group, "has %d columns, its schema %d", chunks.size(), columns.size());
+    }
+    long next = -1;
+    for (int i = 0; i < chunks.size(); i++) {
+      ColumnChunkMetaData chunk = chunks.get(i);
+      ColumnDescriptor column = columns.get(i);
+      ColumnPath path = chunk.getPath();
+      if (!ColumnPath.get(column.getPath()).equals(path)) {
+        throw damaged(group, "has column %s where its schema has another", path.toDotString());
+      }
+      long begin = chunk.getStartingPos();
+      if (next >= 0 && begin != next || begin < 0 || chunk.getTotalSize() < 0) {
+        throw damaged(group, "has column %s at %d", path.toDotString(), begin);
+      }
+      next = begin + chunk.getTotalSize();
+      if (next > bytes) {
+        throw damaged(group, "has column %s up to %d", path.toDotString(), next);
+      }
+      long values = chunk.getValueCount();
+      boolean isFlat = column.getMaxRepetitionLevel() == 0;
+      if (isFlat ? values != block.getRowCount() : values < block.getRowCount()) {
+        throw damaged(
+            group,
+            "has %d values of column %s for %d rows",
+            values,
+            path.toDotString(),
+            block.getRowCount());
+      }
+      if (chunk.getStatistics() != null
+          && chunk.getStatistics().isNumNullsSet()
+          && chunk.getStatistics().getNumNulls() > values) {
+        throw damaged(group, "has more nulls than values of column %s", path.toDotString());
+      }
+    }
+  }
+
+  private static FileDamage damaged(int group, String how, Object... values) {
+    return new FileDamage("row group " + group + " in its footer " + how.formatted(values));
+  }
+}
