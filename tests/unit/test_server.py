@@ -9,7 +9,15 @@ import pytest
 
 import keylake as kl
 from keylake._server.address import Address
-from keylake._server.embedded import LOG_DIRECTORY, MOST_LOGS, _new_log, check_java, checked_warehouse
+from keylake._server.embedded import (
+    LOG_DIRECTORY,
+    MOST_LOGS,
+    EmbeddedServer,
+    _new_log,
+    check_java,
+    checked_warehouse,
+    start_limit,
+)
 from keylake._server.server import (
     CATALOG_CLASS,
     EXTENSIONS,
@@ -222,3 +230,21 @@ def test_an_exit_while_a_server_is_asked_is_no_reason_to_ask_again() -> None:
     assert not few_tries().can_retry(SystemExit("stopped"))
     assert not few_tries().can_retry(SystemExit(1))
     assert not few_tries().can_retry(KeyboardInterrupt())
+
+
+def test_how_long_a_server_may_take_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert start_limit() == 120
+    monkeypatch.setenv("KEYLAKE_START_SECONDS", "300")
+    assert start_limit() == 300
+    for wrong in ("soon", "0", "-1", "inf", "nan"):
+        monkeypatch.setenv("KEYLAKE_START_SECONDS", wrong)
+        with pytest.raises(kl.DefinitionError, match=rf"KEYLAKE_START_SECONDS is '{wrong}'. Use a number of seconds"):
+            start_limit()
+
+
+def test_a_server_that_takes_too_long_says_what_it_waits_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KEYLAKE_START_SECONDS", "0.01")
+    with pytest.raises(
+        kl.ServerUnreachable, match=r"has not opened its port within 0\.01 s.*KEYLAKE_START_SECONDS=0\.02"
+    ):
+        EmbeddedServer(Setup(checked_warehouse(tmp_path)))

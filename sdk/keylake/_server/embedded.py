@@ -38,6 +38,7 @@ from keylake.errors import DefinitionError, ServerUnreachable, StoreFailed, chec
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 LOG_DIRECTORY = ".keylake"
 OLDEST_JAVA = 17
+START_LIMIT = "KEYLAKE_START_SECONDS"  # of the environment
 START_LIMIT_SECONDS = 120.0
 STOP_LIMIT_SECONDS = 10.0
 MOST_LOGS = 20
@@ -60,6 +61,7 @@ class EmbeddedServer:
     server_class: ClassVar[str] = SERVER_CLASS
 
     def __init__(self, setup: Setup, token: str | None = None) -> None:
+        start_limit()  # refused before anything is started
         jars = find_jars()
         java_home = check_java()
         self.setup = setup
@@ -168,7 +170,8 @@ class EmbeddedServer:
 
     def _port_when_it_listens(self) -> int:
         port_file = self.scratch / PORT_FILE
-        deadline = time.monotonic() + START_LIMIT_SECONDS
+        limit = start_limit()
+        deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
             if not self.is_alive:
                 raise ServerUnreachable(
@@ -178,9 +181,24 @@ class EmbeddedServer:
                 return int(port_file.read_text())
             time.sleep(0.1)
         raise ServerUnreachable(
-            f"The embedded server did not answer within {START_LIMIT_SECONDS:.0f} s; its log, {self.log}, "
-            f"ends with: {self.last_words()}"
+            f"The embedded server was started, and has not opened its port within {limit:g} s. Its process still ran, "
+            f"and was ended; its log, {self.log}, ends with: {self.last_words()}. On a machine that is slow or busy, "
+            f"give it more seconds in the environment: {START_LIMIT}={2 * limit:g}."
         )
+
+
+def start_limit() -> float:
+    """The seconds in which a server has to open its port."""
+    said = os.environ.get(START_LIMIT, "")
+    if not said:
+        return START_LIMIT_SECONDS
+    try:
+        seconds = float(said)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise DefinitionError(f"{START_LIMIT} is {said!r}. Use a number of seconds, such as {START_LIMIT_SECONDS:g}.")
+    return seconds
 
 
 _TELLING = re.compile(r"Exception|Error\b|ERROR|error:|cannot|could not", re.IGNORECASE)
