@@ -99,6 +99,24 @@ def test_the_settings_of_a_server() -> None:
     assert "local://" not in said.stdout, "Spark brings the jars to YARN's containers"
 
 
+def test_the_settings_of_a_server_on_s3() -> None:
+    words = ["--catalog-type", "jdbc", "--uri", "jdbc:postgresql://db/lake", "--warehouse", "s3://bucket/lake"]
+    store = ["--store", "s3", "--endpoint", "https://minio:9000", "--region", "eu-central-1"]
+    settings = json.loads(RUN.invoke(app, ["server-conf", *words, *store, "--json"]).stdout)
+    catalog = "spark.sql.catalog.lake"
+    assert settings[f"{catalog}.jdbc.schema-version"] == "V1", "or Iceberg lists no views"
+    assert settings[f"{catalog}.io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
+    assert settings[f"{catalog}.s3.endpoint"] == "https://minio:9000"
+    assert settings[f"{catalog}.s3.path-style-access"] == "true"
+    assert settings[f"{catalog}.client.region"] == "eu-central-1"
+    assert settings["spark.jars.packages"].startswith("org.apache.iceberg:iceberg-aws-bundle:")
+    assert f"{catalog}.http-client.apache.socket-timeout-ms" in settings, "a store that does not answer is told"
+    plain = json.loads(RUN.invoke(app, ["server-conf", *words, "--json"]).stdout)
+    assert not any("s3." in name or "packages" in name for name in plain)
+    said = RUN.invoke(app, ["server-conf", *words, "--region", "eu-central-1"])
+    assert "--store s3" in said.stderr + said.stdout + str(said.exception)
+
+
 def test_a_doctor_says_what_to_do(tmp_path: Path) -> None:
     said = RUN.invoke(app, ["doctor", "--lake", str(tmp_path / "none"), "--json"])
     assert said.exit_code == 1

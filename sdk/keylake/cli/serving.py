@@ -37,6 +37,8 @@ ServedLake = Annotated[str, typer.Option("--lake", envvar="KEYLAKE_LAKE", help="
 ServedCatalog = Annotated[str, typer.Option("--catalog", envvar="KEYLAKE_CATALOG", help="The catalog in Spark.")]
 Cluster = Literal["standalone", "yarn", "kubernetes"]
 CatalogType = Literal["rest", "jdbc", "hive", "hadoop"]
+Store = Literal["s3"]
+AWS_BUNDLE = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"  # Spark fetches it from Maven Central
 
 # Where the processes of a cluster find a jar that its image or its machines have.
 _PREFIXES: dict[Cluster, str] = {"standalone": "", "yarn": "", "kubernetes": "local://"}
@@ -152,6 +154,21 @@ def _check_port(port: int) -> None:
         ) from None
 
 
+def _of_s3(prefix: str, endpoint: str | None, region: str | None) -> dict[str, str]:
+    """Iceberg's FileIO for S3, with limits: a store that does not answer is told within a minute or so."""
+    elsewhere = {f"{prefix}.s3.endpoint": endpoint, f"{prefix}.s3.path-style-access": "true"} if endpoint else {}
+    return {
+        "spark.jars.packages": AWS_BUNDLE,
+        f"{prefix}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        **elsewhere,
+        **({f"{prefix}.client.region": region} if region else {}),
+        f"{prefix}.s3.retry.num-retries": "4",
+        f"{prefix}.s3.retry.max-wait-ms": "5000",
+        f"{prefix}.http-client.apache.connection-timeout-ms": "5000",
+        f"{prefix}.http-client.apache.socket-timeout-ms": "30000",
+    }
+
+
 def server_conf(
     cluster: Annotated[Cluster, typer.Option("--for", help="Where Spark runs.")] = "standalone",
     catalog: ServedCatalog = USUAL_CATALOG,
@@ -161,6 +178,11 @@ def server_conf(
     jars: Annotated[
         str | None, typer.Option(help="The folder of the jars there; that of this package unless said.")
     ] = None,
+    store: Annotated[Store | None, typer.Option(help="What files lie in, where Hadoop is not to open them.")] = None,
+    endpoint: Annotated[
+        str | None, typer.Option(help="The address of a store that is not AWS's own, as in https://minio:9000.")
+    ] = None,
+    region: Annotated[str | None, typer.Option(help="The region of the store.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the settings of a server on a cluster.
@@ -178,7 +200,9 @@ def server_conf(
         prefix: CATALOG_CLASS,
         f"{prefix}.type": catalog_type,
         **({f"{prefix}.uri": uri} if uri else {}),
+        **({f"{prefix}.jdbc.schema-version": "V1"} if catalog_type == "jdbc" else {}),
         **({f"{prefix}.warehouse": warehouse} if warehouse else {}),
+        **({} if store is None else _of_s3(prefix, endpoint, region)),
         f"{prefix}.cache-enabled": "false",
         "spark.sql.defaultCatalog": catalog,
         **JOINED_WHERE_THEY_LIE,
@@ -190,5 +214,7 @@ def server_conf(
             typer.echo(f"{name}    {value}")
     if catalog_type != "hadoop" and uri is None:
         tell(f"the catalog needs --uri, the address of its {catalog_type} service; it is left out here.")
+    if store is None and (endpoint or region):
+        raise DefinitionError("--endpoint and --region are those of a store. Say which kind it is: --store s3.")
     if catalog_type == "hadoop" and warehouse is None:
         tell("the catalog needs --warehouse, the folder of its tables; it is left out here.")
