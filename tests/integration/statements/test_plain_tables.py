@@ -125,3 +125,6 @@ def test_what_a_plain_table_is_assigned_follows_sparks_rules(lake: kl.Lake) -> N
     strict = changed_settings(lake, {"spark.sql.storeAssignmentPolicy": "STRICT"})
     with strict, pytest.raises(AnalysisException, match="CANNOT_SAFELY_CAST"):
         run(f"UPDATE {name} SET i = 5L")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND") as missing:
+        run(f"DELETE FROM {name}_missing WHERE id = 1")
+    assert "_merge_info" not in str(missing.value)

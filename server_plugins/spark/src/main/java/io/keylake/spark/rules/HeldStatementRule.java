@@ -1,13 +1,16 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.statements.SaidStatement;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.jspecify.annotations.Nullable;
 import scala.runtime.AbstractFunction1;
@@ -26,6 +29,9 @@ import scala.runtime.BoxedUnit;
  * </ol>
  */
 public final class HeldStatementRule extends NodeRule {
+  private static final Expression UNTIL_NAMED =
+      UnresolvedAttribute.quoted("_merge_info: the name of the table has to be known first");
+
   private static final Expression UNTIL_KNOWN =
       UnresolvedAttribute.quoted("_merge_info: which table this is has to be known first");
 
@@ -57,7 +63,8 @@ public final class HeldStatementRule extends NodeRule {
 
   @Override
   LogicalPlan changed(LogicalPlan node) {
-    return withTable(node, new Filter(UNTIL_KNOWN, tableOf(node)));
+    LogicalPlan table = Objects.requireNonNull(tableOf(node), "a statement that changes rows");
+    return withTable(node, new Filter(isNamed(table) ? UNTIL_KNOWN : UNTIL_NAMED, table));
   }
 
   /** The table that a statement changes; null for other plans. */
@@ -77,7 +84,19 @@ public final class HeldStatementRule extends NodeRule {
   }
 
   static boolean waitsForTable(LogicalPlan table) {
-    return table instanceof Filter filter && filter.condition().equals(UNTIL_KNOWN);
+    return table instanceof Filter filter
+        && (filter.condition().equals(UNTIL_KNOWN) || filter.condition().equals(UNTIL_NAMED));
+  }
+
+  /** Whether Spark has looked for the table of a statement that waits, and has found none. */
+  static boolean isMissing(Filter held) {
+    return held.condition().equals(UNTIL_KNOWN) && isNamed(held.child());
+  }
+
+  private static boolean isNamed(LogicalPlan table) {
+    return table instanceof SubqueryAlias alias
+        ? isNamed(alias.child())
+        : table instanceof UnresolvedRelation;
   }
 
   /** The same statement, as Spark would have it without us. */

@@ -11,8 +11,8 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
  * Lets a statement that changes rows go on once its table is known:
  *
  * <ol>
- *   <li>A statement on a table of others is as it was said, before Spark has resolved anything else
- *       of it: its plan and its answer are those that it has without us.
+ *   <li>A statement on a table of others, or on none, is as it was said, before Spark has resolved
+ *       anything else of it: its plan and its answer are those that it has without us.
  *   <li>A statement on a keyed table is resolved by Spark and then written by {@link
  *       RowStatementRule}.
  *   <li>A MERGE WITH SCHEMA EVOLUTION into a keyed table also waits for its source. The table then
@@ -26,7 +26,7 @@ public final class StatementTargetRule extends NodeRule {
     LogicalPlan table = HeldStatementRule.tableOf(node);
     return table != null
         && HeldStatementRule.waitsForTable(table)
-        && ((Filter) table).child().resolved();
+        && (((Filter) table).child().resolved() || HeldStatementRule.isMissing((Filter) table));
   }
 
   @Override
@@ -37,9 +37,10 @@ public final class StatementTargetRule extends NodeRule {
       return said;
     }
     if (said instanceof MergeIntoTable merge && merge.withSchemaEvolution()) {
-      return merge.sourceTable().resolved()
-          ? held(new MergeEvolution(merge).evolved(), node)
-          : node;
+      if (!merge.sourceTable().resolved()) {
+        return node;
+      }
+      return held(new MergeEvolution(merge).evolved(), node);
     }
     return held(said, node);
   }
