@@ -15,13 +15,14 @@ import decimal
 import struct
 import typing
 import uuid
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from types import GenericAlias
 from typing import Annotated, Any, Union
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, GetCoreSchemaHandler, PlainSerializer
 from pydantic.fields import FieldInfo
 from pyiceberg.types import (
     BinaryType,
@@ -95,17 +96,31 @@ def _single_precision(value: float) -> float:
     return value
 
 
+class _Microseconds:
+    """Text with more digits than microseconds have is refused, where pydantic would leave them out."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> Any:
+        found: Any = handler(source)
+        return {**found, "microseconds_precision": "error"}
+
+
+def _base64(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+_IN_BASE64 = PlainSerializer(_base64, return_type=str, when_used="json")  # pydantic's own has the alphabet of URLs
+
 Bool = Annotated[bool, Stored(BooleanType())]
 Int32 = Annotated[int, Stored(IntegerType()), Field(ge=-(2**31), lt=2**31)]
 Int64 = Annotated[int, Stored(LongType()), Field(ge=-(2**63), lt=2**63)]
 Float32 = Annotated[float, Stored(FloatType()), AfterValidator(_single_precision)]
 Float64 = Annotated[float, Stored(DoubleType())]
 Date = Annotated[datetime.date, Stored(DateType())]
-Time = Annotated[datetime.time, Stored(TimeType()), AfterValidator(_time_without_zone)]
-Timestamp = Annotated[datetime.datetime, Stored(TimestampType()), AfterValidator(_without_zone)]
-Timestamptz = Annotated[datetime.datetime, Stored(TimestamptzType()), AfterValidator(_with_zone)]
+Time = Annotated[datetime.time, Stored(TimeType()), _Microseconds(), AfterValidator(_time_without_zone)]
+Timestamp = Annotated[datetime.datetime, Stored(TimestampType()), _Microseconds(), AfterValidator(_without_zone)]
+Timestamptz = Annotated[datetime.datetime, Stored(TimestamptzType()), _Microseconds(), AfterValidator(_with_zone)]
 String = Annotated[str, Stored(StringType())]
-Binary = Annotated[bytes, Stored(BinaryType())]
+Binary = Annotated[bytes, Stored(BinaryType()), _IN_BASE64]
 UUID = Annotated[uuid.UUID, Stored(UUIDType())]
 
 
@@ -139,7 +154,7 @@ def Fixed(length: int) -> Any:  # noqa: N802 - a type name, like its neighbours
     check_type("length", length, int, "a whole number of bytes, at least 1")
     if length < 1:
         raise DefinitionError(f"Fixed({length}) holds no bytes: the length is at least 1. Use Binary for any length.")
-    return Annotated[bytes, Stored(FixedType(length)), Field(min_length=length, max_length=length)]
+    return Annotated[bytes, Stored(FixedType(length)), Field(min_length=length, max_length=length), _IN_BASE64]
 
 
 # What a plain Python type means; the value is the name above with the same type, and with its checks.

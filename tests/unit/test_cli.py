@@ -186,6 +186,11 @@ def test_a_table_in_a_pipe_is_as_wide_as_it_needs_to_be(capsys: pytest.CaptureFi
     assert capsys.readouterr().out == "keyed tables: none\n"
 
 
+def test_bytes_are_standard_base64(capsys: pytest.CaptureFixture[str]) -> None:
+    show_all("rows", [{"b": b"\xff\x00\xfb\xef", "l": [{"b": (b"\xfb\xef",)}]}], as_json=True)
+    assert json.loads(capsys.readouterr().out) == [{"b": "/wD77w==", "l": [{"b": ["++8="]}]}]
+
+
 def test_a_port_that_is_taken_is_told_before_a_server_is_started(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

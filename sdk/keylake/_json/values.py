@@ -182,7 +182,8 @@ class _Fit:
         return is_text if kind_of is None else f"({self.kind} = '{kind_of}' OR {is_text})"
 
     def _base64(self) -> str:
-        return f"try_to_binary({got(self.value, 'string')}, 'base64')"
+        """Of text in either alphabet of base64."""
+        return f"try_to_binary(translate({got(self.value, 'string')}, '-_', '+/'), 'base64')"
 
     # --------------------------------------------------------------------------------------------------------- nested
 

@@ -62,6 +62,7 @@ _VERSION_TYPES: dict[str, IcebergType] = {
     "date": DateType(),
     "timestamp": TimestampType(),
     "timestamptz": TimestamptzType(),
+    "datetime64": TimestampType(),
 }
 _WHOLE_ROWS = ("upsert", "overwrite")
 _OBJECTS_AT_ONCE = 1 << 18  # of a list, so that text and bytes of one Arrow array stay well below its 2 GB

@@ -51,12 +51,33 @@ def fit(array: Array, type_: IcebergType) -> Array:
 def _plain(array: Array) -> Array:
     """The array without the ways of storing it that say nothing about its values."""
     if isinstance(array.type, pa.DictionaryType):
-        return _plain(array.dictionary_decode())
+        return _plain(_without_views(array.dictionary).take(array.indices))
     if isinstance(array.type, pa.RunEndEncodedType):
-        return _plain(pc.run_end_decode(array))
+        ends = array.run_ends.to_numpy()
+        at = np.searchsorted(ends, np.arange(array.offset, array.offset + len(array)), side="right")
+        return _plain(_without_views(array.values).take(pa.array(at)))
     if isinstance(array.type, pa.BaseExtensionType) and arrow_types.is_text_extension(array.type):
         return _plain(array.storage)
     return array
+
+
+def _without_views(array: Array) -> Array:
+    """The array in a form of which Arrow takes single values; it takes none of views."""
+    type_ = _without_view(array.type)
+    return array if type_ == array.type else pc.cast(array, type_)
+
+
+def _without_view(type_: Any) -> Any:
+    if pa.types.is_string_view(type_):
+        return pa.large_string()
+    if pa.types.is_binary_view(type_):
+        return pa.large_binary()
+    if pa.types.is_struct(type_):
+        return pa.struct([each.with_type(_without_view(each.type)) for each in type_])
+    if arrow_types.is_list(type_):
+        element = type_.value_field
+        return pa.large_list(element.with_type(_without_view(element.type)))
+    return type_
 
 
 def _lengths(lists: Array, array: Array) -> Any:

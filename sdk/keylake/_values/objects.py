@@ -37,9 +37,11 @@ Values = Sequence[object]
 
 # What Arrow raises when it cannot make an array of objects, NumPy's reasons among them.
 _INEXACT = (pa.ArrowException, ArithmeticError, TypeError, ValueError)
+_FINER = ("ns", "ps", "fs", "as")  # units below microseconds
 _NULLS = ("NoneType", "NAType", "NaTType")  # the last two are pandas', which need not be there
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("boolean", (bool, np.bool_)),
+    ("datetime64", (np.datetime64,)),
     ("timedelta", (datetime.timedelta, np.timedelta64)),  # numpy's is an integer to Python
     ("integer", (int, np.integer)),
     ("float", (float, np.floating)),
@@ -179,6 +181,23 @@ def _timestamps(values: Values, zone: str | None) -> Array:
     return pa.array(values, pa.timestamp("ns" if fine else "us", tz=zone))
 
 
+def _datetimes64(values: Values) -> Array:
+    """Numpy's times, whatever their unit; a time that is none is null."""
+    times = cast("Sequence[np.datetime64 | None]", values)
+    is_fine = any(each is not None and np.datetime_data(each.dtype)[0] in _FINER for each in times)
+    unit = "ns" if is_fine else "us"
+    found: list[int | None] = []
+    for each in times:
+        if each is None or np.isnat(each):
+            found.append(None)
+            continue
+        exact = each.astype(f"datetime64[{unit}]")
+        if exact.astype(each.dtype) != each:
+            raise ValueError("it has no exact form there")
+        found.append(int(exact.astype(np.int64)))
+    return pa.array(found, pa.timestamp(unit))
+
+
 def _times(values: Values) -> Array:
     if any(isinstance(value, datetime.time) and value.tzinfo is not None for value in values):
         raise ValueError("a time with a zone has no Arrow form")
@@ -199,6 +218,7 @@ _EXACTLY: dict[str, Callable[[Values], Array]] = {
     "binary": _of_type(pa.binary()),
     "timestamp": partial(_timestamps, zone=None),
     "timestamptz": partial(_timestamps, zone="UTC"),
+    "datetime64": _datetimes64,
     "date": _of_type(pa.date32()),
     "time": _times,
     "uuid": _uuids,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import sys
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
 
@@ -21,7 +22,7 @@ LimitOption = Annotated[
 ]
 USUAL_LIMIT = 100
 
-_VALUES: TypeAdapter[Any] = TypeAdapter(Any, config=ConfigDict(ser_json_bytes="base64", ser_json_inf_nan="strings"))
+_VALUES: TypeAdapter[Any] = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="strings"))
 
 
 def tell(sentence: str) -> None:
@@ -77,12 +78,21 @@ def _cell(value: object) -> str:
 def _plain(value: object) -> object:
     """A result in values of JSON; a property that is shown is not stored, and stays out."""
     if isinstance(value, str) or not dataclasses.is_dataclass(value):
-        return _VALUES.dump_python(value, mode="json", fallback=str)
+        return _VALUES.dump_python(_in_base64(value), mode="json", fallback=str)
     return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
 
 
 def _json(value: object) -> str:
-    return _VALUES.dump_json(value, fallback=str).decode()
+    return _VALUES.dump_json(_in_base64(value), fallback=str).decode()
+
+
+def _in_base64(value: object) -> object:
+    """The value with text for bytes: pydantic's own base64 has the alphabet of URLs."""
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {_in_base64(key): _in_base64(each) for key, each in cast("Mapping[object, object]", value).items()}
+    return [_in_base64(each) for each in cast("list[object]", value)] if isinstance(value, list | tuple) else value
 
 
 def _document(value: object) -> str:
