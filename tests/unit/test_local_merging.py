@@ -73,7 +73,7 @@ def stored(of: Layout, age: int, row: Written) -> StoredRow:
         assert isinstance(value, int | None)
         fields[of.fields[name].field_id] = 1 if kind == "Count" else value
         fields[of.leaves[name]] = row.version - version
-    file = StoredFile(str(age), 1, age, (0,), 1, (None,), (None,), None, frozenset(), frozenset(), not row.deleted)
+    file = StoredFile(str(age), 1, 1, age, (0,), 1, (None,), (None,), None, frozenset(), frozenset(), not row.deleted)
     return StoredRow(file, fields)
 
 

@@ -25,6 +25,7 @@ from keylake.errors import (
     Unsupported,
     check_type,
 )
+from keylake.local.sql_catalog import KeptSqlCatalog
 
 _SECRET = re.compile(r"token|credential|password|secret|(?:access|private|account)[-_.]?key|sas", re.IGNORECASE)
 _TABLES = "iceberg_tables"  # where a catalog in SQL has its tables
@@ -40,7 +41,7 @@ def opened(name: str, properties: Mapping[str, str]) -> Catalog:
     _check_file(given.get("uri", ""))
     with asking(name, given):
         try:
-            return load_catalog(name, **{"init_catalog_tables": "false", **given})
+            found = load_catalog(name, **{"init_catalog_tables": "false", **given})
         except (NotInstalledError, ImportError) as error:
             raise Unsupported(
                 f"Catalog {name!r} needs a package that is not installed: {scrubbed(error, given)}."
@@ -50,6 +51,7 @@ def opened(name: str, properties: Mapping[str, str]) -> Catalog:
                 f"Catalog {name!r} cannot be opened: {scrubbed(error, given)}. Give its type and uri in properties=, "
                 "such as {'type': 'rest', 'uri': 'https://...'}. Types are rest, sql (jdbc), hive, glue, dynamodb."
             ) from None
+        return KeptSqlCatalog(name, **found.properties) if isinstance(found, SqlCatalog) else found
 
 
 def of_folder(name: str, folder: Path) -> Catalog:
@@ -59,7 +61,7 @@ def of_folder(name: str, folder: Path) -> Catalog:
         raise TableNotFound(f"{folder} is no lake: it has no file catalog.db. Make one with keylake.connect().")
     properties = {"uri": f"sqlite:///{file}", "warehouse": str(folder), "init_catalog_tables": "false"}
     with asking(name, properties):
-        return SqlCatalog(name, **properties)
+        return KeptSqlCatalog(name, **properties)
 
 
 def loaded(table: IcebergTable, name: str) -> IcebergTable:

@@ -14,7 +14,9 @@ from pyiceberg.types import LongType, NestedField, PrimitiveType
 
 from keylake.errors import ForeignCommit, Unsupported
 from keylake.local import names
+from keylake.local.damage import reading
 from keylake.local.layout import Layout
+from keylake.local.manifests import entries_of, live, manifests_of
 from keylake.local.moments import is_own_file, summary_of
 
 
@@ -28,6 +30,7 @@ class StoredFile:
     """
 
     path: str
+    size: int
     rows: int
     age: int
     partition: tuple[object, ...]
@@ -38,6 +41,7 @@ class StoredFile:
     never: frozenset[int]
     always: frozenset[int]
     is_visible: bool
+    present: frozenset[int] = frozenset()  # fields of which the file has values
 
     @property
     def bucket(self) -> int:
@@ -59,17 +63,20 @@ class Listing:
         self._name = name
         self._layout = layout
         self._known: dict[str, tuple[StoredFile, ...]] = {}
+        plain = (each.field_id for each in layout.fields.values() if isinstance(each.field_type, PrimitiveType))
+        self._told = {layout.version, layout.written, layout.deleted, *layout.leaves.values(), *plain}
 
     def files(self, snapshot: Snapshot, io: FileIO, is_proven: bool) -> tuple[StoredFile, ...]:
         """The files in commit order, those of one commit by key; deletes that record superseded rows are left out."""
         found: list[StoredFile] = []
         known: dict[str, tuple[StoredFile, ...]] = {}
-        for manifest in snapshot.manifests(io):
+        for manifest in manifests_of(snapshot, io):
             path = manifest.manifest_path
             if path not in self._known:
-                entries = manifest.fetch_manifest_entry(io)
-                is_data = manifest.content == ManifestContent.DATA
-                files = tuple(self._stored(each) for each in entries) if is_data else self._superseded(entries)
+                entries = live(entries_of(manifest, io))
+                with reading("Manifest", path, io, manifest.manifest_length):
+                    is_data = manifest.content == ManifestContent.DATA
+                    files = tuple(self._stored(each) for each in entries) if is_data else self._superseded(entries)
                 self._known[path] = files
             known[path] = self._known[path]
             found.extend(known[path])
@@ -90,9 +97,9 @@ class Listing:
             wanted.add(ManifestEntryStatus.DELETED)
         return tuple(
             self._stored(entry)
-            for manifest in commit.manifests(io)
+            for manifest in manifests_of(commit, io)
             if manifest.content == ManifestContent.DATA and manifest.added_snapshot_id == commit.snapshot_id
-            for entry in manifest.fetch_manifest_entry(io, discard_deleted=False)
+            for entry in entries_of(manifest, io)
             if entry.status in wanted and entry.snapshot_id == commit.snapshot_id
         )
 
@@ -125,6 +132,7 @@ class Listing:
         never = {each for each in (*lags, *layout.states.values()) if each in nulls and nulls[each] == counts.get(each)}
         return StoredFile(
             path=file.file_path,
+            size=file.file_size_in_bytes,
             rows=file.record_count,
             age=entry.sequence_number or 0,
             partition=tuple(file.partition[at] for at in range(len(file.partition))),
@@ -135,6 +143,9 @@ class Listing:
             never=frozenset(never),
             always=frozenset(each for each in lags if nulls.get(each) == 0 and _is_zero(file, each)),
             is_visible=nulls.get(layout.written) == 0,
+            present=frozenset(
+                each for each in self._told & counts.keys() if nulls.get(each, counts[each]) < counts[each]
+            ),
         )
 
 

@@ -32,12 +32,14 @@ def open_lake(
     catalog: str = "lake",
     properties: Mapping[str, str] | None = None,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    page_checksums: bool = True,
 ) -> LocalLake:
     """Open a lake without a server: the directory of an embedded lake, or any catalog of pyiceberg.
 
     `warehouse` is the directory that `kl.connect(warehouse=...)` keeps a lake in, `./lake` unless said. `properties`
     are those of pyiceberg for another catalog (REST, Hive, SQL), which is called `catalog`. Look-ups keep decoded
-    columns in memory, up to `memory_bytes`.
+    columns in memory, up to `memory_bytes`. `page_checksums=False` leaves the checksums of pages unchecked, in a store
+    that checks what it gives; a flipped bit is read as another value there.
 
     Example::
 
@@ -48,23 +50,25 @@ def open_lake(
     check_type("catalog", catalog, str, "the name of a catalog")
     check_type("properties", properties, Mapping | None, "a mapping such as {'type': 'rest', 'uri': 'https://...'}")
     check_count("memory_bytes", memory_bytes)
+    check_type("page_checksums", page_checksums, bool, "True or False")
+    files = ParquetFiles(memory_bytes, page_checksums)
     if properties is not None:
         if warehouse is not None:
             raise DefinitionError(
                 "warehouse= is for the directory of an embedded lake, and properties= name another catalog. "
                 "Leave either out."
             )
-        return LocalLake(opened(catalog, properties), memory_bytes)
+        return LocalLake(opened(catalog, properties), files)
     folder = Path(warehouse or "./lake").expanduser().resolve()
-    return LocalLake(of_folder(catalog, folder), memory_bytes)
+    return LocalLake(of_folder(catalog, folder), files)
 
 
 class LocalLake:
     """An open lake without a server. Close it, or use it in a `with` block."""
 
-    def __init__(self, catalog: Catalog, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
+    def __init__(self, catalog: Catalog, files: ParquetFiles) -> None:
         self._catalog = catalog
-        self._files = ParquetFiles(memory_bytes)
+        self._files = files
 
     @overload
     def table(self, table: type[Row]) -> LocalTable[Row]: ...

@@ -127,7 +127,7 @@ class Lookup:
         owners: list[Numbers] = []
         wanted = wanted[keys.taken(wanted).between(file.lower, file.upper)]
         if len(wanted):
-            opened = self.files.opened(file.path, self.io)
+            opened = self.files.opened(file, self.io)
             for group in range(len(opened.group_rows)):
                 there = self._of_group(opened, group, keys, wanted)
                 if len(there):
@@ -151,7 +151,7 @@ class Lookup:
     def _places(self, file: StoredFile, group: int, keys: Keys) -> Numbers:
         """Where keys are in a row group."""
         fields = self.layout.sort_key[-len(keys.columns) :]
-        found = self.files.kept(file.path, self.io, {field.field_id: field.field_type for field in fields}, group)
+        found = self.files.kept(file, self.io, {field.field_id: field.field_type for field in fields}, group)
         rows = [comparable(found[field.field_id]) for field in fields]
         if len(fields) == len(self.layout.sort_key):
             return keys.places_in(rows)

@@ -19,6 +19,7 @@ from keylake._table.business_time import BusinessTime, utc_of, zoned
 from keylake.errors import DefinitionError, ForeignCommit, SnapshotExpired, TableNotFound, Unsupported, check_type
 from keylake.local import names
 from keylake.local.layout import same_definition
+from keylake.local.manifests import manifests_of
 from keylake.results import Commit, CommitInfo
 
 At = Commit | CommitInfo | int | str | datetime.datetime
@@ -180,7 +181,7 @@ def is_first(commit: Snapshot) -> bool:
 
 
 def _own_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
-    return [each for each in snapshot.manifests(io) if each.added_snapshot_id == snapshot.snapshot_id]
+    return [each for each in manifests_of(snapshot, io) if each.added_snapshot_id == snapshot.snapshot_id]
 
 
 def _changes(manifest: ManifestFile) -> bool:

@@ -8,8 +8,10 @@ columns   of row groups that look-ups have decoded: `memory_bytes`; the least re
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -21,10 +23,13 @@ import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 from pyiceberg.types import IcebergType
 
-from keylake.errors import SnapshotExpired
+from keylake.errors import KeylakeError, SnapshotExpired
 from keylake.local.conform import conformed, field_id
+from keylake.local.damage import damaged, failure, reading
+from keylake.local.files import StoredFile
 
 FILES_AT_MOST = 512
+_WHAT = "File"
 
 
 @dataclass(frozen=True)
@@ -40,18 +45,21 @@ class _Place:
 class OpenFile:
     """A Parquet file with its footer."""
 
-    def __init__(self, path: str, io: FileIO) -> None:
-        try:
-            source = io.new_input(path).open()
-        except FileNotFoundError:
-            raise SnapshotExpired(
-                f"File {path} is gone: its snapshot has expired meanwhile. Open the table again."
-            ) from None
-        self._file: Any = pq.ParquetFile(source)
+    def __init__(self, file: StoredFile, io: FileIO, page_checksums: bool) -> None:
+        self._path, self._io, self._size = file.path, io, file.size
         self._places: dict[int, _Place] = {}
-        self._learn(self._file.schema_arrow, (), 0)
-        self.metadata: Any = self._file.metadata
-        self.group_rows = tuple(self.metadata.row_group(at).num_rows for at in range(self.metadata.num_row_groups))
+        with _reading(file, io):
+            source = io.new_input(file.path).open()
+            self._file: Any = pq.ParquetFile(source, page_checksum_verification=page_checksums)
+            self._learn(self._file.schema_arrow, (), 0)
+            self.metadata: Any = self._file.metadata
+            self.group_rows = tuple(self.metadata.row_group(at).num_rows for at in range(self.metadata.num_row_groups))
+        if sum(self.group_rows) != file.rows:
+            raise damaged(
+                _WHAT, file.path, f"it has {sum(self.group_rows):,} rows, and the table says {file.rows:,} rows"
+            )
+        if missing := file.present - self._places.keys():
+            raise damaged(_WHAT, file.path, f"its footer has no column of the field id {min(missing)}")
         self.starts = np.concatenate(([0], np.cumsum(self.group_rows, dtype=np.int64)))
 
     def _learn(self, fields: Iterable[Any], above: tuple[str, ...], first: int) -> int:
@@ -76,12 +84,36 @@ class OpenFile:
         if not found:
             return {}
         leaves = sorted({at for place in found.values() for at in range(place.first, place.first + place.leaves)})
-        table = self._file.reader.read_row_groups(list(groups), column_indices=leaves, use_threads=False)
-        return {id_: _taken(table, place, wanted[id_]) for id_, place in found.items()}
+        groups = list(groups)
+        try:
+            table = self._read(groups, leaves)
+            return {id_: _taken(table, place, wanted[id_]) for id_, place in found.items()}
+        except Exception as error:  # noqa: BLE001  # what decoders of garbled bytes raise is of many kinds
+            raise self._failure(groups, leaves, error) from None
+
+    def _read(self, groups: list[int], leaves: list[int]) -> Any:
+        table = self._file.reader.read_row_groups(groups, column_indices=leaves, use_threads=False)
+        rows = sum(self.group_rows[group] for group in groups)
+        if table.num_rows != rows:
+            raise ValueError(f"it has {table.num_rows:,} rows, and the footer says {rows:,}")
+        return table
+
+    def _failure(self, groups: list[int], leaves: list[int], error: Exception) -> KeylakeError:
+        """The error of a read, with the first column and row group that cannot be read by themselves."""
+        where = _WHAT
+        for group, leaf in itertools.product(groups, leaves):
+            try:
+                self._read([group], [leaf])
+            except Exception as found:  # noqa: BLE001  # as above
+                column = self.metadata.schema.column(leaf).path
+                where, error = f"Column {column!r} in row group {group} of {_WHAT.lower()}", found
+                break
+        return _failure(where, self._path, self._io, error, self._size)
 
     def bounds(self, id_: int, group: int) -> tuple[Any, Any] | None:
         """The smallest and the largest value of a column in a row group, as Parquet stores them; None if not told."""
-        told = self.metadata.row_group(group).column(self._places[id_].first).statistics
+        with reading(_WHAT, self._path, self._io, self._size):
+            told = self.metadata.row_group(group).column(self._places[id_].first).statistics
         if told is None or not told.has_min_max:
             return None
         return told.min_raw, told.max_raw
@@ -89,6 +121,26 @@ class OpenFile:
     def close(self) -> None:
         """Give the file back."""
         self._file.close(force=True)
+
+
+@contextmanager
+def _reading(file: StoredFile, io: FileIO) -> Generator[None]:
+    try:
+        with reading(_WHAT, file.path, io, file.size):
+            yield
+    except FileNotFoundError:
+        raise _gone(file.path) from None
+
+
+def _failure(where: str, path: str, io: FileIO, error: Exception, size: int) -> KeylakeError:
+    try:
+        return failure(where, path, io, error, size)
+    except FileNotFoundError:
+        return _gone(path)
+
+
+def _gone(path: str) -> SnapshotExpired:
+    return SnapshotExpired(f"File {path} is gone: its snapshot has expired meanwhile. Open the table again.")
 
 
 def _leaves(type_: Any) -> int:
@@ -111,8 +163,9 @@ def _taken(table: Any, place: _Place, type_: IcebergType) -> Any:
 class ParquetFiles:
     """The files of tables, opened once; any number of threads may ask."""
 
-    def __init__(self, memory_bytes: int) -> None:
+    def __init__(self, memory_bytes: int, page_checksums: bool = True) -> None:
         self._memory_bytes = memory_bytes
+        self._page_checksums = page_checksums
         self._lock = RLock()
         self._files: OrderedDict[str, OpenFile] = OrderedDict()
         self._columns: OrderedDict[tuple[str, int, int, str], Any] = OrderedDict()
@@ -123,32 +176,41 @@ class ParquetFiles:
         """How many bytes of decoded columns are kept."""
         return self._bytes
 
-    def opened(self, path: str, io: FileIO) -> OpenFile:
+    def opened(self, file: StoredFile, io: FileIO) -> OpenFile:
         """A file with its footer."""
         with self._lock:
-            found = self._files.get(path)
+            found = self._files.get(file.path)
             if found is None:
-                found = self._files[path] = OpenFile(path, io)
+                found = self._files[file.path] = OpenFile(file, io, self._page_checksums)
                 while len(self._files) > FILES_AT_MOST:
                     self._files.popitem(last=False)[1].close()
-            self._files.move_to_end(path)
+            self._files.move_to_end(file.path)
             return found
 
-    def read(self, path: str, io: FileIO, wanted: Mapping[int, IcebergType]) -> dict[int, Any]:
+    def read(self, stored: StoredFile, io: FileIO, wanted: Mapping[int, IcebergType]) -> dict[int, Any]:
         """Whole columns of a file, as chunked arrays. Nothing of it is kept."""
         with self._lock:
-            file = self.opened(path, io)
-            return file.read(wanted, range(len(file.group_rows)))
+            file = self.opened(stored, io)
+            return self._read(stored, file, wanted, range(len(file.group_rows)))
 
-    def kept(self, path: str, io: FileIO, wanted: Mapping[int, IcebergType], group: int) -> dict[int, Any]:
+    def _read(
+        self, stored: StoredFile, file: OpenFile, wanted: Mapping[int, IcebergType], groups: Iterable[int]
+    ) -> dict[int, Any]:
+        try:
+            return file.read(wanted, groups)
+        except KeylakeError:
+            self._files.pop(stored.path).close()  # it may be mended
+            raise
+
+    def kept(self, stored: StoredFile, io: FileIO, wanted: Mapping[int, IcebergType], group: int) -> dict[int, Any]:
         """Columns of one row group, as arrays, which are kept for later calls; missing ones are left out."""
         with self._lock:
-            file = self.opened(path, io)
+            path, file = stored.path, self.opened(stored, io)
             there = {id_: type_ for id_, type_ in wanted.items() if file.has(id_)}
             keys = {id_: (path, group, id_, str(type_)) for id_, type_ in there.items()}
             missing = {id_: type_ for id_, type_ in there.items() if keys[id_] not in self._columns}
             if missing:
-                read = file.read(missing, [group])
+                read = self._read(stored, file, missing, [group])
                 for id_, column in read.items():
                     array = column.combine_chunks()
                     array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array

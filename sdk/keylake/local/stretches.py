@@ -55,7 +55,7 @@ class WholeFile:
         missing = {id_: type_ for id_, type_ in wanted.items() if id_ not in self._read}
         if missing:
             self._read.update(dict.fromkeys(missing))
-            self._read.update(self.files.read(self.file.path, self.io, missing))
+            self._read.update(self.files.read(self.file, self.io, missing))
         found = {id_: self._read[id_] for id_ in wanted if self._read[id_] is not None}
         return found if rows is None else {id_: column.take(pa.array(rows)) for id_, column in found.items()}
 
@@ -84,7 +84,7 @@ class FoundRows:
             there = np.flatnonzero(groups == group)
             order.append(there)
             at = pa.array(places[there])
-            for id_, column in self.files.kept(self.file.path, self.io, wanted, group).items():
+            for id_, column in self.files.kept(self.file, self.io, wanted, group).items():
                 pieces.setdefault(id_, []).append(column.take(at))
         if len(order) == 1:
             return {id_: several[0] for id_, several in pieces.items()}

@@ -26,6 +26,7 @@ from keylake.errors import SchemaMismatch, check_type
 from keylake.local.accumulators import check_accumulator
 from keylake.local.catalogs import loaded
 from keylake.local.changes.feed import Feed
+from keylake.local.damage import decoding
 from keylake.local.decisions import NOWHERE
 from keylake.local.files import by_bucket
 from keylake.local.filters import Filter, Where
@@ -155,7 +156,8 @@ class LocalTable(Generic[Row]):
         row_of = np.full(len(sought.keys), NOWHERE)
         row_of[numbers] = np.arange(len(numbers))
         places = row_of[sought.numbers].tolist()
-        read = rows.to_pylist()
+        with decoding(self._name):
+            read = rows.to_pylist()
         found = iter(model.from_rows(read[place] for place in places if place != NOWHERE))
         return [None if place == NOWHERE else next(found) for place in places]
 

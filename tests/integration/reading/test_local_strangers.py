@@ -142,6 +142,23 @@ def test_another_table_under_the_same_name(lake: kl.Lake, local: keylake.local.L
     assert len(again.history()) == 1
 
 
+def test_metadata_that_has_not_moved_is_not_read_again(tmp_path: Path, lake: kl.Lake, warehouse: Path) -> None:
+    made = created(lake, fresh_name("strange"))
+    with keylake.local.open(warehouse) as opened:
+        table = opened.table(made.name)
+        table.upsert([{"id": 1, "a": 1, "t": None}])
+        files = sorted(warehouse.joinpath(*made.name.split(".")).rglob("*.metadata.json"))
+        for file in files:
+            file.rename(tmp_path / file.name)
+        try:  # all tables of the session are looked at in its end
+            assert (table.get(id=1), opened.table(made.name).get(id=2)) == (table.get(id=1), None)
+            table.upsert([{"id": 2, "a": 2, "t": None}])
+        finally:
+            for file in files:
+                (tmp_path / file.name).rename(file)
+        assert repr(table.get(id=2)) == repr(made.get(id=2))
+
+
 def test_files_that_are_gone(tmp_path: Path, lake: kl.Lake, warehouse: Path) -> None:
     made = created(lake, fresh_name("strange"))
     made.upsert([{"id": 1, "a": 1, "t": None}])

@@ -183,6 +183,42 @@ def test_a_branch(lake: kl.Lake, warehouse: Path) -> None:
     assert table.read().count() == 2
 
 
+def test_old_metadata_files_go_with_commits(lake: kl.Lake, warehouse: Path) -> None:
+    table = numbers(lake)
+    lake.spark.sql(
+        f"ALTER TABLE {lake.catalog}.{table.name} SET TBLPROPERTIES ("
+        "'write.metadata.delete-after-commit.enabled' = 'true', 'write.metadata.previous-versions-max' = '3')"
+    ).collect()
+    with keylake.local.open(warehouse) as opened:
+        local = opened.table(table.name)
+        for number in range(8):
+            local.update([{"id": 1, "n": number}])
+        assert local.get(id=1) is not None
+    assert len(list(warehouse.joinpath(*table.name.split(".")).rglob("*.metadata.json"))) <= 5
+    assert table.read().count() == 1
+
+
+def test_a_branch_of_a_table_without_commits(lake: kl.Lake, warehouse: Path) -> None:
+    """Iceberg makes an empty commit for it. How long a branch is kept stays what it was."""
+    table = numbers(lake)
+    name = f"{lake.catalog}.{table.name}"
+    lake.spark.sql(f"ALTER TABLE {name} CREATE BRANCH tmp_first RETAIN 7 DAYS").collect()
+    with keylake.local.open(warehouse) as opened:
+        local = opened.table(table.name)
+        first = local.update([{"id": 2, "n": 2}], branch="tmp_first")
+        local.delete([{"id": 3}], branch="tmp_first")
+        assert [len(local.read(branch="tmp_first")), len(local.read())] == [1, 0]
+        assert local.get(id=2, at=first) is not None
+    branch = table.branch("tmp_first")
+    branch.update([{"id": 4, "n": 4}])
+    said = lake.spark.sql(f"SELECT summary['keylake.taken_in'] FROM {name}.snapshots ORDER BY committed_at").collect()
+    assert [row[0] for row in said] == [None, "1", "1-2", "1-3"]
+    kept = lake.spark.sql(f"SELECT max_reference_age_in_ms FROM {name}.refs WHERE name = 'tmp_first'").collect()
+    assert [row[0] for row in kept] == [7 * 86_400_000]
+    branch.publish()
+    assert sorted(row.id for row in table.read().collect()) == [2, 4]
+
+
 @pytest.mark.parametrize(
     ("rows", "words", "kind", "says"),
     [

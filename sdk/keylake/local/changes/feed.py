@@ -71,7 +71,8 @@ class Feed:
     def _keys(self, files: list[StoredFile]) -> Keys:
         """The keys that files have."""
         ids = {field.field_id: field.field_type for field in self.lookup.layout.sort_key}
-        read = [self.lookup.files.read(path, self.lookup.io, ids) for path in dict.fromkeys(f.path for f in files)]
+        once = {file.path: file for file in files}.values()
+        read = [self.lookup.files.read(file, self.lookup.io, ids) for file in once]
         columns: list[Comparable] = [
             comparable(pa.chunked_array([chunk for each in read for chunk in each[id_].chunks], natural(type_)))
             for id_, type_ in ids.items()

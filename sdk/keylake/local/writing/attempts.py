@@ -20,7 +20,7 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
-from keylake.errors import ServerUnreachable, StoreFailed
+from keylake.errors import ServerUnreachable, StoreFailed, Unavailable
 from keylake.local.catalogs import loaded
 
 LONGEST_WAIT_SECONDS = 1.0
@@ -82,7 +82,8 @@ class Attempts:
             try:
                 return loaded(self.table, self.name)
             except (ServerUnreachable, StoreFailed) as error:
-                if time.monotonic() > until:
+                may_pass = isinstance(error, ServerUnreachable | Unavailable)
+                if not may_pass or time.monotonic() > until:
                     raise self.unknown(f"the catalog cannot be asked: {error}") from None
             pause(number)
         raise AssertionError

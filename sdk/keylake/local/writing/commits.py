@@ -15,14 +15,18 @@ from typing import Any, cast
 from pyiceberg.exceptions import BadRequestError, CommitFailedException, ForbiddenError
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table import Transaction
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import AddSnapshotUpdate, AssertTableUUID, TableUpdate
+from pyiceberg.table.update import AddSnapshotUpdate, AssertTableUUID, SetSnapshotRefUpdate, TableUpdate
 
-from keylake.errors import CommitConflict, TableNotFound, Unsupported
+from keylake.errors import CommitConflict, StoreFailed, TableNotFound, Unsupported
 from keylake.local import names
 from keylake.local.catalogs import scrubbed
+from keylake.local.damage import writing
 from keylake.local.layout import same_definition
-from keylake.local.moments import check_lineage, summary_of
+from keylake.local.manifests import present_manifests
+from keylake.local.moments import check_lineage, is_first, summary_of
 from keylake.local.writing.attempts import Attempt, Attempts, pause
 
 MOST_ATTEMPTS = 30
@@ -59,6 +63,11 @@ class Facts:
             {key: value for key, value in said.items() if key in names.SETTLED},
             is_first=False,
         )
+
+    @classmethod
+    def of_empty(cls, head: Snapshot) -> Facts:
+        """The facts of a branch that was made where there was no commit: Iceberg makes an empty one for it."""
+        return cls(("" if is_first(head) else "?") + str(head.sequence_number), None, {}, {}, is_first=True)
 
 
 def _not_carried(name: str, commit: Snapshot) -> Unsupported:
@@ -147,6 +156,9 @@ def facts_of(name: str, table: IcebergTable, branch: str) -> Facts:
                 f"{name} has no branch {branch!r}. It has: {', '.join(sorted(metadata.refs)) or 'none'}."
             )
         return Facts.of(name, None)
+    may_be_empty = head.parent_snapshot_id is None and names.VERB not in summary_of(head)
+    if may_be_empty and not present_manifests(name, head, table.io):
+        return Facts.of_empty(head)
     schema = next((each for each in metadata.schemas if each.schema_id == head.schema_id), metadata.schema())
     if not same_definition(metadata, schema) or not check_lineage(name, metadata, head, table.io):
         raise _not_carried(name, head)
@@ -168,12 +180,12 @@ def append(
     for number in range(MOST_ATTEMPTS):
         facts = facts_of(name, table, branch)
         appended, summary = files(facts)
-        transaction = table.transaction()
+        transaction = _Append(table)
         update = transaction.update_snapshot(snapshot_properties=summary, branch=branch).fast_append()
         for file in appended:
             update.append_data_file(file)
-        updates, requirements = cast("Any", update)._commit()
-        updates = tuple(_after(each, table.metadata.last_updated_ms) for each in updates)
+        updates, requirements = _prepared(name, table, branch, update)
+        updates = tuple(_completed(each, table.metadata) for each in updates)
         same_table = AssertTableUUID(uuid=table.metadata.table_uuid)  # two empty ones look alike
         snapshot = next(each.snapshot for each in updates if isinstance(each, AddSnapshotUpdate))
         attempts.add(Attempt(snapshot, _paths_of(update)))
@@ -200,14 +212,41 @@ def append(
     )
 
 
-def _after(update: TableUpdate, millis: int) -> TableUpdate:
-    """The update with a snapshot that is newer than the table, whatever the clock of this machine says.
+def _prepared(name: str, table: IcebergTable, branch: str, update: Any) -> tuple[Any, Any]:
+    """What the catalog is asked for; the manifests are written, and the list of those that are there is read."""
+    head = table.metadata.snapshot_by_name(branch)
+    try:
+        with writing(f"the manifests of {name}"):
+            updates, requirements = update._commit()
+    except StoreFailed:
+        if head is not None:
+            present_manifests(name, head, table.io)  # an error where these were the reason
+        raise
+    return updates, requirements
 
-    Iceberg's Java reads no table whose commits go back in time; pyiceberg would write one.
+
+class _Append(Transaction):
+    """A transaction of one update: pyiceberg's copies all snapshots whenever it looks at the metadata."""
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        """The metadata of the table as it is."""
+        return self._table.metadata
+
+
+def _completed(update: TableUpdate, metadata: TableMetadata) -> TableUpdate:
+    """The update with a snapshot that is newer than the table, and a branch that keeps what it retains.
+
+    Iceberg's Java reads no table whose commits go back in time, whatever the clock of this machine says; pyiceberg
+    would write one, and forgets for how long a branch is kept.
     """
-    if not isinstance(update, AddSnapshotUpdate) or update.snapshot.timestamp_ms > millis:
-        return update
-    return AddSnapshotUpdate(snapshot=update.snapshot.model_copy(update={"timestamp_ms": millis + 1}))
+    if isinstance(update, AddSnapshotUpdate) and update.snapshot.timestamp_ms <= metadata.last_updated_ms:
+        snapshot = update.snapshot.model_copy(update={"timestamp_ms": metadata.last_updated_ms + 1})
+        return AddSnapshotUpdate(snapshot=snapshot)
+    if isinstance(update, SetSnapshotRefUpdate) and (branch := metadata.refs.get(update.ref_name)) is not None:
+        names_of_retention = ("min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms")
+        return update.model_copy(update={name: getattr(branch, name) for name in names_of_retention})
+    return update
 
 
 def _sent(table: IcebergTable, requirements: Any, updates: Any) -> None:

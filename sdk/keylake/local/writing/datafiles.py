@@ -121,6 +121,7 @@ class BatchFile:
                 compression="zstd",
                 store_decimal_as_integer=True,
                 write_page_index=True,
+                write_page_checksum=True,
                 row_group_size=max(rows, 1),
             )
         return DataFile.from_args(

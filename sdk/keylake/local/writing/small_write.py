@@ -21,6 +21,7 @@ from keylake._table.intention import Intention, write
 from keylake._table.rows import LocalRows
 from keylake.errors import KeylakeError, Unsupported
 from keylake.local import names
+from keylake.local.damage import writing
 from keylake.local.layout import Layout, layout_of
 from keylake.local.lookups import stored_form
 from keylake.local.writing.attempts import Attempts
@@ -111,7 +112,10 @@ class SmallWrite:
         for number, (partition, rows) in enumerate(_by_bucket(batch, layout.spec, count).items()):
             path = places.new_data_location(f"{number:05d}-0-{uuid.uuid4()}-00001.parquet")
             part = BatchFile(batch.taken(rows), _record(partition), partition[-1], path)  # type: ignore[arg-type]
-            yield part.written(self.table.io, layout, _written_schema(metadata.schema(), layout), version, spec.spec_id)
+            schema = _written_schema(metadata.schema(), layout)
+            with writing(path):
+                file = part.written(self.table.io, layout, schema, version, spec.spec_id)
+            yield file
 
     def _delete(self) -> None:
         for file in self.files:

@@ -1,0 +1,80 @@
+"""Whether the frames of an Avro file are whole: header, blocks, and the marker after each.
+
+pyiceberg's decoder is fast because it does not look where the file ends: lengths that are garbled end the process.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import cast
+
+from pyiceberg.avro.decoder import StreamingBinaryDecoder
+from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
+
+_MAGIC = b"Obj\x01"
+_MARKER_BYTES = 16
+
+
+def check_frames(content: bytes) -> None:
+    """Raises ValueError where a frame is not whole."""
+    decoder = StreamingBinaryDecoder(content)
+    try:
+        if decoder.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it does not begin as an Avro file")
+        while count := decoder.read_int():
+            if count < 0:
+                decoder.read_int()  # the bytes of the entries
+            for _ in range(abs(count)):
+                _read(decoder)
+                _read(decoder)
+        marker = decoder.read(_MARKER_BYTES)
+        while decoder.tell() < len(content):
+            if decoder.read_int() < 0:
+                raise ValueError("a block has a negative number of entries")
+            _read(decoder)
+            if decoder.read(_MARKER_BYTES) != marker:
+                raise ValueError("the marker behind a block is another one")
+    except (EOFError, TypeError):
+        raise ValueError("it ends within a block") from None
+
+
+def _read(decoder: StreamingBinaryDecoder) -> None:
+    length = decoder.read_int()
+    if length < 0:
+        raise ValueError("a length is negative")
+    decoder.read(length)
+
+
+class ReadFile(FileIO):
+    """A file whose content was read and checked, for those who would read it themselves."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self._content = content
+
+    def new_input(self, location: str) -> InputFile:
+        """The content, whatever the location."""
+        return _Content(location, self._content)
+
+    def new_output(self, location: str) -> OutputFile:
+        """Nothing is written here."""
+        raise NotImplementedError(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        """Nothing is deleted here."""
+        raise NotImplementedError(location)
+
+
+class _Content(InputFile):
+    def __init__(self, location: str, content: bytes) -> None:
+        super().__init__(location)
+        self._content = content
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def exists(self) -> bool:
+        return True
+
+    def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002  # it is seekable
+        return cast("InputStream", BytesIO(self._content))

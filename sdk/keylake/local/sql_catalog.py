@@ -1,0 +1,90 @@
+"""The catalog in SQL of pyiceberg, which parses no metadata again that has not moved."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import RLock
+from typing import Any
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.io import FileIO
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import CommitTableResponse, StagedTable, Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableRequirement, TableUpdate
+
+from keylake.local.damage import reading
+
+_AT_MOST = 8  # of the metadata of an old table, each has megabytes
+
+
+class KeptSqlCatalog(SqlCatalog):
+    """Keeps the newest metadata of the tables that were asked for last: what lies at a location never changes."""
+
+    def __init__(self, name: str, **properties: str) -> None:
+        super().__init__(name, **properties)
+        self._kept: OrderedDict[tuple[str, ...], tuple[str, TableMetadata]] = OrderedDict()
+        self._lock = RLock()
+
+    def _convert_orm_to_iceberg(self, orm_table: IcebergTables) -> Table:
+        location = str(orm_table.metadata_location)
+        identifier = (*Catalog.identifier_to_tuple(str(orm_table.table_namespace)), str(orm_table.table_name))
+        metadata = self._metadata(identifier, location, self._load_file_io(location=location))
+        return Table(
+            identifier=identifier,
+            metadata=metadata,
+            metadata_location=location,
+            io=self._load_file_io(metadata.properties, location),
+            catalog=self,
+        )
+
+    def _metadata(self, identifier: tuple[str, ...], location: str, io: FileIO) -> TableMetadata:
+        with self._lock:
+            at, found = self._kept.get(identifier, ("", None))
+        if found is None or at != location:
+            with reading("Metadata", location, io):
+                found = FromInputFile.table_metadata(io.new_input(location))
+        self._keep(identifier, location, found)
+        return found
+
+    def _keep(self, identifier: tuple[str, ...], location: str, metadata: TableMetadata) -> None:
+        with self._lock:
+            self._kept[identifier] = location, metadata
+            self._kept.move_to_end(identifier)
+            while len(self._kept) > _AT_MOST:
+                self._kept.popitem(last=False)
+
+    def _update_and_stage_table(
+        self,
+        current_table: Table | None,
+        table_identifier: tuple[str, ...],
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+    ) -> StagedTable:
+        """The next metadata; of an append, without a copy of every snapshot that the table has."""
+        if current_table is None or not all(
+            isinstance(each, AddSnapshotUpdate | SetSnapshotRefUpdate) for each in updates
+        ):
+            return super()._update_and_stage_table(current_table, table_identifier, requirements, updates)
+        whole = current_table.metadata
+        named = {each.snapshot_id for each in whole.refs.values()}
+        heads = [each for each in whole.snapshots if each.snapshot_id in named]
+        few = whole.model_copy(update={"snapshots": heads, "snapshot_log": []})
+        base = Table(table_identifier, few, current_table.metadata_location, current_table.io, self)
+        staged = super()._update_and_stage_table(base, table_identifier, requirements, updates)
+        staged.metadata = staged.metadata.model_copy(
+            update={
+                "snapshots": [*whole.snapshots, *staged.metadata.snapshots[len(heads) :]],
+                "snapshot_log": [*whole.snapshot_log, *staged.metadata.snapshot_log],
+            }
+        )
+        return staged
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """Commits, and keeps the metadata that was written."""
+        response: Any = super().commit_table(table, requirements, updates)
+        self._keep(table.name(), response.metadata_location, response.metadata)
+        return response  # type: ignore[no-any-return]

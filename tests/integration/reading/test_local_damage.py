@@ -1,0 +1,130 @@
+"""Files of a table that are damaged, cut short or garbled: reads without a server give no other rows, no raw errors."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import keylake as kl
+import keylake.local
+from integration.twin import fresh_name
+
+SCHEMA = pa.schema(
+    [pa.field("id", pa.int64(), nullable=False), ("a", pa.int64()), ("t", pa.string()), ("l", pa.list_(pa.int64()))]
+)
+ROWS = [{"id": n, "a": n * 7919 % 100_003, "t": f"text {n}", "l": [n]} for n in range(500)]
+FLIPS = 12
+
+
+@pytest.fixture
+def folder(lake: kl.Lake, warehouse: Path) -> Path:
+    """Where a table lies that the server and this process have written to, in other buckets each."""
+    name = fresh_name("damaged")
+    table = lake.create(kl.TableSpec.from_arrow(SCHEMA, name=name, key="id", buckets=1))
+    table.upsert(ROWS[:250])
+    with keylake.local.open(warehouse) as opened:
+        opened.table(name).upsert(ROWS[250:])
+    return warehouse.joinpath(*name.split("."))
+
+
+def read(folder: Path, **words: Any) -> str:
+    name = ".".join(folder.parts[-2:])
+    with keylake.local.open(folder.parents[1], **words) as opened:
+        table = opened.table(name)
+        return repr((table.read().to_arrow().to_pylist(), table.get_many([{"id": n} for n in (3, 300)])))
+
+
+@contextmanager
+def changed(file: Path, content: bytes) -> Iterator[None]:
+    good = file.read_bytes()
+    file.write_bytes(content)
+    try:
+        yield
+    finally:  # all tables of the session are looked at in its end
+        file.write_bytes(good)
+
+
+def flipped(good: bytes, draw: Random) -> bytes:
+    content = bytearray(good)
+    content[draw.randrange(4, len(content))] ^= 1 << draw.randrange(8)
+    return bytes(content)
+
+
+def newest(folder: Path, pattern: str) -> Path:
+    return max(folder.rglob(pattern), key=lambda path: path.stat().st_mtime_ns)
+
+
+def error_of(call: Callable[[], str], expected: str | None = None) -> kl.KeylakeError | None:
+    """The error of a read; None where it gives the rows."""
+    try:
+        found = call()
+    except kl.KeylakeError as error:
+        return error
+    assert expected in (None, found)
+    return None
+
+
+PATTERNS = {"*.parquet": "ile ", "*-m0.avro": "anifest ", "snap-*.avro": "anifest list ", "*.metadata.json": "etadata "}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_damage_is_never_read_as_rows(folder: Path, pattern: str) -> None:
+    rows, draw, told = read(folder), Random(35), 0
+    files = sorted(folder.rglob(pattern)) if pattern == "*.parquet" else [newest(folder, pattern)]
+    for file in files:
+        good = file.read_bytes()
+        cases = [flipped(good, draw) for _ in range(FLIPS)]
+        for content in (*cases, good[: len(good) // 2], good[:3], os.urandom(len(good))):
+            with changed(file, content):
+                error = error_of(lambda: read(folder), rows)
+                told += error is not None
+                is_named = isinstance(error, kl.StoreFailed) and PATTERNS[pattern] in str(error)
+                assert is_named or content in cases, error
+    assert told > 2 * len(files)
+    assert read(folder) == rows
+
+
+def test_a_page_names_its_column_and_row_group(folder: Path) -> None:
+    for file in folder.rglob("*.parquet"):
+        good, footer = bytearray(file.read_bytes()), pq.read_metadata(file)
+        (column,) = (each for each in range(footer.num_columns) if footer.schema.column(each).path == "a")
+        chunk = footer.row_group(0).column(column)
+        good[(chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size // 2] ^= 4
+        with changed(file, bytes(good)):
+            with pytest.raises(kl.StoreFailed, match=rf"Column 'a' in row group 0 of file .*{file.name} is damaged: "):
+                read(folder)
+            with pytest.raises(kl.StoreFailed, match="Column 'a' in row group 0"):
+                changes(folder)
+            assert "CRC" not in str(error_of(lambda: read(folder, page_checksums=False)))
+
+
+def changes(folder: Path) -> None:
+    with keylake.local.open(folder.parents[1]) as opened:
+        opened.table(".".join(folder.parts[-2:])).changes()
+
+
+def test_writes_to_a_damaged_table_write_nothing(folder: Path) -> None:
+    file = newest(folder, "snap-*.avro")
+    files = {path for path in folder.rglob("*.parquet") if not path.name.startswith(".")}
+    with keylake.local.open(folder.parents[1]) as opened:
+        table = opened.table(".".join(folder.parts[-2:]))
+        with (
+            changed(file, b"Obj"),
+            pytest.raises(kl.StoreFailed, match=rf"Manifest list .*{file.name} is damaged: it ends"),
+        ):
+            table.update([{"id": 1, "a": 1}])
+        assert {path for path in folder.rglob("*.parquet") if not path.name.startswith(".")} == files
+        table.update([{"id": 1, "a": 1}])
+        (folder / "data").chmod(0o500)
+        try:
+            if not os.access(folder / "data", os.W_OK):
+                with pytest.raises(kl.StoreFailed, match=r"The store does not take .* Nothing was written"):
+                    table.update([{"id": 1, "a": 2}])
+        finally:
+            (folder / "data").chmod(0o700)
