@@ -214,7 +214,7 @@ final class PassedThroughReader extends SectionReader {
 
   private ColumnVector shown(OutputColumn column, ColumnVector stored) {
     if (column.isUuid()) {
-      return new UuidVector(stored);
+      return UuidVector.of(stored, column.type());
     }
     return counts.contains(column.fieldId()) ? new CountVector(stored) : stored;
   }
