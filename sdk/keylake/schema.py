@@ -270,6 +270,7 @@ class Table(Model):
 
 def _make_strict(model: type[Table]) -> None:
     """Gives plain annotations the checks of their column types, and value columns their default."""
+    names_of_table = frozenset(dir(Table))
     for name, field in model.model_fields.items():
         if not model.__pydantic_fields_complete__ and isinstance(field.annotation, str | ForwardRef):
             raise DefinitionError(
@@ -281,7 +282,7 @@ def _make_strict(model: type[Table]) -> None:
         field.metadata = [NullWhenRead()] if role.kind == "ordering" else []
         field.annotation = annotation
         # To pydantic, a method of the name of a column is its default.
-        if role.kind == "column" and (field.is_required() or (name in dir(Table) and callable(field.default))):
+        if role.kind == "column" and (field.is_required() or (name in names_of_table and callable(field.default))):
             field.default = None
 
 

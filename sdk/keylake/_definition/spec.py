@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, overload
 
 import pyarrow as pa
@@ -106,10 +107,14 @@ class TableSpec:
     def column(self, name: str) -> Column:
         """The column of that name."""
         check_type("The name of a column", name, str, "text")
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise SchemaMismatch(f"{self.name} has no column {name!r}. {self.hint(name)}")
+        column = self._columns_by_name.get(name)
+        if column is None:
+            raise SchemaMismatch(f"{self.name} has no column {name!r}. {self.hint(name)}")
+        return column
+
+    @cached_property
+    def _columns_by_name(self) -> Mapping[str, Column]:
+        return {column.name: column for column in self.columns}
 
     def hint(self, name: str) -> str:
         """What may have been meant by a column that is not there.
