@@ -218,7 +218,16 @@ def of_condition(condition: str, sentence: str) -> KeylakeError:
     >>> of_condition("KEYLAKE_BAD_ROWS", "Key 'id' is null.")
     BadRows("Key 'id' is null.")
     """
-    return _OF_CONDITION.get(condition, KeylakeError)(sentence)
+    return class_of(condition)(sentence)
+
+
+def class_of(condition: str | None) -> type[KeylakeError]:
+    """The class of the errors of a condition; the root for one that a newer server has.
+
+    >>> class_of("KEYLAKE_BAD_ROWS").__name__
+    'BadRows'
+    """
+    return _OF_CONDITION.get(condition or "", KeylakeError)
 
 
 def from_server(error: BaseException | str) -> KeylakeError | None:

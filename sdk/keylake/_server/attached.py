@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keylake._server.address import Address
+from keylake._server.lazy_errors import known_to_pyspark
 from keylake._server.session import Session
 from keylake.errors import DefinitionError
 
@@ -17,6 +18,7 @@ class AttachedSession(Session):
 
         if not isinstance(spark, SparkSession):
             raise DefinitionError(f"spark is {spark!r}. Use a session of Spark Connect, such as batch.sparkSession.")
+        known_to_pyspark()
         opened: Any = spark
         self.address = Address.of(f"sc://{opened.client._builder.endpoint}")
         self.catalog = catalog

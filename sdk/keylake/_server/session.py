@@ -24,6 +24,7 @@ from keylake._server.address import Address
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, sentence, understood
 from keylake._server.frames import carrying, in_utc, rows_of, schema_of
+from keylake._server.lazy_errors import is_of_spark, known_to_pyspark
 from keylake._server.opened import WE_ASK, few_tries, let_go, opened
 from keylake._server.server import CATALOG_CLASS, VERSION, jars_lie_in, lines_to_add
 from keylake._server.statements import (
@@ -74,6 +75,7 @@ class Session:
         self.was_open = False
         self._url = url
         self._settings: dict[str, str] = {}
+        known_to_pyspark()
         self._open()
 
     def _open(self) -> None:
@@ -316,9 +318,9 @@ class Session:
         token = WE_ASK.set(True)
         try:
             yield
-        except KeylakeError:
-            raise
-        except Exception as error:  # noqa: BLE001 - pyspark raises of many kinds, and gRPC of its own
+        except Exception as error:  # pyspark raises of many kinds, and gRPC of its own
+            if isinstance(error, KeylakeError) and not is_of_spark(error):
+                raise
             raise self._meant(error) from None
         finally:
             WE_ASK.reset(token)

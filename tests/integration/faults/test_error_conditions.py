@@ -61,3 +61,16 @@ def test_a_row_that_a_task_refuses(lake: kl.Lake, table: kl.KeyedTable) -> None:
     assert "Job aborted" not in str(error)
     assert type(from_server(error)) is kl.BadRows
     assert [row["id"] for row in table.read().collect()] == [1]
+
+
+def test_a_lazy_frame_has_the_class_of_the_sdk(lake: kl.Lake, table: kl.KeyedTable) -> None:
+    """An error of the server is one of ours and one of pyspark's, wherever a frame is run."""
+    frame = table.read()
+    for call in (
+        lambda: lake.spark.sql(f"INSERT INTO lake.{table.name} SELECT 5L AS id, 'text' AS a").collect(),
+        lambda: frame.selectExpr("CAST(NULL AS BIGINT) AS id", "a").writeTo(f"lake.{table.name}").append(),
+    ):
+        with pytest.raises(kl.BadRows, match=r"^\[KEYLAKE_BAD_ROWS\] .* SQLSTATE: 22000$") as raised:
+            call()
+        assert isinstance(raised.value, PySparkException)
+        assert raised.value.getCondition() == "KEYLAKE_BAD_ROWS"

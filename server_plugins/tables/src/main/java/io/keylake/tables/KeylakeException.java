@@ -1,15 +1,23 @@
 package io.keylake.tables;
 
 import java.util.Map;
-import org.apache.spark.SparkThrowable;
+import org.apache.spark.QueryContext;
+import org.apache.spark.SparkRuntimeException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Every refusal of the server, as an error condition of Spark: {@code [KEYLAKE_<KIND>] <sentence>
  * SQLSTATE: <state>}. A client reads condition and state from the error; where an engine passes on
  * the text only, as it does for tasks, the text has both.
+ *
+ * <p>It extends a class of Spark because clients of Spark Connect know errors by the names of their
+ * classes: of any other they show that name in front of the sentence, as an unknown one.
  */
-public final class KeylakeException extends RuntimeException implements SparkThrowable {
+public final class KeylakeException extends SparkRuntimeException {
   private static final long serialVersionUID = 1L;
+
+  /** A condition of Spark whose text is the given one; Spark's class takes only those it knows. */
+  private static final String CONDITION_OF_SPARK = "USER_RAISED_EXCEPTION";
 
   /** What went wrong, in the words of the client's error classes. */
   public enum Kind {
@@ -47,11 +55,22 @@ public final class KeylakeException extends RuntimeException implements SparkThr
 
   private final Kind kind;
   private final String sentence;
+  private @Nullable Throwable cause;
 
   public KeylakeException(Kind kind, String sentence) {
-    super(line(kind, sentence) + " SQLSTATE: " + kind.sqlState());
+    this(kind, sentence, null);
+  }
+
+  public KeylakeException(Kind kind, String sentence, @Nullable Throwable cause) {
+    super(
+        CONDITION_OF_SPARK,
+        new scala.collection.immutable.Map.Map1<>("errorMessage", inOneLine(sentence)),
+        null,
+        new QueryContext[0],
+        "");
     this.kind = kind;
     this.sentence = inOneLine(sentence);
+    this.cause = cause;
   }
 
   /** How the message begins, for errors that are raised inside a query. */
@@ -70,6 +89,23 @@ public final class KeylakeException extends RuntimeException implements SparkThr
   /** The message without condition and state. */
   public String sentence() {
     return sentence;
+  }
+
+  @Override
+  public String getMessage() {
+    return line(kind, sentence) + " SQLSTATE: " + kind.sqlState();
+  }
+
+  /** Spark's class says at once that there is none, which then could not be changed. */
+  @Override
+  public synchronized @Nullable Throwable getCause() {
+    return cause;
+  }
+
+  @Override
+  public synchronized Throwable initCause(@Nullable Throwable cause) {
+    this.cause = cause;
+    return this;
   }
 
   @Override

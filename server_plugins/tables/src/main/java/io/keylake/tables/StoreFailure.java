@@ -20,18 +20,32 @@ import org.apache.iceberg.exceptions.RuntimeIOException;
  * otherwise; so they become ours where files are read and written.
  */
 public final class StoreFailure {
-  /** What systems say of the disk, what that means, and what helps. */
-  private record Meaning(String sign, String why, String help) {}
+  /** What systems say of the disk or the store, what that means, and what helps. */
+  private record Meaning(String sign, String why, String help, Kind kind) {
+    Meaning(String sign, String why, String help) {
+      this(sign, why, help, Kind.STORE_FAILED);
+    }
+  }
+
+  private static final String MAY_NOT = "the server may not do so";
+  private static final String PERMIT = "give the user of the server the permission";
 
   private static final List<Meaning> MEANINGS =
       List.of(
-          new Meaning("No space left on device", "the disk is full", "make room"),
-          new Meaning("Disk quota exceeded", "the disk is full", "make room"),
+          new Meaning("No space left on device", "the disk is full", "make room", Kind.UNAVAILABLE),
+          new Meaning("Disk quota exceeded", "the disk is full", "make room", Kind.UNAVAILABLE),
           new Meaning("Read-only file system", "the disk is read-only", "make it writable"),
+          new Meaning("Permission denied", MAY_NOT, PERMIT),
+          new Meaning("AccessDenied", MAY_NOT, PERMIT),
+          new Meaning("Status Code: 403", MAY_NOT, "correct its keys, or give them the permission"),
           new Meaning(
-              "Permission denied",
-              "the server may not do so",
-              "give the user of the server the permission"));
+              "Unable to load credentials",
+              "the server has no keys for the store",
+              "give it some (s3.access-key-id and s3.secret-access-key of the catalog)"),
+          new Meaning(
+              "Unable to load region",
+              "the server does not know the region of the store",
+              "give it (client.region of the catalog)"));
 
   private StoreFailure() {}
 
@@ -50,6 +64,16 @@ public final class StoreFailure {
 
   private static RuntimeException reading(
       String location, String withoutBackup, Exception failure) {
+    Optional<NoAnswer> noAnswer = NoAnswer.in(failure);
+    if (noAnswer.isPresent()) {
+      return noAnswer
+          .get()
+          .error(
+              "file %s could not be read".formatted(location),
+              "nothing was changed",
+              "read again",
+              failure);
+    }
     if (!isOfTheStore(failure)) {
       return unchecked(failure);
     }
@@ -85,6 +109,44 @@ public final class StoreFailure {
 
   /** The error for a table whose metadata could not be read. */
   public static RuntimeException loading(String table, Exception failure) {
+    return NoAnswer.in(failure)
+        .<RuntimeException>map(
+            each ->
+                each.error(
+                    "the metadata of %s could not be read".formatted(table),
+                    "nothing was changed",
+                    "try again",
+                    failure))
+        .orElseGet(() -> damagedMetadata(table, failure));
+  }
+
+  /** The error for a call whose catalog or store does not answer; others are as they were. */
+  public static RuntimeException calling(String procedure, RuntimeException failure) {
+    return NoAnswer.in(failure)
+        .<RuntimeException>map(
+            each ->
+                each.error(
+                    "procedure %s did not come to its end".formatted(procedure),
+                    "whether it has changed anything is not known, and history() tells",
+                    "call it again",
+                    failure))
+        .orElse(failure);
+  }
+
+  /** The error for a question to a catalog that does not answer; others are as they were. */
+  public static RuntimeException asking(String catalog, RuntimeException failure) {
+    return NoAnswer.in(failure)
+        .<RuntimeException>map(
+            each ->
+                each.error(
+                    "catalog %s could not be read".formatted(catalog),
+                    "nothing was changed",
+                    "try again",
+                    failure))
+        .orElse(failure);
+  }
+
+  private static RuntimeException damagedMetadata(String table, Exception failure) {
     if (!isOfTheStore(failure)) {
       return unchecked(failure);
     }
@@ -96,6 +158,16 @@ public final class StoreFailure {
 
   /** The error for files of a table that could not be written, so that nothing was committed. */
   public static RuntimeException writing(String table, Exception failure) {
+    Optional<NoAnswer> noAnswer = NoAnswer.in(failure);
+    if (noAnswer.isPresent()) {
+      return noAnswer
+          .get()
+          .error(
+              "files of %s could not be written".formatted(table),
+              "the table is as before",
+              "write again",
+              failure);
+    }
     if (!isOfTheStore(failure)) {
       return unchecked(failure);
     }
@@ -106,9 +178,8 @@ public final class StoreFailure {
   }
 
   private static RuntimeException told(String sentence, Exception failure) {
-    KeylakeException told = new KeylakeException(Kind.STORE_FAILED, sentence);
-    told.initCause(failure);
-    return told;
+    Kind kind = meaning(failure).map(Meaning::kind).orElse(Kind.STORE_FAILED);
+    return new KeylakeException(kind, sentence, failure);
   }
 
   private static RuntimeException unchecked(Exception failure) {
@@ -132,6 +203,7 @@ public final class StoreFailure {
                     each instanceof IOException
                         || each instanceof RuntimeIOException
                         || each instanceof NotFoundException
+                        || each.getClass().getName().startsWith("software.amazon.awssdk.")
                         || FileDamage.isOfParquet(each));
   }
 

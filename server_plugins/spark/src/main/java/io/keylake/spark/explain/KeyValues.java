@@ -76,6 +76,8 @@ final class KeyValues {
     try {
       Object value = CheckedCast.of(literal, column, target).eval(null);
       return Objects.requireNonNull(value, "only null becomes null");
+    } catch (KeylakeException e) {
+      throw e; // it has its sentence
     } catch (SparkRuntimeException e) {
       throw new KeylakeException(
           BAD_ROWS,

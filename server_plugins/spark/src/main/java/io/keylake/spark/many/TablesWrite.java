@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 import static io.keylake.tables.KeylakeException.Kind.STORE_FAILED;
+import static io.keylake.tables.KeylakeException.Kind.UNAVAILABLE;
 
 import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.engine.SessionSettings;
@@ -11,6 +12,7 @@ import io.keylake.spark.many.TableFiles.Written;
 import io.keylake.spark.many.Targets.Target;
 import io.keylake.spark.write.TableWrite;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.NoAnswer;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.SourceOffsets;
 import io.keylake.tables.history.CommitLog;
@@ -181,7 +183,7 @@ public final class TablesWrite {
               .formatted(table));
     }
     return KeylakeException.line(
-        STORE_FAILED,
+        NoAnswer.in(e).isPresent() ? UNAVAILABLE : STORE_FAILED,
         "the write to %s failed: %s; history() tells whether it was committed; write the rows again with the same offsets, which counts once"
             .formatted(table, String.valueOf(e.getMessage()).lines().findFirst().orElse("")));
   }

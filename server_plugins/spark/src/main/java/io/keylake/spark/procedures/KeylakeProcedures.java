@@ -3,6 +3,7 @@ package io.keylake.spark.procedures;
 import static io.keylake.spark.procedures.TableArgument.quoted;
 import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 
+import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeylakeVersion;
 import io.keylake.spark.catalog.ReadAnew;
@@ -13,6 +14,7 @@ import io.keylake.spark.many.TableOutcome;
 import io.keylake.spark.many.TablesWrite;
 import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.StoreFailure;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Rollback;
 import io.keylake.tables.commits.SourceOffsets;
@@ -89,7 +91,20 @@ public final class KeylakeProcedures {
   /** The procedure of that name, or null. */
   public @Nullable UnboundProcedure find(String name) {
     UnboundProcedure own = byName.get(name.toLowerCase(Locale.ROOT));
-    return own == null ? null : new ReadAnew(catalog).after(own);
+    return own == null ? null : new ReadAnew(catalog).after(told(own));
+  }
+
+  /** A procedure whose catalog and store may not answer. */
+  private static UnboundProcedure told(UnboundProcedure procedure) {
+    return new AroundProcedure(
+        procedure,
+        (bound, input) -> {
+          try {
+            return bound.call(input);
+          } catch (RuntimeException e) {
+            throw StoreFailure.calling(bound.name(), e);
+          }
+        });
   }
 
   /** The names of all. */

@@ -23,8 +23,6 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchNamespaceException;
 import org.apache.iceberg.exceptions.NoSuchTableException;
-import org.apache.iceberg.exceptions.NotFoundException;
-import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
@@ -72,7 +70,7 @@ record TableArgument(KeyedCatalog catalog) {
       return catalog.icebergCatalog().loadTable(ident);
     } catch (NoSuchTableException | NoSuchNamespaceException e) {
       throw noTable(ident);
-    } catch (NotFoundException | RuntimeIOException e) {
+    } catch (RuntimeException e) {
       throw StoreFailure.loading(catalog.name() + "." + ident, e);
     }
   }

@@ -1,0 +1,42 @@
+"""Errors of frames that run outside of our verbs: those of pyspark's client, and of `keylake.errors` at once.
+
+`read()` gives a plain frame of Spark, which its user collects. pyspark makes an exception of each error that the server
+sends, of a class that it looks up by the names of the server's classes. The name of ours is entered there, so that an
+error is caught by either class: `except keylake.BadRows` and `except PySparkException`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from keylake.errors import KeylakeError, class_of
+
+CLASS_ON_THE_SERVER = "io.keylake.tables.KeylakeException"
+
+
+def known_to_pyspark() -> None:
+    """Let pyspark's client know our errors. A second call does nothing."""
+    from pyspark.errors.exceptions import connect
+
+    mapping: dict[str, Any] = connect.EXCEPTION_CLASS_MAPPING
+    mapping.setdefault(CLASS_ON_THE_SERVER, _error)
+
+
+def is_of_spark(error: BaseException) -> bool:
+    """Whether it came from a frame, and has the text that Spark gives it."""
+    return hasattr(error, "getCondition")
+
+
+def _error(message: str, **said: Any) -> Exception:
+    error: Exception = _class(said.get("errorClass"))(message, **said)
+    return error
+
+
+@cache
+def _class(condition: str | None) -> type[Exception]:
+    """A class of our errors that is one of pyspark's, too."""
+    from pyspark.errors.exceptions.connect import SparkRuntimeException
+
+    ours: type[KeylakeError] = class_of(condition)
+    return type(ours.__name__, (SparkRuntimeException, ours), {"__module__": ours.__module__, "__doc__": ours.__doc__})
