@@ -67,7 +67,7 @@ from keylake.errors import (
     VersionMissing,
 )
 from keylake.explanations import CellOrigin, Origin, RowExplanation, StoredValue
-from keylake.health import Health, ReadHealth, StreamHealth
+from keylake.health import Health, PastHealth, ReadHealth, StreamHealth
 from keylake.lake import Lake, connect
 from keylake.reducers import (
     ArraySum,
@@ -133,7 +133,8 @@ __all__ = [
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back
     "Commit", "CommitInfo", "History", "TableStream", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
-    "PublishedIceberg", "Health", "ReadHealth", "StreamHealth", "RowExplanation", "CellOrigin", "StoredValue", "Origin",
+    "PublishedIceberg", "Health", "PastHealth", "ReadHealth", "StreamHealth", "RowExplanation", "CellOrigin",
+    "StoredValue", "Origin",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",
     # a table in an online store

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MOST_READ_AMPLIFICATION = 4.0
 MOST_STORAGE_AMPLIFICATION = 3.0
 MOST_SKEW = 3.0
+MOST_EXPIRABLE = 100  # snapshots, and metadata files, that a cleaning would remove
+MOST_SNAPSHOTS = 1000
+MOST_METADATA_BYTES = 256 << 20
 MOST_SHOWN = 100
 
 
@@ -65,6 +68,25 @@ class ReadHealth(ShownFields):
         return self.merged / self.bytes if self.bytes else 0.0
 
 
+@dataclass(frozen=True)
+class PastHealth(ShownFields):
+    """What of the past of a table is there, with all of its branches, and what a cleaning would remove.
+
+    >>> PastHealth(20, 0, 0, None, metadata_files=21, old_metadata_files=0, metadata_bytes=600_000,
+    ...            newest_metadata_bytes=30_000).metadata_files
+    21
+    """
+
+    snapshots: int
+    expirable: int  # snapshots that the table's retention policy lets go
+    held_by_consumers: int  # snapshots that would go, too, if all consumers had read everything
+    slowest_consumer: str | None  # of the change feed
+    metadata_files: int  # of the newest commit and those before it
+    old_metadata_files: int  # beyond the number that is kept
+    metadata_bytes: int  # of all metadata files
+    newest_metadata_bytes: int  # of the newest one, which each commit writes anew
+
+
 @dataclass(frozen=True, repr=False)
 class Health(ShownTable):
     """How a table or branch is doing: layout, reads, storage, streams, maintenance, and what to do."""
@@ -80,6 +102,7 @@ class Health(ShownTable):
     commits: tuple[Event, ...]  # the newest of the history, the newest first
     maintenance: tuple[MaintenanceEntry, ...]  # what the server has done here since it started
     bucket_advice: str | None  # what is wrong with the number of buckets
+    past: PastHealth | None = None  # None for a branch: it is the table's
 
     _HEADER = ("", "", "")
 
@@ -114,6 +137,8 @@ class Health(ShownTable):
                 f"Snapshots keep {shown_bytes(self.kept_bytes)} for {shown_bytes(self.reads.bytes)} of the newest: let "
                 "some expire, clean()."
             )
+        if self.past is not None:
+            yield from _of_the_past(self.past)
         if self.bucket_advice is not None:
             yield f"{self.bucket_advice} See change_buckets()."
         if self.skew > MOST_SKEW:
@@ -139,6 +164,7 @@ class Health(ShownTable):
                 f"{self.storage_amplification:.1f} times",
                 f"{shown_bytes(self.kept_bytes)} with old snapshots",
             ),
+            *([] if self.past is None else [_measure(self.past)]),
             Measure(
                 "newest write",
                 "none" if newest is None else f"{newest:%Y-%m-%d %H:%M:%S}",
@@ -219,6 +245,35 @@ class Health(ShownTable):
                 f"The page {str(where)!r} cannot be written: {error.strerror}. Name a file in a folder that is there."
             ) from None
         return where
+
+
+def _of_the_past(past: PastHealth) -> Iterator[str]:
+    size = shown_bytes(past.newest_metadata_bytes)
+    if past.expirable > MOST_EXPIRABLE or past.old_metadata_files > MOST_EXPIRABLE:
+        yield (
+            f"{past.expirable:,} of {past.snapshots:,} snapshots and {past.old_metadata_files:,} of "
+            f"{past.metadata_files:,} metadata files are no longer wanted: clean(), or turn on the maintenance."
+        )
+    if past.held_by_consumers > MOST_EXPIRABLE:
+        yield (
+            f"Consumer {past.slowest_consumer!r} has {past.held_by_consumers:,} snapshots to read that would have "
+            "expired: let it go on, or drop it, drop_consumer()."
+        )
+    elif past.snapshots - past.expirable > MOST_SNAPSHOTS * 2:
+        yield (
+            f"Each commit writes the list of {past.snapshots:,} snapshots again, {size}: give the table a "
+            "RetentionPolicy with fewer days or max_snapshots, or drop branches that nobody needs."
+        )
+    elif past.metadata_bytes > MOST_METADATA_BYTES:
+        yield (
+            f"{past.metadata_files:,} metadata files have {shown_bytes(past.metadata_bytes)}: let fewer snapshots stay "
+            "by the RetentionPolicy, or fewer files by the property write.metadata.previous-versions-max."
+        )
+
+
+def _measure(past: PastHealth) -> Measure:
+    files = f"{past.metadata_files:,} metadata files have {shown_bytes(past.metadata_bytes)}"
+    return Measure("past", f"{past.snapshots:,} snapshot{'' if past.snapshots == 1 else 's'}", files)
 
 
 def _bucket_cells(bucket: BucketPicture) -> tuple[object, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
+
+from typing_extensions import Self
 
 from keylake._display.html_table import ShownFields
 from keylake._maintenance.policy import Policy
@@ -14,27 +17,40 @@ class RetentionPolicy(Policy):
 
     Tags and branches keep what they stand on, whatever is said here.
 
-    Snapshots younger than `days` are kept, all of them where it is None, and the newest `snapshots` of each branch
-    however old they are. Files that no snapshot knows, left by writes that never came to a commit, are deleted when
-    they are older than `orphan_days`; younger ones may belong to a write that is still at work. Archived states whose
+    What was the newest snapshot of its branch within the last `days` is kept, so that the table can be read as of any
+    moment since then, and its commits can be undone; all snapshots are where it is None. Of them at most
+    `max_snapshots` of a branch are kept, as each commit writes the list of them again: 1,000 are a week of commits
+    every ten minutes.
+    The newest `snapshots` of each branch are kept however old they are. Files that no snapshot knows, left by writes
+    that never came to a commit, are deleted when they are older than `orphan_days`; younger ones may belong to a write
+    that is still at work. Archived states whose
     business time is at most `history_days` ago are kept, all of them where it is None; of the older ones the last of
     each month, for `history_months` months. What a consumer of the change feed has not read is kept, too.
     The idempotency key of a commit is known for `idempotency_days`, also after its snapshot has expired.
 
-    >>> RetentionPolicy(days=7, snapshots=100).idempotency_days
+    >>> RetentionPolicy(days=30, snapshots=100, max_snapshots=20_000).idempotency_days
     30
-    >>> RetentionPolicy.from_json('{"days": 7}').snapshots
-    1
+    >>> RetentionPolicy.from_json('{"days": 30}').max_snapshots is None
+    True
     """
 
     _CALLED = "retention policy"
 
-    days: float | None = None
+    days: float | None = 7
     snapshots: int = 1
+    max_snapshots: int | None = 1000
     orphan_days: float = 3
     history_days: float | None = None
     history_months: int = 0
     idempotency_days: float = 30
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """A policy from the table property. One that says what is kept, and no largest number, has none."""
+        policy = super().from_json(text)
+        said = json.loads(text)
+        is_limited = "max_snapshots" in said or not {"days", "snapshots"} & said.keys()
+        return policy if is_limited else replace(policy, max_snapshots=None)
 
 
 @dataclass(frozen=True)
@@ -43,6 +59,8 @@ class Cleaned(ShownFields):
 
     >>> print(Cleaned(snapshots_expired=3, files_deleted=14, orphans_deleted=0, manifests_rewritten=False))
     3 snapshots expired, 14 files and 0 orphans deleted
+
+    Metadata files of earlier commits are deleted beyond the 50 newest (`write.metadata.previous-versions-max`).
 
     Where it cannot be proven which files are the table's own, as another table lies inside its folder, orphans are
     left, and `orphans_left_because` says why.
@@ -54,11 +72,14 @@ class Cleaned(ShownFields):
     manifests_rewritten: bool
     states_dropped: int = 0  # archived ones
     orphans_left_because: str | None = None  # why orphans were not looked for; None where they were
+    metadata_files_deleted: int = 0  # of earlier commits, beyond the number that is kept
 
     def __str__(self) -> str:
         return (
             f"{self.snapshots_expired} snapshots expired, {self.files_deleted} files and {self.orphans_deleted} "
-            f"orphans deleted{', manifests rewritten' if self.manifests_rewritten else ''}"
+            "orphans deleted"
+            f"{f', {self.metadata_files_deleted} old metadata files' if self.metadata_files_deleted else ''}"
+            f"{', manifests rewritten' if self.manifests_rewritten else ''}"
             f"{f', {self.states_dropped} archived states dropped' if self.states_dropped else ''}"
             f"{f'; orphans were left: {self.orphans_left_because}' if self.orphans_left_because else ''}"
         )

@@ -15,7 +15,7 @@ from keylake._maintenance.compaction import BucketPicture, CompactionPlan, Compa
 from keylake._maintenance.maintenance import Maintenance
 from keylake._server.statements import Verb
 from keylake._table.handle import Verbs
-from keylake.health import Health, ReadHealth, StreamHealth
+from keylake.health import Health, PastHealth, ReadHealth, StreamHealth
 from keylake.results import CommitInfo
 
 MOST_COMMITS = 1000
@@ -61,6 +61,7 @@ class ConditionVerbs(Verbs):
             commits=tuple(Event(each.committed_at, each.stream, each.verb, each.rows or 0) for each in commits),
             maintenance=tuple(each for each in log if each.table.endswith(name) and (each.branch is None) == on_main),
             bucket_advice=self._bucket_advice() if on_main else None,
+            past=PastHealth(**self._handle.call("retained")[0]) if on_main else None,
         )
 
     def report(self, path: str | os.PathLike[str]) -> Path:

@@ -113,7 +113,7 @@ class LayoutVerbs(Verbs):
         return Commit(row["snapshot_id"], row["rows"], None, time.perf_counter() - begun_at)
 
     def retention_policy(self) -> RetentionPolicy:
-        """What of the table's past is kept: its own policy, or the default, which keeps every snapshot.
+        """What of the table's past is kept: its own policy, or the default: a week, and at most 1,000 snapshots.
 
         Example::
 
@@ -127,7 +127,7 @@ class LayoutVerbs(Verbs):
 
         Example::
 
-            profiles.set_retention_policy(kl.RetentionPolicy(days=7, snapshots=100))
+            profiles.set_retention_policy(kl.RetentionPolicy(days=30, max_snapshots=20_000))
         """
         check_type("policy", policy, RetentionPolicy, "a RetentionPolicy")
         self._handle.on_main.call("retention_policy", policy=policy.to_json())

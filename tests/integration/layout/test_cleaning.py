@@ -193,6 +193,48 @@ def test_a_table_whose_files_others_may_use_keeps_all(lake: kl.Lake) -> None:
     assert left.exists()
 
 
+# ------------------------------------------------------------------------------------------------- what is bounded
+
+
+def test_many_small_commits_leave_what_the_policy_says_and_all_facts(lake: kl.Lake) -> None:
+    twin = SHAPE.create(lake, fresh_name("cleaned"))
+    lake.spark.sql(
+        f"ALTER TABLE {twin.sql_name} SET TBLPROPERTIES ('write.metadata.previous-versions-max' = '3')"
+    ).collect()
+    twin.table.set_retention_policy(kl.RetentionPolicy(max_snapshots=4))
+    commits = [
+        twin.table.update([{"id": 1, "a": n}], version=n, idempotency_key=f"b{n}", offsets={"topic": (n - 1, n)})
+        for n in range(1, 11)
+    ]
+    past = twin.table.health().past
+    assert past is not None
+    assert (past.snapshots, past.expirable, past.metadata_files, past.old_metadata_files) == (10, 6, 4, 0)
+    assert twin.table.clean().snapshots_expired == 6
+    assert len(list((place(twin) / "metadata").glob("*.metadata.json"))) == 4
+    repeated = twin.table.update([{"id": 1, "a": 99}], version=99, idempotency_key="b2")
+    assert (repeated.snapshot_id, len(twin.table.history())) == (commits[1].snapshot_id, 4)
+
+
+def test_old_metadata_files_of_a_table_go_and_no_others(lake: kl.Lake) -> None:
+    """As tables have them from before there was a limit."""
+    twin = SHAPE.create(lake, fresh_name("cleaned"))
+    limit = "'write.metadata.delete-after-commit.enabled', 'write.metadata.previous-versions-max'"
+    lake.spark.sql(f"ALTER TABLE {twin.sql_name} UNSET TBLPROPERTIES ({limit})").collect()
+    lake.spark.sql(
+        f"ALTER TABLE {twin.sql_name} SET TBLPROPERTIES ('write.metadata.previous-versions-max' = '2')"
+    ).collect()
+    for version in range(1, 7):
+        twin.update([{"id": 1, "a": version}], version=version)
+    files = place(twin) / "metadata"
+    foreign = files / f"00001-{uuid4()}.metadata.json"
+    shutil.copyfile(sorted(files.glob("*.metadata.json"))[1], foreign)
+    assert len(list(files.glob("*.metadata.json"))) == 10
+    assert twin.table.clean().metadata_files_deleted == 7
+    assert min(files.glob("*.metadata.json")) == foreign, "no metadata of the table names it"
+    assert len(list(files.glob("*.metadata.json"))) == 4
+    twin.check()
+
+
 # ---------------------------------------------------------------------------------------------------------- ages
 
 

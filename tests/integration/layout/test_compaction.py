@@ -232,7 +232,7 @@ def test_a_cleaning_keeps_what_is_asked_for(lake: kl.Lake) -> None:
         f"ALTER TABLE {twin.sql_name} CREATE TAG second AS OF VERSION {twin.commits[1].snapshot_id}"
     ).collect()
     compacted(twin, "full")
-    assert twin.table.clean().snapshots_expired == 0, "all of the past is kept unless said"
+    assert twin.table.clean().snapshots_expired == 0, "a week of the past is kept unless said"
     twin.table.set_retention_policy(kl.RetentionPolicy(days=0, snapshots=2))
     assert twin.table.retention_policy().snapshots == 2
     cleaned = twin.table.clean()

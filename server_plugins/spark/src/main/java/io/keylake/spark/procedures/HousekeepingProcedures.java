@@ -3,6 +3,7 @@ package io.keylake.spark.procedures;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.storage.Housekeeping;
+import io.keylake.tables.storage.Retained;
 import java.time.Instant;
 import java.util.List;
 import org.apache.iceberg.Table;
@@ -20,7 +21,19 @@ final class HousekeepingProcedures {
           .add("orphans_deleted", DataTypes.LongType)
           .add("manifests_rewritten", DataTypes.BooleanType)
           .add("states_dropped", DataTypes.LongType)
-          .add("orphans_left_because", DataTypes.StringType);
+          .add("orphans_left_because", DataTypes.StringType)
+          .add("metadata_files_deleted", DataTypes.LongType);
+
+  private static final StructType RETAINED =
+      new StructType()
+          .add("snapshots", DataTypes.LongType)
+          .add("expirable", DataTypes.LongType)
+          .add("held_by_consumers", DataTypes.LongType)
+          .add("slowest_consumer", DataTypes.StringType)
+          .add("metadata_files", DataTypes.LongType)
+          .add("old_metadata_files", DataTypes.LongType)
+          .add("metadata_bytes", DataTypes.LongType)
+          .add("newest_metadata_bytes", DataTypes.LongType);
 
   private final TableArgument tables;
 
@@ -37,7 +50,9 @@ final class HousekeepingProcedures {
             in,
             new StructType().add("policy", DataTypes.StringType),
             this::policy),
-        new LocalProcedure("clean", in, DONE, this::clean));
+        new LocalProcedure("clean", in, DONE, this::clean),
+        new LocalProcedure(
+            "retained", List.of(LocalProcedure.required("table")), RETAINED, this::retained));
   }
 
   /** Sets the policy of the table, if one is given, and says which it is. */
@@ -60,7 +75,22 @@ final class HousekeepingProcedures {
             done.orphans(),
             done.hasNewManifests(),
             (long) done.states(),
-            done.orphansLeft()));
+            done.orphansLeft(),
+            done.metadataFiles()));
+  }
+
+  private List<InternalRow> retained(Arguments arguments) {
+    Retained retained = Retained.of(tables.load(arguments), Instant.now());
+    return List.of(
+        LocalProcedure.row(
+            (long) retained.snapshots(),
+            (long) retained.expirable(),
+            (long) retained.held(),
+            retained.heldBy(),
+            (long) retained.metadataFiles(),
+            (long) retained.oldMetadataFiles(),
+            retained.metadataBytes(),
+            retained.newestBytes()));
   }
 
   private static RetentionPolicy policy(Arguments arguments, Table table) {

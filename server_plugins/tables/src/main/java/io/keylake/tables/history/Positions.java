@@ -122,19 +122,27 @@ public final class Positions {
   }
 
   /**
-   * The oldest commit that a consumer has still to go on from: younger ones must not expire.
-   *
-   * @return empty where there is no consumer
+   * A reader, and the commit that it has still to go on from: that one and younger ones must not
+   * expire.
    */
-  Optional<Snapshot> oldest() {
-    Snapshot oldest = null;
-    for (long position : all().values()) {
+  public record Place(String name, Snapshot at) {}
+
+  /** The consumer that is furthest behind; empty where there is none. */
+  public static Optional<Place> slowestConsumer(Table table) {
+    return new Positions(table, Kind.CONSUMER).slowest();
+  }
+
+  private Optional<Place> slowest() {
+    Place slowest = null;
+    for (Map.Entry<String, Long> each : all().entrySet()) {
+      long position = each.getValue();
       Snapshot at = position == CommitRange.BEGINNING ? first() : table.snapshot(position);
-      boolean isOlder =
-          at != null && (oldest == null || at.timestampMillis() < oldest.timestampMillis());
-      oldest = isOlder ? at : oldest;
+      if (at != null
+          && (slowest == null || at.timestampMillis() < slowest.at.timestampMillis())) {
+        slowest = new Place(each.getKey(), at);
+      }
     }
-    return Optional.ofNullable(oldest);
+    return Optional.ofNullable(slowest);
   }
 
   private @Nullable Snapshot first() {
@@ -147,9 +155,6 @@ public final class Positions {
 
   /** Snapshots from this time on must not expire; {@link Long#MAX_VALUE} where all may. */
   public static long fenceMillis(Table table) {
-    return new Positions(table, Kind.CONSUMER)
-        .oldest()
-        .map(Snapshot::timestampMillis)
-        .orElse(Long.MAX_VALUE);
+    return slowestConsumer(table).map(each -> each.at.timestampMillis()).orElse(Long.MAX_VALUE);
   }
 }

@@ -17,8 +17,9 @@ import org.jspecify.annotations.Nullable;
  * What of a table's past is kept. It lies in the table property {@value #PROPERTY} as JSON. Tags
  * and branches keep what they stand on, whatever is said here.
  *
- * @param days snapshots younger than that are kept; null for all
+ * @param days what was the newest snapshot of its branch within so many days is kept; null for all
  * @param snapshots so many are kept on each branch, however old they are
+ * @param maxSnapshots of a branch no more are kept, however young they are; null for no limit
  * @param orphanDays files that no snapshot knows are deleted when they are older than that: younger
  *     ones may belong to a write that is not committed yet
  * @param historyDays archived states of a younger business time are kept; null for all
@@ -29,23 +30,37 @@ import org.jspecify.annotations.Nullable;
 public record RetentionPolicy(
     @Nullable Double days,
     int snapshots,
+    @Nullable Integer maxSnapshots,
     double orphanDays,
     @Nullable Double historyDays,
     int historyMonths,
     double idempotencyDays) {
   public static final String PROPERTY = "keylake.retention";
 
-  /** Everything is kept, but files of writes that never came to a commit. */
-  public static final RetentionPolicy DEFAULT = new RetentionPolicy(null, 1, 3, null, 0, 30);
+  /**
+   * Of tables that say nothing: a week, as far as a commit need not write too many of them again.
+   */
+  public static final RetentionPolicy DEFAULT = new RetentionPolicy(7.0, 1, 1000, 3, null, 0, 30);
 
   private static final List<String> MEMBERS =
       List.of(
-          "days", "snapshots", "orphan_days", "history_days", "history_months", "idempotency_days");
+          "days",
+          "snapshots",
+          "max_snapshots",
+          "orphan_days",
+          "history_days",
+          "history_months",
+          "idempotency_days");
   private static final double SECONDS_A_DAY = 86_400;
 
   public RetentionPolicy {
     require(days == null || days >= 0, "days", days, "0 or more, or null to keep all snapshots");
     require(snapshots >= 1, "snapshots", snapshots, "at least 1: the newest is what is read");
+    require(
+        maxSnapshots == null || maxSnapshots >= 1,
+        "max_snapshots",
+        maxSnapshots,
+        "at least 1, or null for no limit");
     require(orphanDays >= 0, "orphan_days", orphanDays, "0 or more");
     require(
         historyDays == null || historyDays >= 0,
@@ -89,14 +104,30 @@ public record RetentionPolicy(
     return new RetentionPolicy(
         optional(node, "days", DEFAULT.days),
         (int) number(node, "snapshots", DEFAULT.snapshots),
+        maxSnapshots(node),
         number(node, "orphan_days", DEFAULT.orphanDays),
         optional(node, "history_days", DEFAULT.historyDays),
         (int) number(node, "history_months", DEFAULT.historyMonths),
         number(node, "idempotency_days", DEFAULT.idempotencyDays));
   }
 
+  /**
+   * A policy that says for how long snapshots are kept, or how many, and not how many at most,
+   * keeps them all: so did those from before there was a limit.
+   */
+  private static @Nullable Integer maxSnapshots(JsonNode node) {
+    if (node.hasNonNull("max_snapshots")) {
+      return (int) number(node, "max_snapshots", 0);
+    }
+    boolean saysWhatIsKept = node.has("days") || node.has("snapshots") || node.has("max_snapshots");
+    return saysWhatIsKept ? null : DEFAULT.maxSnapshots;
+  }
+
   private static @Nullable Double optional(JsonNode node, String name, @Nullable Double otherwise) {
-    return node.hasNonNull(name) ? Double.valueOf(number(node, name, 0)) : otherwise;
+    if (!node.has(name)) {
+      return otherwise;
+    }
+    return node.hasNonNull(name) ? Double.valueOf(number(node, name, 0)) : null;
   }
 
   private static double number(JsonNode node, String name, double otherwise) {
@@ -112,6 +143,7 @@ public record RetentionPolicy(
     Map<String, Object> members = new LinkedHashMap<>();
     members.put("days", days);
     members.put("snapshots", snapshots);
+    members.put("max_snapshots", maxSnapshots);
     members.put("orphan_days", orphanDays);
     members.put("history_days", historyDays);
     members.put("history_months", historyMonths);
@@ -122,6 +154,11 @@ public record RetentionPolicy(
   /** Null where all snapshots are kept. */
   public @Nullable Duration kept() {
     return days == null ? null : Duration.ofSeconds((long) (days * SECONDS_A_DAY));
+  }
+
+  /** Whether snapshots ever expire. */
+  public boolean expires() {
+    return days != null;
   }
 
   public Duration idempotencyKept() {

@@ -200,6 +200,7 @@ public record TableDefinition(TableSpec spec, Schema columns, String comment) {
     properties.put(TableProperties.COMMIT_NUM_RETRIES, "100");
     properties.put(TableProperties.COMMIT_MIN_RETRY_WAIT_MS, "50");
     properties.put(TableProperties.COMMIT_MAX_RETRY_WAIT_MS, "5000");
+    properties.putAll(MetadataLog.missing(given));
     if (!comment.isEmpty()) {
       properties.put("comment", comment);
     }

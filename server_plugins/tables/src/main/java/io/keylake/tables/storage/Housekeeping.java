@@ -1,19 +1,22 @@
 package io.keylake.tables.storage;
 
+import io.keylake.tables.Tries;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.commits.CarriedFacts;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.ManifestRewrite;
 import io.keylake.tables.history.Lineage;
-import io.keylake.tables.history.Positions;
 import io.keylake.tables.history.RetentionPolicy;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import org.apache.iceberg.CatalogUtil;
+import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.util.ThreadPools;
 import org.jspecify.annotations.Nullable;
 
@@ -34,6 +37,7 @@ public final class Housekeeping {
    *
    * @param snapshots that expired
    * @param files of expired snapshots that were deleted: data, manifests and lists of them
+   * @param metadataFiles of commits before the last ones, which the table's metadata does not name
    * @param orphans files that no snapshot knew
    * @param states archived states that were dropped
    * @param orphansLeft why orphans were not looked for; null where they were
@@ -41,6 +45,7 @@ public final class Housekeeping {
   public record Done(
       long snapshots,
       long files,
+      long metadataFiles,
       long orphans,
       boolean hasNewManifests,
       int states,
@@ -53,15 +58,22 @@ public final class Housekeeping {
     Instant now = StoreClock.notAhead(table, here);
     long snapshots = count(table);
     int states = new HistoryBranches(table).dropExpired(policy, now);
-    boolean expires =
-        policy.kept() != null && Orphans.mayDeleteFilesOf(table) && CarriedFacts.keep(table);
+    boolean mayDelete = Orphans.mayDeleteFilesOf(table);
+    boolean expires = policy.expires() && mayDelete && CarriedFacts.keep(table);
     long files = expires ? expire(table, policy, now) : 0;
     boolean hasNewManifests = rewriteManifests(table);
     long expired = snapshots - count(table);
+    long metadataFiles = mayDelete ? OldMetadata.delete(table) : 0;
     Orphans.Found orphans = Orphans.find(table, now.minus(policy.orphansKept()));
     delete(table, orphans.files());
     return new Done(
-        expired, files, orphans.files().size(), hasNewManifests, states, orphans.obstacle());
+        expired,
+        files,
+        metadataFiles,
+        orphans.files().size(),
+        hasNewManifests,
+        states,
+        orphans.obstacle());
   }
 
   private static long count(Table table) {
@@ -73,25 +85,36 @@ public final class Housekeeping {
     return count;
   }
 
-  /**
-   * What a consumer of the change feed has still to read is kept, however old it is, and so is the
-   * way back to before a foreign commit.
-   */
+  /** What the policy lets go, with the branches and tags whose own time has passed. */
   private static long expire(Table table, RetentionPolicy policy, Instant now) {
-    long old = now.minus(policy.kept()).toEpochMilli();
     List<String> expired = Collections.synchronizedList(new ArrayList<>());
-    table
-        .expireSnapshots()
-        .expireOlderThan(
-            Math.min(old, Math.min(Positions.fenceMillis(table), Lineage.fenceMillis(table))))
-        .retainLast(policy.snapshots())
-        .planWith(ThreadPools.getWorkerPool())
-        .deleteWith(expired::add)
-        .commit();
-    table.refresh(); // a commit since then may have taken files in again
+    Tries.make(
+        table,
+        "the expiry",
+        () -> {
+          expired.clear();
+          expireOnce(table, Expiry.of(table, policy, now), expired);
+          return expired;
+        });
     List<String> unneeded = KnownFiles.of(table).unneeded(expired);
     delete(table, unneeded);
     return unneeded.size();
+  }
+
+  private static void expireOnce(Table table, Set<Long> snapshots, List<String> files) {
+    ExpireSnapshots expiry =
+        table
+            .expireSnapshots()
+            .expireOlderThan(0)
+            .retainLast(1)
+            .planWith(ThreadPools.getWorkerPool())
+            .deleteWith(files::add);
+    snapshots.forEach(expiry::expireSnapshotId);
+    try {
+      expiry.commit();
+    } catch (IllegalArgumentException e) {
+      throw new CommitFailedException(e, "A branch or a tag was made of what expires");
+    }
   }
 
   private static void delete(Table table, List<String> files) {

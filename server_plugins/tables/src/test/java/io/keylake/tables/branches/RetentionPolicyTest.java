@@ -21,13 +21,33 @@ class RetentionPolicyTest {
   @Test
   void jsonAndBack() {
     assertEquals(RetentionPolicy.DEFAULT, RetentionPolicy.fromJson("{}"));
-    assertNull(RetentionPolicy.DEFAULT.kept());
+    assertEquals(Duration.ofDays(7), RetentionPolicy.DEFAULT.kept());
+    assertEquals(1000, RetentionPolicy.DEFAULT.maxSnapshots());
+    assertNull(RetentionPolicy.fromJson("{\"days\": null}").kept());
     RetentionPolicy own = RetentionPolicy.fromJson("{\"days\": 0.5, \"snapshots\": 100}");
     assertEquals(Duration.ofHours(12), own.kept());
     assertEquals(Duration.ofDays(3), own.orphansKept());
     assertEquals(own, RetentionPolicy.fromJson(own.toJson()));
     assertEquals(
         RetentionPolicy.DEFAULT, RetentionPolicy.fromJson(RetentionPolicy.DEFAULT.toJson()));
+  }
+
+  @ParameterizedTest(name = "{0}: {1}")
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '^',
+      nullValues = "null",
+      textBlock =
+          """
+          {}                                    | 1000
+          {"orphan_days": 1}                    | 1000
+          {"days": 90}                          | null
+          {"snapshots": 5000}                   | null
+          {"days": 90, "max_snapshots": 50}     | 50
+          {"max_snapshots": null}               | null
+          """)
+  void whatSaysHowLongAndNotHowManyHasNoLimit(String json, Integer most) {
+    assertEquals(most, RetentionPolicy.fromJson(json).maxSnapshots());
   }
 
   @ParameterizedTest(name = "{0}")
@@ -39,10 +59,11 @@ class RetentionPolicyTest {
           {"days": -1}         | days -1.0; it must be 0 or more
           {"days": "week"}     | days "week"; it must be a number
           {"snapshots": 0}     | snapshots 0; it must be at least 1
+          {"max_snapshots": 0} | max_snapshots 0; it must be at least 1
           {"snapshots": null}  | snapshots null; it must be a number
           {"orphan_days": -2}  | orphan_days -2.0; it must be 0 or more
-          {"weeks": 1}         | a JSON object with the members days, snapshots, orphan_days, history_days, history_months, idempotency_days
-          7                    | a JSON object with the members days, snapshots, orphan_days, history_days, history_months, idempotency_days
+          {"weeks": 1}         | a JSON object with the members days, snapshots, max_snapshots, orphan_days, history_days, history_months, idempotency_days
+          7                    | a JSON object with the members days, snapshots, max_snapshots, orphan_days, history_days, history_months, idempotency_days
           {                    | the retention policy is not JSON
           """)
   void whatMakesNoSenseIsRefused(String json, String says) {

@@ -127,7 +127,7 @@ class BranchesMeanwhileTest {
   void statesAreDroppedByTheirRule() {
     new HistoryBranches(table).archive(FIRST, null);
     new HistoryBranches(table).archive(FIRST.plus(Duration.ofDays(9)), Duration.ofDays(9));
-    RetentionPolicy policy = new RetentionPolicy(null, 1, 3, 1.0, 0, 30);
+    RetentionPolicy policy = new RetentionPolicy(null, 1, null, 3, 1.0, 0, 30);
     Instant now = FIRST.plus(Duration.ofDays(9));
     assertEquals(1, new HistoryBranches(busy(this::append)).dropExpired(policy, now));
     assertEquals(Set.of("main", "history_20261110T000000Z"), branches());

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("random")
 class HousekeepingRandomTest {
   private static final int STEPS = 45;
-  private static final RetentionPolicy TIGHTEST = new RetentionPolicy(0.0, 1, 0, 0.0, 0, 30);
+  private static final RetentionPolicy TIGHTEST = new RetentionPolicy(0.0, 1, null, 0, 0.0, 0, 30);
 
   @Test
   void allFilesThatAreNeededStay(@TempDir Path folder) {

@@ -150,9 +150,11 @@ final class RandomSteps {
   }
 
   private RetentionPolicy anyPolicy() {
+    int snapshots = 1 + random.nextInt(3);
     return new RetentionPolicy(
-        random.nextInt(5) == 0 ? null : 0.0,
-        1 + random.nextInt(3),
+        random.nextInt(5) == 0 ? null : random.nextInt(3) == 0 ? 7.0 : 0.0,
+        snapshots,
+        random.nextBoolean() ? null : Integer.valueOf(snapshots + random.nextInt(3)),
         random.nextInt(3) == 0 ? 3 : 0,
         random.nextInt(4) == 0 ? 0.0 : null,
         0,
@@ -272,7 +274,7 @@ final class RandomSteps {
     if (random.nextBoolean()) {
       Table other = disk.opened().table;
       drop(other);
-      Housekeeping.run(other, new RetentionPolicy(0.0, 1, 0, null, 0, 30), Instant.now());
+      Housekeeping.run(other, new RetentionPolicy(0.0, 1, null, 0, null, 0, 30), Instant.now());
     }
   }
 

@@ -102,7 +102,7 @@ class StoreClockTest {
       table.make(
           new Overwrite(null, Expressions.alwaysTrue(), files, WriteSummaries.of("overwrite")));
     }
-    RetentionPolicy oneDay = new RetentionPolicy(1.0, 1, 0, null, 0, 30);
+    RetentionPolicy oneDay = new RetentionPolicy(1.0, 1, null, 0, null, 0, 30);
     Instant here = Instant.now().plus(daysAheadHere, ChronoUnit.DAYS);
     assertEquals(0, Housekeeping.run(table.table, oneDay, here).snapshots());
     disk.assertNothingIsMissing("with a clock that is wrong by %d days".formatted(daysAheadHere));
