@@ -28,6 +28,8 @@ class KeptSqlCatalog(SqlCatalog):
         self._lock = RLock()
 
     def _convert_orm_to_iceberg(self, orm_table: IcebergTables) -> Table:
+        if not orm_table.metadata_location:
+            return super()._convert_orm_to_iceberg(orm_table)  # says that there is no table
         location = str(orm_table.metadata_location)
         identifier = (*Catalog.identifier_to_tuple(str(orm_table.table_namespace)), str(orm_table.table_name))
         metadata = self._metadata(identifier, location, self._load_file_io(location=location))

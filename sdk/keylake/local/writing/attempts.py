@@ -12,6 +12,7 @@ upon, and no snapshot is taken whose sequence number was given to another one: a
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import time
 from dataclasses import dataclass, field
@@ -78,7 +79,7 @@ class Attempts:
 
     def _asked(self) -> IcebergTable:
         until = time.monotonic() + PATIENCE_SECONDS
-        for number in range(1_000_000):
+        for number in itertools.count():
             try:
                 return loaded(self.table, self.name)
             except (ServerUnreachable, StoreFailed) as error:
@@ -86,7 +87,7 @@ class Attempts:
                 if not may_pass or time.monotonic() > until:
                     raise self.unknown(f"the catalog cannot be asked: {error}") from None
             pause(number)
-        raise AssertionError
+        raise AssertionError("a count has no end")
 
     def unknown(self, why: str) -> StoreFailed:
         """The error of a write whose outcome is not known."""
