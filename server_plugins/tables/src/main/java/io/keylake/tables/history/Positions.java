@@ -137,8 +137,7 @@ public final class Positions {
     for (Map.Entry<String, Long> each : all().entrySet()) {
       long position = each.getValue();
       Snapshot at = position == CommitRange.BEGINNING ? first() : table.snapshot(position);
-      if (at != null
-          && (slowest == null || at.timestampMillis() < slowest.at.timestampMillis())) {
+      if (at != null && (slowest == null || at.timestampMillis() < slowest.at.timestampMillis())) {
         slowest = new Place(each.getKey(), at);
       }
     }
