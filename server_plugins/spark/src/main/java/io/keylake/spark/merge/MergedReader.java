@@ -209,7 +209,8 @@ final class MergedReader extends SectionReader {
     ColumnVector[] sources = new ColumnVector[cursors.size()];
     for (int run = 0; run < sources.length; run++) {
       ColumnVector stored = cursors.get(run).column(column.fieldId());
-      sources[run] = stored != null && column.isUuid() ? UuidVector.of(stored, column.type()) : stored;
+      sources[run] =
+          stored != null && column.hasUuids() ? UuidVector.of(stored, column.type()) : stored;
     }
     return sources;
   }

@@ -3,6 +3,7 @@ package io.keylake.spark.merge;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataType;
 
@@ -11,9 +12,9 @@ import org.apache.spark.sql.types.DataType;
  *
  * @param fieldId of the stored column, for {@link Source#KEY} and {@link Source#VALUE}
  * @param type as Spark sees it
- * @param isUuid stored as 16 bytes, shown as text
+ * @param hasUuids whether it is or holds uuids, stored as 16 bytes and shown as text
  */
-public record OutputColumn(Source source, int fieldId, DataType type, boolean isUuid)
+public record OutputColumn(Source source, int fieldId, DataType type, boolean hasUuids)
     implements Serializable {
   public enum Source {
     KEY,
@@ -32,8 +33,9 @@ public record OutputColumn(Source source, int fieldId, DataType type, boolean is
       return new OutputColumn(Source.BUCKET, -1, type, false);
     }
     boolean isKey = schema.sortKey().contains(column);
-    boolean isUuid = column.type().typeId() == Type.TypeID.UUID;
-    return new OutputColumn(isKey ? Source.KEY : Source.VALUE, column.fieldId(), type, isUuid);
+    boolean hasUuids =
+        TypeUtil.find(column.type(), each -> each.typeId() == Type.TypeID.UUID) != null;
+    return new OutputColumn(isKey ? Source.KEY : Source.VALUE, column.fieldId(), type, hasUuids);
   }
 
   /** The name of a stored column in the table. */

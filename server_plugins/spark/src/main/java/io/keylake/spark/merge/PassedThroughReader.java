@@ -213,7 +213,7 @@ final class PassedThroughReader extends SectionReader {
   }
 
   private ColumnVector shown(OutputColumn column, ColumnVector stored) {
-    if (column.isUuid()) {
+    if (column.hasUuids()) {
       return UuidVector.of(stored, column.type());
     }
     return counts.contains(column.fieldId()) ? new CountVector(stored) : stored;

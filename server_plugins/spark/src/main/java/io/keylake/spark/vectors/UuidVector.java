@@ -1,6 +1,9 @@
 package io.keylake.spark.vectors;
 
+import java.nio.ByteBuffer;
+import java.util.UUID;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
@@ -43,7 +46,7 @@ public final class UuidVector extends ReadOnlyVector {
   }
 
   /** Whether bytes in a stored type are text in the one that is shown. */
-  static boolean isShown(DataType stored, DataType shown) {
+  private static boolean isShown(DataType stored, DataType shown) {
     if (shown instanceof StructType struct && stored instanceof StructType of) {
       for (int i = 0; i < struct.length(); i++) {
         if (isShown(of.fields()[i].dataType(), struct.fields()[i].dataType())) {
@@ -58,7 +61,12 @@ public final class UuidVector extends ReadOnlyVector {
     if (shown instanceof MapType map && stored instanceof MapType of) {
       return isShown(of.keyType(), map.keyType()) || isShown(of.valueType(), map.valueType());
     }
-    return shown instanceof StringType && !(stored instanceof StringType);
+    return shown instanceof StringType && stored instanceof BinaryType;
+  }
+
+  static UTF8String text(byte[] stored) {
+    ByteBuffer bytes = ByteBuffer.wrap(stored);
+    return UTF8String.fromString(new UUID(bytes.getLong(), bytes.getLong()).toString());
   }
 
   @Override
@@ -68,17 +76,20 @@ public final class UuidVector extends ReadOnlyVector {
 
   @Override
   public @Nullable UTF8String getUTF8String(int row) {
-    return stored.isNullAt(row) ? null : UuidText.of(stored.getBinary(row));
+    return stored.isNullAt(row) ? null : text(stored.getBinary(row));
   }
 
   @Override
   public ColumnarArray getArray(int row) {
-    return HeldVector.array(stored.getArray(row), ((ArrayType) type).elementType());
+    return HeldVector.array(
+        stored.getArray(row),
+        ((ArrayType) stored.dataType()).elementType(),
+        ((ArrayType) type).elementType());
   }
 
   @Override
   public ColumnarMap getMap(int row) {
-    return HeldVector.map(stored.getMap(row), (MapType) type);
+    return HeldVector.map(stored.getMap(row), (MapType) stored.dataType(), (MapType) type);
   }
 
   @Override
