@@ -181,12 +181,11 @@ class ReadVerbs(Verbs, Generic[Row]):
 
     def _key_parts(self, verb: str, key: Mapping[str, object]) -> KeyParts:
         """The key as the table holds it; its columns may be called as the attributes of the table's class."""
-        columns = {attribute: column for column, attribute in self._model.attributes().items()}
-        given = {columns.get(name, name): value for name, value in key.items()}
-        if set(given) != set(self.spec.key):
+        given = by_column(key, self._model)
+        if given.keys() != set(self.spec.key) or len(key) != len(given):
             wanted = ", ".join(map(repr, self.spec.key))
             raise SchemaMismatch(
-                f"The key of {self._handle.path} is {wanted}, and {verb}() has {', '.join(map(repr, given)) or 'none'}."
+                f"The key of {self._handle.path} is {wanted}, and {verb}() has {', '.join(map(repr, key)) or 'none'}."
             )
         fitted = self.spec.fitted_key(*(given[name] for name in self.spec.key))
         types = (self.spec.column(name).type for name in self.spec.key)
@@ -217,6 +216,16 @@ def one_key(unnamed: Sequence[object], columns: Mapping[str, object]) -> Mapping
     if key is None and not more:
         return columns
     return cast("Mapping[str, object]", key) if isinstance(key, Mapping) and not more and not columns else None
+
+
+def by_column(key: Mapping[str, object], model: type[Table]) -> dict[str, object]:
+    """A key by the names of columns; it may have those of attributes of the table's class, in any case."""
+    attributes = model.attributes()
+    columns = {attribute: column for column, attribute in attributes.items()}
+    in_any_case = {
+        name.lower(): column for name, column in (*columns.items(), *zip(attributes, attributes, strict=True))
+    }
+    return {columns.get(name, in_any_case.get(str(name).lower(), name)): value for name, value in key.items()}
 
 
 def _is_moment(moment: object) -> bool:

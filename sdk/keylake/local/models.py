@@ -7,6 +7,7 @@ from typing import Any, Generic
 
 from keylake._definition.spec import TableSpec
 from keylake._table.reads import Row
+from keylake._table.reads import by_column as of_columns
 from keylake.errors import SchemaMismatch, check_type
 from keylake.local.layout import Layout
 from keylake.schema import Table, model_of
@@ -73,12 +74,11 @@ def _by_name(key: Mapping[str, object], model: type[Table], name: str) -> Mappin
     """A key by the names of columns; it may have those of attributes."""
     spec = model.table_spec()
     check_type("A key", key, Mapping, f"a mapping such as dict({said(spec)})")
-    columns = {attribute: column for column, attribute in model.attributes().items()}
-    given = {columns.get(each, each): value for each, value in key.items()}
-    if set(given) != set(spec.key):
+    given = of_columns(key, model)
+    if given.keys() != set(spec.key) or len(key) != len(given):
         raise SchemaMismatch(
             f"The key of {name} is {', '.join(map(repr, spec.key))}, "
-            f"and get() has {', '.join(map(repr, given)) or 'none'}."
+            f"and get() has {', '.join(map(repr, key)) or 'none'}."
         )
     return given
 

@@ -1,9 +1,13 @@
 """Names with signs of their own work everywhere a name stands."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 import keylake as kl
+import keylake.local
+from integration.refusals import refused, refused_in_sql
 from integration.twin import Twin, fresh_name
 
 NAMES = [
@@ -95,3 +99,62 @@ def test_a_table_named_like_a_read_with_options(lake: kl.Lake) -> None:
     assert table.appended(after=first).select("k", "a").collect() == [(1, 2)]
     written = f"SELECT a FROM {lake.catalog}.{name} WITH ('after' = '{first.snapshot_id}')"
     assert lake.spark.sql(written).collect() == [(2,)]
+
+
+def test_names_of_a_definition_are_matched_as_the_session_matches_them(lake: kl.Lake) -> None:
+    words = (
+        "'ordering' = 'AT', 'reduce.v' = 'LatestNotNull', 'column_group.home' = 'CITY, street', 'groups' = '8', "
+        "'hash' = 'xxhash64'"
+    )
+    columns = "Id INT, Day DATE, At TIMESTAMP, V INT, City STRING, Street STRING, PRIMARY KEY (id, dAY)"
+    clauses = "USING keylake PARTITIONED BY (day) CLUSTERED BY (ID) INTO 2 BUCKETS"
+    name = fresh_name("in_any_case")
+    lake.spark.sql(f"CREATE TABLE {lake.catalog}.{name} ({columns}) {clauses} TBLPROPERTIES ({words})").collect()
+    spec = lake.table(name).spec
+    assert (spec.key, spec.ordering, spec.partition_by, spec.bucket_by) == (("Id", "Day"), "At", ("Day",), ("Id",))
+    assert spec.column("V").reducer == kl.LatestNotNull()
+    assert spec.column_groups[0].columns == ("City", "Street")
+    query = fresh_name("in_any_case")
+    lake.spark.sql(
+        f"CREATE TABLE {lake.catalog}.{query} USING keylake TBLPROPERTIES ('key' = 'ID', 'reduce.V' = 'Sum') "
+        "AS SELECT 1 AS Id, 2L AS v"
+    ).collect()
+    assert lake.table(query).spec.key == ("Id",)
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{query} ADD COLUMN Late BIGINT").collect()
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{query} SET TBLPROPERTIES ('reduce.late' = 'Sum')").collect()
+    assert lake.table(query).spec.column("Late").reducer == kl.Sum()
+    for twice in ("'reduce.v' = 'Sum', 'reduce.V' = 'Max'", "'key' = 'id, ID'"):
+        other = fresh_name("in_any_case")
+        key = "" if "key" in twice else ", PRIMARY KEY (Id)"
+        with refused_in_sql(lake, other, "DEFINITION", "'V'" if "reduce" in twice else "'Id'"):
+            lake.spark.sql(
+                f"CREATE TABLE {lake.catalog}.{other} (Id INT, V BIGINT{key}) USING keylake TBLPROPERTIES ({twice})"
+            ).collect()
+    lake.spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        other = fresh_name("in_any_case")
+        with refused_in_sql(lake, other, "DEFINITION", "'id'"):
+            lake.spark.sql(
+                f"CREATE TABLE {lake.catalog}.{other} (Id INT, v INT, PRIMARY KEY (id)) USING keylake"
+            ).collect()
+    finally:
+        lake.spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_keys_by_names_in_any_case(lake: kl.Lake, warehouse: Path) -> None:
+    schema = pa.schema([pa.field("Id", pa.int64(), nullable=False), ("v", pa.int64())])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("in_any_case"), key="Id", buckets=1))
+    table.upsert([{"ID": 1, "V": 2}])
+    for row in (table.get(id=1), table.get({"ID": 1})):
+        assert row is not None
+        assert row["v"] == 2
+    assert table.explain_row(iD=1)["v"].value == 2
+    with keylake.local.open(warehouse) as opened:
+        local = opened.table(table.name)
+        for found in (local.get(id=1), *local.get_many([{"ID": 1}])):
+            assert found is not None
+            assert found["v"] == 2
+        with pytest.raises(kl.SchemaMismatch, match="'other'"):
+            local.get(other=1)
+    with refused(lake, table.name, kl.SchemaMismatch, "'Id'", "'other'"):
+        table.get(other=1)

@@ -38,7 +38,7 @@ public final class ColumnChanges {
 
   /** Makes the changes of columns and of their reducers; false for a statement that has none. */
   public static boolean make(Table table, Identifier ident, TableChange... changes) {
-    Map<String, Reducer> reducers = KeyedProperties.reducers(ident, changes);
+    Map<String, Reducer> reducers = KeyedProperties.reducers(ident, table.schema(), changes);
     List<ColumnChange> columns = of(table, changes);
     if (!reducers.isEmpty()) {
       reducers.forEach(
@@ -99,6 +99,7 @@ public final class ColumnChanges {
   private static @Nullable ColumnChange of(Table table, TableChange change) {
     if (change instanceof AddColumn add) {
       checkAdded(add);
+      Collations.check(shown(add.fieldNames()), add.dataType());
       return new ColumnChange.Add(
           List.of(add.fieldNames()),
           SparkSchemaUtil.convert(add.dataType()),
@@ -113,6 +114,7 @@ public final class ColumnChanges {
       return new ColumnChange.Rename(List.of(rename.fieldNames()), rename.newName());
     }
     if (change instanceof UpdateColumnType type) {
+      Collations.check(shown(type.fieldNames()), type.newDataType());
       return new ColumnChange.Widen(
           List.of(type.fieldNames()), SparkSchemaUtil.convert(type.newDataType()));
     }

@@ -15,7 +15,9 @@ import io.keylake.tables.spec.TableSpec;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.iceberg.Schema;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 
 /**
@@ -68,6 +70,9 @@ public final class KeyedProperties {
     if (isKeyed && change instanceof TableChange.SetProperty set) {
       Isolation.check(name, set.value());
       Retries.check(name, set.value());
+      if (name.equals(TableCatalog.PROP_COLLATION)) {
+        Collations.checkDefault(set.value());
+      }
     }
     if (isKeyed && SpecProperties.isWord(name) && !(sets && SpecProperties.isReducer(name))) {
       throw new KeylakeException(
@@ -108,7 +113,8 @@ public final class KeyedProperties {
   }
 
   /** The reducers that a statement sets, by column; empty for other statements. */
-  public static Map<String, Reducer> reducers(Identifier ident, TableChange... changes) {
+  public static Map<String, Reducer> reducers(
+      Identifier ident, Schema columns, TableChange... changes) {
     Map<String, String> set = new HashMap<>();
     for (TableChange change : changes) {
       if (change instanceof TableChange.SetProperty property
@@ -122,7 +128,7 @@ public final class KeyedProperties {
           "reducers and other properties of %s are changed one after the other, in two statements"
               .formatted(ident));
     }
-    return SpecProperties.reducers(set);
+    return SpecProperties.reducers(set, name -> SqlDefinition.written(columns, name));
   }
 
   private static boolean isOfPlainTables(String name) {

@@ -2,6 +2,7 @@ package io.keylake.spark.catalog;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import io.keylake.spark.engine.SessionSettings;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecProperties;
 import io.keylake.tables.spec.SpecProperties.Clauses;
@@ -16,6 +17,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableInfo;
@@ -99,6 +101,7 @@ public final class SqlDefinition {
   }
 
   private static Schema schema(TableInfo info) {
+    Collations.check(info);
     return DefaultValues.of(SparkSchemaUtil.convert(info.schema()), info.columns());
   }
 
@@ -112,10 +115,20 @@ public final class SqlDefinition {
     }
     given.keySet().forEach(SqlDefinition::checkWord);
     List<String> key = key(info.constraints(), SpecProperties.key(given));
+    Schema columns = schema(info);
     return new TableDefinition(
-        SpecProperties.read(clauses(key, info.partitions()), given),
-        schema(info),
+        SpecProperties.read(clauses(key, info.partitions()), given, name -> written(columns, name)),
+        columns,
         given.getOrDefault(TableCatalog.PROP_COMMENT, ""));
+  }
+
+  /** The name of a column as it is written in a table, for one that the session takes for it. */
+  static String written(Schema columns, String name) {
+    NestedField field = columns.asStruct().field(name);
+    if (field == null && !SessionSettings.isCaseSensitive()) {
+      field = columns.asStruct().caseInsensitiveField(name);
+    }
+    return field == null ? name : field.name();
   }
 
   /** The properties that a table keeps: the words of its spec have a property of their own. */

@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -69,24 +70,34 @@ public final class SpecProperties {
     return key == null ? List.of() : names(KEY, key);
   }
 
-  /** The spec of a new table; properties that are not words of a spec are not looked at. */
-  public static TableSpec read(Clauses clauses, Map<String, String> properties) {
+  /**
+   * The spec of a new table; properties that are not words of a spec are not looked at.
+   *
+   * @param columns the name of a column as the table writes it, for one that the statement does
+   */
+  public static TableSpec read(
+      Clauses clauses, Map<String, String> properties, UnaryOperator<String> columns) {
     String ordering = properties.get(ORDERING);
+    List<String> key = all(clauses.key(), columns);
     String versions = properties.get(VERSIONS);
     Versions source =
         versions != null
             ? SpecJson.versions(versions)
             : ordering == null ? Versions.COMMIT : Versions.ORDERING;
     return new TableSpec(
-        clauses.key(),
+        key,
         source,
-        ordering,
+        ordering == null ? null : columns.apply(ordering),
         clauses.buckets() == null ? DEFAULT_BUCKETS : clauses.buckets(),
-        clauses.bucketBy().isEmpty() ? clauses.key() : clauses.bucketBy(),
-        clauses.partitionBy(),
-        reducers(properties),
-        columnGroups(properties),
+        clauses.bucketBy().isEmpty() ? key : all(clauses.bucketBy(), columns),
+        all(clauses.partitionBy(), columns),
+        reducers(properties, columns),
+        columnGroups(properties, columns),
         keyGroups(properties));
+  }
+
+  private static List<String> all(List<String> names, UnaryOperator<String> columns) {
+    return names.stream().map(columns).toList();
   }
 
   /** The properties of which {@link #read} makes the same spec again. */
@@ -124,24 +135,40 @@ public final class SpecProperties {
     return property.startsWith(REDUCE);
   }
 
-  /** The reducers that properties state, by column. */
-  public static Map<String, Reducer> reducers(Map<String, String> properties) {
+  /**
+   * The reducers that properties state, by column.
+   *
+   * @param columns the name of a column as the table writes it, for one that a property does
+   */
+  public static Map<String, Reducer> reducers(
+      Map<String, String> properties, UnaryOperator<String> columns) {
     Map<String, Reducer> reducers = new HashMap<>();
     withPrefix(REDUCE, properties)
-        .forEach((column, type) -> reducers.put(column, ReducerForm.parse(column, type)));
+        .forEach(
+            (name, type) -> {
+              String column = columns.apply(name);
+              if (reducers.put(column, ReducerForm.parse(column, type)) != null) {
+                throw new KeylakeException(
+                    DEFINITION,
+                    "column '%s' has two reducers, by names that differ in case only; keep one of the properties '%s<column>'"
+                        .formatted(column, REDUCE));
+              }
+            });
     return reducers;
   }
 
-  private static Map<String, ColumnGroup> columnGroups(Map<String, String> properties) {
+  private static Map<String, ColumnGroup> columnGroups(
+      Map<String, String> properties, UnaryOperator<String> columns) {
     Map<String, String> docs = withPrefix(DOC, properties);
     Map<String, ColumnGroup> groups = new HashMap<>();
     withPrefix(COLUMN_GROUP, properties)
         .forEach(
-            (name, columns) ->
+            (name, listed) ->
                 groups.put(
                     name,
                     new ColumnGroup(
-                        names(COLUMN_GROUP + name, columns), docs.getOrDefault(name, ""))));
+                        all(names(COLUMN_GROUP + name, listed), columns),
+                        docs.getOrDefault(name, ""))));
     for (String name : docs.keySet()) {
       if (!groups.containsKey(name)) {
         throw new KeylakeException(

@@ -32,7 +32,7 @@ class ReducerTest {
     assertEquals("Collect(distinct, limit=100)", said.get("reduce.tags"));
     assertEquals("Daily(days=30, of=Sum)", said.get("reduce.by_day"));
     assertEquals("Collect(limit=2147483647)", said.get("reduce.firsts"));
-    assertEquals(spec.reducers(), SpecProperties.reducers(said));
+    assertEquals(spec.reducers(), SpecProperties.reducers(said, name -> name));
   }
 
   @ParameterizedTest
