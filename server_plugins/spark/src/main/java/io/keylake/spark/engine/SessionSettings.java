@@ -2,13 +2,18 @@ package io.keylake.spark.engine;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
+import java.util.List;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.spark.SparkSQLProperties;
 import org.apache.iceberg.spark.SparkTableUtil;
+import org.apache.iceberg.util.PropertyUtil;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
+import scala.Option;
 
 /** The settings of Spark that keylake follows, as the session of this thread has them. */
 public final class SessionSettings {
@@ -46,6 +51,28 @@ public final class SessionSettings {
     }
   }
 
+  /**
+   * Refuses a write that the session stages instead of publishing it (Iceberg's
+   * write-audit-publish), as the table allows it: it would be published.
+   *
+   * @param name of the table, as an error calls it
+   */
+  public static void checkPublishes(SparkSession session, Table table, String name) {
+    if (!PropertyUtil.propertyAsBoolean(
+        table.properties(), TableProperties.WRITE_AUDIT_PUBLISH_ENABLED, false)) {
+      return;
+    }
+    for (String setting : List.of(SparkSQLProperties.WAP_ID, SparkSQLProperties.WAP_BRANCH)) {
+      Option<String> value = session.conf().getOption(setting);
+      if (value.isDefined()) {
+        throw new KeylakeException(
+            Kind.UNSUPPORTED,
+            "the session stages its writes (%s is '%s'), which keyed table %s does not support; unset it, write to a branch such as branch_tmp_audit of the table, and publish that"
+                .formatted(setting, value.get(), name));
+      }
+    }
+  }
+
   public static int shufflePartitions() {
     return SQLConf.get().numShufflePartitions();
   }
@@ -76,7 +103,7 @@ public final class SessionSettings {
   }
 
   /**
-   * The branch that Iceberg would write to, which the session can choose for all tables.
+   * The branch that Iceberg would write to.
    *
    * @param branch that the statement names; null for none
    */

@@ -164,6 +164,7 @@ public final class TablesWrite {
                     batch.table(),
                     schema.spec().versions().name().toLowerCase(java.util.Locale.ROOT)));
       }
+      SessionSettings.checkPublishes(spark, table, batch.table());
       TableWrite write = TableWrite.of(spark, table, schema, batch.said(), operation);
       Target target = new Target(batch.table(), schema, write.writers());
       return new Opened(batch, table, write, target, null);

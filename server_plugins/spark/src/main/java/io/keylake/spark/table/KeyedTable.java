@@ -306,6 +306,7 @@ public class KeyedTable extends SparkTable {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    SessionSettings.checkPublishes(spark(), table(), name());
     if (rows == Rows.AS_GIVEN) {
       throw new KeylakeException(
           UNSUPPORTED,
@@ -319,14 +320,7 @@ public class KeyedTable extends SparkTable {
   }
 
   private @Nullable String targetBranch(CaseInsensitiveStringMap options) {
-    String target = SessionSettings.writeBranch(spark(), table(), branch(), options);
-    if (!Objects.equals(target, branch()) && options.get("branch") == null) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "the session's write-audit-publish branch '%s' is not supported on keyed table %s; write to the table's branch_%s"
-              .formatted(target, name(), target));
-    }
-    return target;
+    return SessionSettings.writeBranch(spark(), table(), branch(), options);
   }
 
   /** Refuses a time to read that has not come yet: the table may have other rows then. */
@@ -369,6 +363,7 @@ public class KeyedTable extends SparkTable {
   /** The rows are left out of the next snapshot; no file is opened. */
   @Override
   public boolean truncateTable() {
+    SessionSettings.checkPublishes(spark(), table(), name());
     checkIsChangeable();
     String target = targetBranch(CaseInsensitiveStringMap.empty());
     KeyedWriteBuilder.truncate(spark(), table(), target, writtenBy(WriteOptions.Verb.OVERWRITE));
