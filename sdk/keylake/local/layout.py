@@ -62,7 +62,7 @@ def layout_of(name: str, metadata: TableMetadata, schema: Schema) -> Layout:
     present = metadata.properties[SPEC_PROPERTY]
     past = metadata.properties.get(f"{names.SPEC_OF_SCHEMA}{schema.schema_id}")
     told = present if past is None or schema.schema_id == metadata.current_schema_id else past
-    hidden = _of_experiments(metadata.properties)
+    hidden = _of_experiments(metadata.properties, schema.schema_id)
     shown = [field for field in schema.fields if field.field_id not in hidden and field.name not in _HIDDEN]
     identifiers = [each for each in schema.identifier_field_ids if each not in hidden]
     spec = TableSpec.from_iceberg(Schema(*shown, identifier_field_ids=identifiers), name=name, spec=told)
@@ -111,9 +111,14 @@ def _check_known(name: str, metadata: TableMetadata) -> None:
         raise Unsupported(f"{name} has Iceberg's format version {metadata.format_version}. Use a table of 2 or 3.")
 
 
-def _of_experiments(properties: Mapping[str, str]) -> set[int]:
-    told = [text for name, text in properties.items() if name.startswith((names.EXPERIMENT, names.DROPPED_EXPERIMENT))]
-    return {int(each) for text in told for each in json.loads(text).get("added", [])}
+def _of_experiments(properties: Mapping[str, str], schema_id: int) -> set[int]:
+    """The columns that main does not show, or did not show when a schema was the table's."""
+    beside = (names.EXPERIMENT, names.DROPPED_EXPERIMENT)
+    told = [
+        json.loads(text) for name, text in properties.items() if name.startswith((*beside, names.PROMOTED_EXPERIMENT))
+    ]
+    of_then = [each for each in told if schema_id < each.get("shown_from_schema", schema_id + 1)]
+    return {int(each) for experiment in of_then for each in experiment.get("added", [])}
 
 
 def _parts(name: str, schema: Schema) -> dict[str, NestedField]:

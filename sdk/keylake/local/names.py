@@ -8,6 +8,7 @@ PREFIX = "keylake."
 BUCKET_COUNTS = "keylake.bucket_counts"
 EXPERIMENT = "keylake.experiment."
 DROPPED_EXPERIMENT = "keylake.dropped_experiment."
+PROMOTED_EXPERIMENT = "keylake.promoted_experiment."
 SPEC_OF_SCHEMA = "keylake.spec_of_schema."
 VERSIONS_DECIDE = "keylake.versions_decide"
 
@@ -50,6 +51,7 @@ KNOWN = (
     BUCKET_COUNTS,
     EXPERIMENT,
     DROPPED_EXPERIMENT,
+    PROMOTED_EXPERIMENT,
     SPEC_OF_SCHEMA,
     VERSIONS_DECIDE,
     *HARMLESS,

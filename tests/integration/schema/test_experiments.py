@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import keylake as kl
+import keylake.local
 from integration.refusals import refused, refused_in_sql, snapshots
 from integration.schema.evolving import Evolving, Rows
 from keylake import Float64, Int64
@@ -125,10 +126,43 @@ def test_drop_and_promote_open_no_data_file(lake: kl.Lake, made: Evolving) -> No
     # A name that is used again starts empty; earlier states of main never show what it was.
     again = table.experiment("c", add={"score_c": Int64})
     assert {row[-1] for row in rows(again)} == {None}
-    assert table.read(at=head).columns == ["id", "clicks", "score", "score_b"], "promoted ones are empty there"
+    assert table.read(at=head).columns == ["id", "clicks", "score"], "nor those that were promoted since"
     table.drop_experiment("c")
     table.clean(kl.RetentionPolicy(days=0))
     assert rows(made.table, "d")[3][-1] == 3.0
+
+
+def test_the_past_of_main_has_the_columns_of_its_time(lake: kl.Lake, made: Evolving, warehouse: Path) -> None:
+    """Between begin and promotion, main did not show the columns; the schema of Iceberg has them all along."""
+    table = made.table
+    b = table.experiment("b", add={"score_b": Float64})
+    b.update([{"id": 1, "score_b": 1.5}], version=2)
+    table.update([{"id": 1, "clicks": 7}], version=3)
+    then = made.head
+    lake.spark.sql(f"ALTER TABLE {made.sql} CREATE TAG then AS OF VERSION {then}").collect()
+    made.run("ALTER TABLE {t} RENAME COLUMN clicks TO views")
+    table.update([{"id": 1, "views": 8}], version=4)
+    renamed = made.head
+    b.promote()
+    now = made.head
+    for at, columns in ((then, ["clicks", "score"]), ("then", ["clicks", "score"]), (renamed, ["views", "score"])):
+        assert table.read(at=at).columns == ["id", *columns]
+        assert lake.spark.sql(f"SELECT * FROM {made.sql} VERSION AS OF {at!r}").columns == ["id", *columns]
+        assert {cell.column for cell in table.explain_row({"id": 1}, at=at).columns} == set(columns)
+        with keylake.local.open(warehouse) as opened:
+            assert opened.table(made.name).read(at=at).to_arrow().column_names == ["id", *columns]
+    assert table.read(at=then, where="id = 1").collect() == [(1, 7, 0.5)]
+    table.publish_kv(warehouse.parent / f"kv-{then}", at=then, format="parquet")
+    assert "score_b" not in (warehouse.parent / f"kv-{then}" / "manifest.json").read_text()
+    shown = ["id", "views", "score", "score_b"]
+    assert table.read(at=now).columns == table.read().columns == shown
+    made.run("ALTER TABLE {t} DROP COLUMN score_b")
+    assert table.read(at=then).columns == ["id", "clicks", "score"]
+    assert table.read(at=now).columns == shown
+    assert rows(made.table)[1] == (1, 8, 0.5)
+    with keylake.local.open(warehouse) as opened:
+        assert opened.table(made.name).read(at=now).to_arrow().column_names == shown
+        assert opened.table(made.name).read().to_arrow().column_names == ["id", "views", "score"]
 
 
 def test_all_write_at_once(lake: kl.Lake, made: Evolving) -> None:

@@ -38,6 +38,9 @@ import org.jspecify.annotations.Nullable;
  * Makes the columns of an experiment columns of main, in one transaction that opens no data file:
  *
  * <ol>
+ *   <li>The version leaf of its first column says so in its comment. That makes another schema, by
+ *       which commits since then are told from those of the time when main did not show the
+ *       columns.
  *   <li>Its files are added to main with the versions that they have. Where a bucket has several
  *       runs, each is a commit of its own, the oldest first: so their order stays, and at equal
  *       versions they come after what main has, as they did before.
@@ -96,6 +99,14 @@ record Promotion(Experiment experiment, long head, List<List<DataFile>> layers) 
     Table table = attempt.transaction().table();
     Experiments.found(table, experiment.name());
     KeyedSchema own = KeyedSchema.ofExperiment(table, experiment);
+    NestedField first = own.table().findField(experiment.added().get(0));
+    attempt
+        .transaction()
+        .updateSchema()
+        .updateColumnDoc(
+            KeyedSchema.LEAVES + "." + own.spec().leafOf(first.name()),
+            "Of a column that came with experiment '%s'.".formatted(experiment.name()))
+        .commit();
     for (List<DataFile> layer : layers) {
       AppendFiles append = attempt.transaction().newFastAppend();
       layer.forEach(append::appendFile);
@@ -103,7 +114,13 @@ record Promotion(Experiment experiment, long head, List<List<DataFile>> layers) 
       attempt.commit(null, append, parent -> said(parent, summary));
     }
     UpdateProperties properties =
-        attempt.transaction().updateProperties().remove(experiment.property());
+        attempt
+            .transaction()
+            .updateProperties()
+            .remove(experiment.property())
+            .set(
+                experiment.propertyOncePromoted(),
+                experiment.promotedJson(attempt.transaction().table().schema().schemaId()));
     if (own.spec().versions() == Versions.COMMIT) {
       properties.set(Experiment.VERSIONS_DECIDE, "true");
     }

@@ -42,6 +42,14 @@ public record Experiment(String name, List<Integer> added, List<Integer> dropped
    */
   private static final String GONE = "keylake.dropped_experiment.";
 
+  /**
+   * Before the first field id of an experiment that was promoted: schemas from before that have its
+   * columns, which main did not show then.
+   */
+  private static final String PROMOTED = "keylake.promoted_experiment.";
+
+  private static final String SHOWN_FROM = "shown_from_schema";
+
   public Experiment {
     added = List.copyOf(added);
     dropped = List.copyOf(dropped);
@@ -74,12 +82,20 @@ public record Experiment(String name, List<Integer> added, List<Integer> dropped
         : null;
   }
 
-  /** Field ids of the columns that main does not show, those of older schemas, too. */
-  static Set<Integer> hidden(Map<String, String> properties) {
+  /**
+   * Field ids of the columns that main does not show.
+   *
+   * @param schema the id of the schema that it is read with: columns of an experiment that was
+   *     promoted are hidden in those from before
+   */
+  static Set<Integer> hidden(Map<String, String> properties, int schema) {
     Set<Integer> hidden = new HashSet<>();
     properties.forEach(
         (property, json) -> {
-          if (property.startsWith(PREFIX) || property.startsWith(GONE)) {
+          if (property.startsWith(PREFIX)
+              || property.startsWith(GONE)
+              || (property.startsWith(PROMOTED)
+                  && schema < SpecJson.parse(json).path(SHOWN_FROM).asInt())) {
             hidden.addAll(parse(property, json).added);
           }
         });
@@ -110,6 +126,20 @@ public record Experiment(String name, List<Integer> added, List<Integer> dropped
   /** The property by which its columns stay hidden once it was dropped. */
   public String propertyOnceGone() {
     return GONE + (added.isEmpty() ? name : added.get(0));
+  }
+
+  /** The property by which its columns stay hidden in older schemas once it was promoted. */
+  public String propertyOncePromoted() {
+    return PROMOTED + added.get(0);
+  }
+
+  /**
+   * As that property says it.
+   *
+   * @param schema the id of the first schema in which main shows the columns
+   */
+  public String promotedJson(int schema) {
+    return SpecJson.write(new TreeMap<>(Map.of("added", added, SHOWN_FROM, schema)));
   }
 
   /** As its property says it. */

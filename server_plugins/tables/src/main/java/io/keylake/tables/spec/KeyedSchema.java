@@ -93,7 +93,7 @@ public record KeyedSchema(
           "table %s is not keyed: it has no property '%s'"
               .formatted(table.name(), TableSpec.PROPERTY));
     }
-    Set<Integer> hidden = Experiment.hidden(now.properties());
+    Set<Integer> hidden = Experiment.hidden(now.properties(), schema.schemaId());
     return hidden.isEmpty() ? of(spec, schema) : with(spec, schema, not(hidden));
   }
 
@@ -101,7 +101,7 @@ public record KeyedSchema(
   public static KeyedSchema withExperiments(Table table, List<Experiment> experiments) {
     PastSpecs.Moment now = PastSpecs.Moment.of(table);
     TableSpec spec = Objects.requireNonNull(now.specOf(now.schema()), "a keyed table");
-    Set<Integer> left = Experiment.hidden(now.properties());
+    Set<Integer> left = Experiment.hidden(now.properties(), now.schema().schemaId());
     experiments.forEach(each -> left.addAll(each.dropped()));
     experiments.forEach(each -> each.added().forEach(left::remove));
     return with(spec, now.schema(), not(left));
