@@ -13,7 +13,9 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
-from keylake._table.rows import Helper, LocalRows
+from keylake._server.statements import TablePath
+from keylake._table.intention import Intention, write
+from keylake._table.rows import Helper, LocalRows, local_rows
 
 SCHEMA = pa.schema(
     [
@@ -212,3 +214,34 @@ def test_other_helpers() -> None:
 def test_decimals_are_not_at_the_mercy_of_the_context() -> None:
     with decimal.localcontext(prec=3):
         assert fitted([{"id": 1, "d": Decimal("123.45")}])["d"].to_pylist() == [Decimal("123.45")]
+
+
+ORDERED = kl.TableSpec.from_arrow(SCHEMA, name="a.b", key="id", ordering="when")
+
+
+@pytest.mark.parametrize("rows", [[], pd.DataFrame(), pa.table({})], ids=["list", "pandas", "Arrow"])
+@pytest.mark.parametrize(
+    "intention",
+    [
+        *(Intention(verb, version=0) for verb in ("upsert", "update", "delete", "overwrite")),
+        Intention("update", version="at_micros"),
+        Intention("update", version={"a": "a_time", "x": "x_time"}, columns_from="which"),
+        Intention("apply_changes", version=NOON, op="op"),
+    ],
+    ids=lambda intention: f"{intention.verb} at {intention.version}",
+)
+def test_no_rows_carry_what_the_words_name(rows: object, intention: Intention) -> None:
+    for spec in (SPEC, ORDERED):
+        if spec is SPEC and not isinstance(intention.version, int | str):
+            continue
+        local, said = local_rows(rows, spec, intention)
+        statement = write(spec, TablePath("a.b"), said, local.names)
+        assert dict(statement.options)["verb"] == intention.verb
+        assert local.count == 0
+
+
+def test_a_version_has_no_place_in_a_table_of_commits_whatever_rows_there_are() -> None:
+    spec = kl.TableSpec.from_arrow(SCHEMA, name="a.b", key="id")
+    local, said = local_rows([], spec, Intention("update", version=0))
+    with pytest.raises(kl.VersionMissing, match="no place"):
+        write(spec, TablePath("a.b"), said, local.names)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import pyarrow as pa
@@ -33,6 +33,7 @@ from pyiceberg.types import (
 
 from keylake._definition.definition import ORDERING_TYPES
 from keylake._definition.spec import TableSpec
+from keylake._table.intention import Intention
 from keylake._values import arrow_types
 from keylake._values.fit import fit
 from keylake._values.misfit import Misfit, family, type_name
@@ -145,6 +146,26 @@ class LocalRows:
                 raise SchemaMismatch(f"Column {other!r} {how}. Rename one of the two, or leave it out.")
             given[name.lower()] = name, values
         return given
+
+
+def local_rows(rows: object, spec: TableSpec, intention: Intention) -> tuple[LocalRows, Intention]:
+    """Rows, of whatever form, and what is to be done with them.
+
+    An empty list, or an empty frame without columns, carries every column that the verb or its words name, and the
+    version that it is given is that of no row.
+    """
+    local = LocalRows.of(rows, spec, intention.verb)
+    if local.columns and not (isinstance(rows, Sequence) and not rows):
+        return local, intention
+    if spec.ordering is not None:
+        intention = replace(intention, version=None)
+    version = intention.version
+    named = version.values() if isinstance(version, Mapping) else [version]
+    words = dict.fromkeys(each for each in (*named, intention.op, intention.columns_from) if isinstance(each, str))
+    known = LocalRows.of([], spec, intention.verb)
+    taken = {name.lower() for name in known.names}
+    more = ((name, list[object]()) for name in words if name.lower() not in taken)
+    return LocalRows((*known.columns, *more), 0), intention
 
 
 def _arrow_type(name: str, values: Values) -> pa.DataType:

@@ -25,7 +25,7 @@ from keylake._server.statements import Write
 from keylake._table.columns import ColumnChanges, new_columns
 from keylake._table.handle import Verbs
 from keylake._table.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
-from keylake._table.rows import Helper, LocalRows, Rows
+from keylake._table.rows import Helper, LocalRows, Rows, local_rows
 from keylake._values.misfit import shown
 from keylake.errors import BadRows, KeylakeError, SchemaMismatch, Unsupported, check_type
 from keylake.results import Commit
@@ -191,7 +191,9 @@ class WriteVerbs(Verbs):
     ) -> None:
         """Check all that can be checked here, then let Spark write the rows."""
         is_frame = self._handle.session.is_frame(rows)
-        given: Any = rows if is_frame else LocalRows.of(rows, self._handle.writes, intention.verb)
+        given: Any = rows
+        if not is_frame:
+            given, intention = local_rows(rows, self._handle.writes, intention)
         sent = self._send_frame if is_frame else self._send_local
         if evolve:
             schema = self._handle.session.arrow_schema(given) if is_frame else None

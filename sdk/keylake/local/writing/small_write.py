@@ -18,7 +18,7 @@ from keylake._definition.spec import TableSpec
 from keylake._server.statements import TablePath
 from keylake._table.business_time import zoned
 from keylake._table.intention import Intention, write
-from keylake._table.rows import LocalRows
+from keylake._table.rows import LocalRows, local_rows
 from keylake.errors import KeylakeError, Unsupported
 from keylake.local import names
 from keylake.local.damage import writing
@@ -51,8 +51,8 @@ class SmallWrite:
         begun_at = time.perf_counter()
         layout = self._layout()
         spec, write_id = layout.spec, str(uuid.uuid4())
-        local = LocalRows.of(rows, spec, self.intention.verb)
-        statement = write(spec, TablePath(self.name), self.intention, local.names, write_id)
+        local, intention = local_rows(rows, spec, self.intention)
+        statement = write(spec, TablePath(self.name), intention, local.names, write_id)
         check_writable(spec, self.intention.verb, [name for name in spec.column_names if _has(local, name)])
         batch = Batch.of(local, spec, statement)
         version = max(time.time_ns() // 1000, facts_of(self.name, self.table, self.branch).highest_version or 0)
