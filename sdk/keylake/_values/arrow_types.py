@@ -82,6 +82,15 @@ def natural_field(name: str, type_: IcebergType, required: bool, doc: str) -> An
     return pa.field(name, natural(type_), nullable=not required, metadata={DOC: doc.encode()} if doc else None)
 
 
+def empty_table(schema: Any) -> Any:
+    """No rows of a schema; Arrow's own `empty_table` knows no uuid inside of another type.
+
+    >>> empty_table(pa.schema([("ids", pa.list_(pa.uuid()))])).num_rows
+    0
+    """
+    return pa.table([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
 def for_spark(type_: IcebergType) -> Any:
     """The Arrow type in which Spark takes in and gives out an Iceberg type.
 

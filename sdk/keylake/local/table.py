@@ -21,7 +21,7 @@ from keylake._table.handle import snapshot_id_of
 from keylake._table.intention import Intention
 from keylake._table.reads import Row, one_key
 from keylake._table.rows import Rows
-from keylake._values.arrow_types import natural
+from keylake._values.arrow_types import empty_table, natural
 from keylake.errors import SchemaMismatch, check_type
 from keylake.local.accumulators import check_accumulator
 from keylake.local.catalogs import loaded
@@ -286,4 +286,4 @@ def _user() -> str | None:
 
 def _empty(layout: Layout, names: Sequence[str]) -> Any:
     fields = [pa.field(name, natural(layout.fields[name].field_type), name not in layout.spec.key) for name in names]
-    return pa.schema(fields).empty_table()
+    return empty_table(pa.schema(fields))

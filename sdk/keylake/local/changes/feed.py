@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keylake._values.arrow_types import natural
+from keylake._values.arrow_types import empty_table, natural
 from keylake.local.changes.differences import differ
 from keylake.local.decisions import NOWHERE, Flags, Numbers
 from keylake.local.files import StoredFile, by_bucket
@@ -39,7 +39,7 @@ class Feed:
     def of(self, ranges: Sequence[ChangedFiles]) -> Any:
         """The changes of each range, as an Arrow table."""
         found = [pa.table(self._of_bucket(*part), schema=self.schema) for each in ranges for part in _parts(each)]
-        return pa.concat_tables([self.schema.empty_table(), *found])
+        return pa.concat_tables([empty_table(self.schema), *found])
 
     @property
     def schema(self) -> Any:
@@ -163,4 +163,4 @@ def _keyed(before: Any, after: Any, old: Numbers, new: Numbers, key: Sequence[st
 def _plain(column: Any) -> Any:
     if column.num_chunks == 1:
         return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
