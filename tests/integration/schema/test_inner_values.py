@@ -137,6 +137,23 @@ def test_all_readers(lake: kl.Lake, warehouse: Path) -> None:
     check(one(lake.spark.sql(f"SELECT * FROM {sql}.branch_merged WHERE k = 1")))
 
 
+@pytest.mark.slow
+def test_all_writers(lake: kl.Lake, warehouse: Path) -> None:
+    table = created(lake)
+    table.upsert([{"k": 1, **ROW, "n": 0}])
+    by_arrow, by_frame, by_sql = (created(lake) for _ in range(3))
+    with keylake.local.open(warehouse) as opened:
+        by_arrow.upsert(opened.table(table.name).read().to_arrow())
+    by_frame.upsert(table.read())
+    lake.spark.sql(
+        f"INSERT INTO {lake.catalog}.{by_sql.name} SELECT * FROM {lake.catalog}.{table.name} WHERE k = 1"
+    ).collect()
+    for other in (by_arrow, by_frame, by_sql):
+        check(one(other.read()))
+        other.compact("full")
+        check(one(other.read()))
+
+
 @pytest.mark.parametrize("place", ["list", "struct", "value", "key", "structs", "deep"])
 def test_uuids_inside(lake: kl.Lake, place: str) -> None:
     """The one type that files have in another form than Spark."""
