@@ -45,8 +45,11 @@ LOSSY: dict[str, tuple[pa.Table, tuple[str, ...]]] = {
         one(d=array(Decimal("1000.00"), pa.decimal128(6, 2))),
         ("'d'", "1000.00", "decimal"),
     ),
-    "double to decimal": (one(d=0.1), ("'d'", "0.1", "double", "decimal")),
-    "decimal to float": (one(f=array(Decimal("0.10"), pa.decimal128(5, 2))), ("'f'", "0.1", "decimal", "float")),
+    "double to decimal": (one(d=0.125), ("'d'", "0.125", "double", "decimal")),
+    "decimal to float": (
+        one(f=array(Decimal("0.1234567891"), pa.decimal128(12, 10))),
+        ("'f'", "0.12345678", "decimal", "float"),
+    ),
     "string to timestamp": (one(at="2026-01-01 00:00:00"), ("'at'", "string", "timestamp")),
     "without zone to with": (
         one(when=array(datetime(2026, 1, 1), pa.timestamp("us"))),

@@ -50,7 +50,7 @@ def test_insert_of_all_columns_by_position(lake: kl.Lake) -> None:
 
 
 def test_numbers_of_a_statement_are_fractions_that_show_so(lake: kl.Lake) -> None:
-    """0.1 in SQL is a decimal to Spark. Decimals that are computed are refused, and digits that no fraction shows."""
+    """0.1 in SQL is a decimal to Spark, as is what is computed of it. Digits that no fraction shows are refused."""
     name = fresh_name("stated")
     full = f"{lake.catalog}.{name}"
     lake.spark.sql(f"CREATE TABLE {full} (id INT, d DOUBLE, f FLOAT, PRIMARY KEY (id)) USING keylake").collect()
@@ -60,16 +60,18 @@ def test_numbers_of_a_statement_are_fractions_that_show_so(lake: kl.Lake) -> Non
         "SELECT 4, 1.5, 0.5",
         "(f, id) SELECT f, id FROM VALUES (5, 0.125) AS v (id, f)",
         "BY NAME SELECT 6 AS id, 1234567.5 AS d",
+        "(id, d) SELECT 7, d + 0.1 FROM VALUES (0.5) AS v (d)",
     ):
         lake.spark.sql(f"INSERT INTO {full} {statement}").collect()
     assert [tuple(row) for row in lake.spark.table(full).orderBy("id").collect()] == [
         (1, 0.1, -2.5), (2, 3.0, None), (3, None, 0.25), (4, 1.5, 0.5), (5, None, 0.125), (6, 1234567.5, None),
+        (7, 0.6, None),
     ]  # fmt: skip
     for statement in (
-        "(id, f) VALUES (7, 0.5), (8, 0.123456789)",
-        "(id, d) SELECT 9, d + 0.1 FROM VALUES (0.5) AS v (d)",
+        "(id, f) VALUES (8, 0.5), (9, 0.123456789)",
+        "(id, d) SELECT 10, d + 0.1234567890123456789 FROM VALUES (0.5) AS v (d)",
     ):
-        with refused_in_sql(lake, name, "BAD_ROWS", "decimal", "cast it"):
+        with refused_in_sql(lake, name, "BAD_ROWS", "decimal", "456789 without changing it"):
             lake.spark.sql(f"INSERT INTO {full} {statement}").collect()
 
 

@@ -45,19 +45,24 @@ record PreparedRows(KeyedSchema schema, WriteOptions options) {
 
   /** The rows of a frame that has columns of the table by their names. */
   Project byName(LogicalPlan frame) {
-    return prepared(frame, columns(frame).stream().map(Attribute::name).toList());
+    return prepared(frame, columns(frame).stream().map(Attribute::name).toList(), CheckedCast::of);
   }
 
   /** The rows of a frame that has all columns of the table in their order. */
   Project byPosition(LogicalPlan frame) {
-    return prepared(frame, inOrder(columns(frame)));
+    return prepared(frame, inOrder(columns(frame)), CheckedCast::ofPlace);
   }
 
   private static List<Attribute> columns(LogicalPlan frame) {
     return CollectionConverters.asJava(frame.output());
   }
 
-  private Project prepared(LogicalPlan rows, List<String> names) {
+  /** Brings a column of the frame to a type of the table. */
+  private interface Conversion {
+    Expression of(Expression value, String column, DataType target);
+  }
+
+  private Project prepared(LogicalPlan rows, List<String> names, Conversion conversion) {
     List<Attribute> frame = columns(rows);
     boolean caseSensitive = SessionSettings.isCaseSensitive();
     WriteShape shape = WriteShape.of(names, schema, options, caseSensitive);
@@ -65,7 +70,8 @@ record PreparedRows(KeyedSchema schema, WriteOptions options) {
     shape
         .columns()
         .forEach(
-            (position, field) -> values.put(field.name(), value(rows, frame.get(position), field)));
+            (position, field) ->
+                values.put(field.name(), value(frame.get(position), field, conversion)));
     List<NamedExpression> columns = new ArrayList<>();
     schema.key().forEach(field -> columns.add(Columns.alias(keyOf(values, field), field.name())));
     for (NestedField field : schema.values()) {
@@ -90,12 +96,8 @@ record PreparedRows(KeyedSchema schema, WriteOptions options) {
   }
 
   /** A uuid is text to Spark; in lower case its order is that of its bytes. */
-  private static Expression value(LogicalPlan rows, Attribute given, NestedField field) {
-    DataType type = ColumnTypes.spark(field);
-    Expression value =
-        StatedNumbers.areShown(rows, given, type)
-            ? CheckedCast.ofShown(given, type)
-            : CheckedCast.of(given, field.name(), type);
+  private static Expression value(Attribute given, NestedField field, Conversion conversion) {
+    Expression value = conversion.of(given, field.name(), ColumnTypes.spark(field));
     return field.type().typeId() == Type.TypeID.UUID ? new Lower(value) : value;
   }
 
