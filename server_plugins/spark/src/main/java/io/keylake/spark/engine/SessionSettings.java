@@ -13,6 +13,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
+import scala.Function2;
 import scala.Option;
 
 /** The settings of Spark that keylake follows, as the session of this thread has them. */
@@ -22,6 +23,11 @@ public final class SessionSettings {
   /** Whether names of columns differ by case alone. */
   public static boolean isCaseSensitive() {
     return SQLConf.get().caseSensitiveAnalysis();
+  }
+
+  /** How names are compared, as Spark's own plans take it. */
+  public static Function2<String, String, Object> sameNames() {
+    return SQLConf.get().resolver();
   }
 
   /** The zone in which times without one are meant. */

@@ -3,10 +3,12 @@ package io.keylake.spark.rules;
 import io.keylake.spark.scan.StatementRead.Said;
 import io.keylake.spark.statements.Assignments;
 import io.keylake.spark.statements.Columns;
+import io.keylake.spark.statements.Conditions;
 import io.keylake.spark.statements.MergeRewrite;
 import io.keylake.spark.statements.SaidStatement;
 import io.keylake.spark.statements.StatementTarget;
 import io.keylake.spark.statements.StatementVersions;
+import io.keylake.spark.statements.TargetView;
 import io.keylake.spark.write.HelperColumn;
 import io.keylake.spark.write.WriteOptions;
 import java.util.ArrayList;
@@ -40,6 +42,9 @@ public final class RowStatementRule extends NodeRule {
   /** The column of a plan that holds the newest version of the row that was read. */
   private static final String NEWEST = "_merge_info:newest";
 
+  private static final String INSTEAD_OF_CHANCE =
+      "write the keys that it selects to a table first, and select those";
+
   @Override
   boolean concerns(LogicalPlan node) {
     LogicalPlan table = HeldStatementRule.tableOf(node);
@@ -48,17 +53,31 @@ public final class RowStatementRule extends NodeRule {
 
   @Override
   LogicalPlan changed(LogicalPlan node) {
+    LogicalPlan held = Objects.requireNonNull(HeldStatementRule.tableOf(node), "a statement");
     LogicalPlan released = HeldStatementRule.released(node);
-    LogicalPlan table = HeldStatementRule.tableOf(released);
-    if (table == null || !StatementTarget.isKeyed(table)) {
+    if (!StatementTarget.isKeyed(Objects.requireNonNull(HeldStatementRule.tableOf(released)))) {
       return released;
     }
-    if (!node.resolved()) {
+    LogicalPlan statement = released.resolved() ? released : Assignments.asWritten(released);
+    if (!statement.resolved()) {
       return node;
     }
-    LogicalPlan held = Objects.requireNonNull(HeldStatementRule.tableOf(node), "a statement");
-    Said said = SaidStatement.of(held, released);
-    return write(released, StatementTarget.of(table, isolation(released), said));
+    if (isNever(statement)) {
+      return Conditions.nothing();
+    }
+    Said said = SaidStatement.of(held, statement);
+    LogicalPlan direct = TargetView.without(statement);
+    LogicalPlan table = Objects.requireNonNull(HeldStatementRule.tableOf(direct), "a statement");
+    return write(direct, StatementTarget.of(table, isolation(direct), said));
+  }
+
+  /** Whether the condition of a statement selects no row of any table. */
+  private static boolean isNever(LogicalPlan statement) {
+    if (statement instanceof DeleteFromTable delete) {
+      return Conditions.isNever(delete.condition());
+    }
+    return statement instanceof UpdateTable update
+        && update.condition().exists(Conditions::isNever);
   }
 
   /** The write that a statement is. */
@@ -85,6 +104,10 @@ public final class RowStatementRule extends NodeRule {
     StatementVersions versions = new StatementVersions(target);
     Map<String, Expression> values =
         Assignments.of(target, CollectionConverters.asJava(update.assignments()));
+    if (update.condition().isDefined()) {
+      Conditions.checkDeterministic(
+          "the condition of UPDATE", update.condition().get(), INSTEAD_OF_CHANCE);
+    }
     LogicalPlan rows =
         update.condition().isEmpty() ? target.rows() : target.rowsWhere(update.condition().get());
     List<NamedExpression> key = new ArrayList<>(target.key());
@@ -115,6 +138,7 @@ public final class RowStatementRule extends NodeRule {
   }
 
   private static LogicalPlan delete(StatementTarget target, Expression condition) {
+    Conditions.checkDeterministic("the condition of DELETE", condition, INSTEAD_OF_CHANCE);
     StatementVersions versions = new StatementVersions(target);
     List<NamedExpression> columns = new ArrayList<>(target.key());
     if (versions.areGiven()) {

@@ -2,6 +2,7 @@ package io.keylake.spark.rules;
 
 import io.keylake.spark.statements.MergeEvolution;
 import io.keylake.spark.statements.StatementTarget;
+import io.keylake.spark.statements.TargetView;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -40,7 +41,8 @@ public final class StatementTargetRule extends NodeRule {
       if (!merge.sourceTable().resolved()) {
         return node;
       }
-      return held(new MergeEvolution(merge).evolved(), node);
+      MergeIntoTable direct = (MergeIntoTable) TargetView.without(merge);
+      return held(new MergeEvolution(direct).evolved(), node);
     }
     return held(said, node);
   }

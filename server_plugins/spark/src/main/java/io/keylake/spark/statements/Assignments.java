@@ -18,10 +18,12 @@ import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * The columns that a SET clause writes, with their values: those that it names, and what has to be
@@ -55,7 +57,8 @@ public final class Assignments {
     String name = target.nameOf(columnOf(assignment.key()));
     if (schema.spec().key().contains(name)) {
       throw StatementTarget.refused(
-          "the statement sets '%s', which is a column of the key of %s, and a row with another key is another row; delete it and insert the other",
+          "the statement sets '%s', which is a column of the key of %s, and a row with another key"
+              + " is another row; delete it and insert the other",
           name, target.table().name());
     }
     if (schema.values().stream().noneMatch(field -> field.name().equals(name))) {
@@ -65,12 +68,15 @@ public final class Assignments {
     }
     if (schema.spec().reducer(name).accumulates()) {
       throw StatementTarget.refused(
-          "the statement sets '%s', and what is written to that column is not its new value but one more contribution to its %s; leave the column out, and contribute with INSERT INTO %s",
+          "the statement sets '%s', and what is written to that column is not its new value but one"
+              + " more contribution to its %s; leave the column out, and contribute with INSERT"
+              + " INTO %s",
           name, schema.spec().reducer(name).type(), target.table().name());
     }
     if (schema.spec().reducer(name).skipsNulls() && isNull(assignment.value())) {
       throw StatementTarget.refused(
-          "the statement sets '%s' to null, which does not replace the value of a LatestNotNull column; delete the row, or declare the column as Latest",
+          "the statement sets '%s' to null, which does not replace the value of a LatestNotNull"
+              + " column; delete the row, or declare the column as Latest",
           name);
     }
     byColumn.computeIfAbsent(name, each -> new ArrayList<>()).add(assignment);
@@ -146,6 +152,23 @@ public final class Assignments {
     return value instanceof Cast cast && cast.getTagValue(Cast.BY_TABLE_INSERTION()).isDefined()
         ? asWritten(cast.child())
         : value;
+  }
+
+  /** A statement without those casts: some of them are none that Spark knows. */
+  public static LogicalPlan asWritten(LogicalPlan statement) {
+    return statement.transformExpressions(
+        new AbstractPartialFunction<Expression, Expression>() {
+          @Override
+          public boolean isDefinedAt(Expression part) {
+            return part instanceof Assignment;
+          }
+
+          @Override
+          public Expression apply(Expression part) {
+            Assignment set = (Assignment) part;
+            return new Assignment(set.key(), asWritten(set.value()));
+          }
+        });
   }
 
   private static boolean isOf(Assignment set, Expression place) {

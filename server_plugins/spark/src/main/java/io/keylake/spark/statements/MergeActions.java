@@ -81,7 +81,8 @@ final class MergeActions {
     this.schema = target.table().keyed();
     this.matchedBy = Comparison.terms(merge.mergeCondition());
     this.source = merge.sourceTable().outputSet();
-    this.matched = read(merge.matchedActions());
+    this.matched =
+        Conditions.isNever(merge.mergeCondition()) ? List.of() : read(merge.matchedActions());
     this.notMatched = read(merge.notMatchedActions());
     this.notMatchedBySource = read(merge.notMatchedBySourceActions());
   }
@@ -105,6 +106,11 @@ final class MergeActions {
             && matched.get(0).effect() == Effect.DELETE
             && matched.get(0).condition().equals(Literal.TrueLiteral());
     return !matched.isEmpty() && !onlyDeletes;
+  }
+
+  /** Whether no action can apply to a row. */
+  boolean areNone() {
+    return all().findAny().isEmpty();
   }
 
   private Stream<Action> all() {
@@ -134,7 +140,10 @@ final class MergeActions {
   }
 
   private List<Action> read(Seq<MergeAction> given) {
-    return CollectionConverters.asJava(given).stream().map(this::read).toList();
+    return CollectionConverters.asJava(given).stream()
+        .filter(action -> !action.condition().exists(Conditions::isNever))
+        .map(this::read)
+        .toList();
   }
 
   private Action read(MergeAction action) {
@@ -164,7 +173,13 @@ final class MergeActions {
   private Map<String, Expression> inserted(List<Assignment> given) {
     Map<String, Expression> values = new LinkedHashMap<>();
     for (Assignment each : given) {
-      String name = target.nameOf((AttributeReference) each.key());
+      if (!(each.key() instanceof AttributeReference column)) {
+        throw StatementTarget.refused(
+            "INSERT of MERGE INTO names %s, a member of a column; name the whole column, and give"
+                + " it as a struct",
+            each.key().sql());
+      }
+      String name = target.nameOf(column);
       DataType type = each.key().dataType();
       if (values.put(name, CheckedCast.of(each.value(), name, type)) != null) {
         throw StatementTarget.refused("INSERT of MERGE INTO has the column '%s' twice", name);

@@ -15,11 +15,15 @@ import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
@@ -29,9 +33,11 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * The columns that a MERGE WITH SCHEMA EVOLUTION brings to its table: all of the source where an
@@ -40,6 +46,10 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class MergeEvolution {
   private final MergeIntoTable merge;
+
+  /** Iceberg's own property of tables that do not want columns from statements. */
+  private static final String PROPERTY = "write.spark.auto-schema-evolution.enabled";
+
   private final boolean caseSensitive = SessionSettings.isCaseSensitive();
 
   /**
@@ -55,6 +65,13 @@ public final class MergeEvolution {
         Objects.requireNonNull(
             StatementTarget.relationOf(merge.targetTable()), "a MERGE into a keyed table");
     KeyedTable table = (KeyedTable) relation.table();
+    if ("false".equalsIgnoreCase(table.table().properties().get(PROPERTY))) {
+      return withActions(
+          merge.targetTable(),
+          merge.mergeCondition(),
+          merge.matchedActions(),
+          merge.notMatchedActions());
+    }
     table.checkIsNoExperiment("columns that a MERGE adds");
     table.checkIsChangeable();
     List<NestedField> columns = columns();
@@ -67,14 +84,55 @@ public final class MergeEvolution {
             relation.options(),
             Option.empty());
     List<Attribute> target = List.copyOf(CollectionConverters.asJava(again.output()));
-    return merge.copy(
+    return withActions(
         StatementTarget.replaced(merge.targetTable(), leaf -> leaf == relation ? again : leaf),
-        merge.sourceTable(),
-        merge.mergeCondition(),
+        ofSource(merge.mergeCondition()),
         withoutStars(merge.matchedActions(), target),
-        withoutStars(merge.notMatchedActions(), target),
+        withoutStars(merge.notMatchedActions(), target));
+  }
+
+  private MergeIntoTable withActions(
+      LogicalPlan target,
+      Expression condition,
+      Seq<MergeAction> matched,
+      Seq<MergeAction> notMatched) {
+    return merge.copy(
+        target,
+        merge.sourceTable(),
+        condition,
+        matched,
+        notMatched,
         merge.notMatchedBySourceActions(),
         false);
+  }
+
+  /**
+   * What only the source has when the statement is made is of the source: the table may have a
+   * column of that name by the time Spark resolves it.
+   */
+  private Expression ofSource(Expression expression) {
+    return expression.transform(
+        new AbstractPartialFunction<Expression, Expression>() {
+          @Override
+          public boolean isDefinedAt(Expression part) {
+            return part instanceof UnresolvedAttribute name
+                && found(merge.targetTable(), name) == null
+                && found(merge.sourceTable(), name) != null;
+          }
+
+          @Override
+          public Expression apply(Expression part) {
+            return Objects.requireNonNull(found(merge.sourceTable(), (UnresolvedAttribute) part));
+          }
+        });
+  }
+
+  private static @Nullable Expression found(LogicalPlan plan, UnresolvedAttribute name) {
+    Option<NamedExpression> found = plan.resolve(name.nameParts(), SessionSettings.sameNames());
+    if (found.isEmpty()) {
+      return null;
+    }
+    return found.get() instanceof Alias alias ? alias.child() : (Expression) found.get();
   }
 
   /** A star takes the columns of the source; what only the target has, it leaves alone. */
@@ -83,6 +141,7 @@ public final class MergeEvolution {
     return Columns.seq(
         CollectionConverters.asJava(actions).stream()
             .map(action -> withoutStar(action, all))
+            .map(this::ofSource)
             .toList());
   }
 
@@ -93,6 +152,24 @@ public final class MergeEvolution {
     return action instanceof InsertStarAction star
         ? new InsertAction(star.condition(), all)
         : action;
+  }
+
+  private MergeAction ofSource(MergeAction action) {
+    Option<Expression> condition = action.condition().map(this::ofSource);
+    if (action instanceof UpdateAction update) {
+      return update.copy(condition, ofSource(update.assignments()), update.fromStar());
+    }
+    if (action instanceof InsertAction insert) {
+      return insert.copy(condition, ofSource(insert.assignments()));
+    }
+    return action instanceof DeleteAction delete ? delete.copy(condition) : action;
+  }
+
+  private Seq<Assignment> ofSource(Seq<Assignment> assignments) {
+    return Columns.seq(
+        CollectionConverters.asJava(assignments).stream()
+            .map(each -> new Assignment(each.key(), ofSource(each.value())))
+            .toList());
   }
 
   private List<Assignment> assignmentsOfSource(List<Attribute> target) {

@@ -102,6 +102,9 @@ public final class MergeRewrite {
 
   public LogicalPlan write() {
     checkConditions();
+    if (actions.areNone()) {
+      return Conditions.nothing();
+    }
     Map<String, String> options = new TreeMap<>();
     if (verb == Verb.APPLY_CHANGES) {
       options.put("op", HelperColumn.OP);
@@ -295,9 +298,7 @@ public final class MergeRewrite {
   }
 
   private static void check(String what, Expression condition) {
-    if (!condition.deterministic()) {
-      throw refused("%s, %s, is not deterministic; compute it in the source", what, condition);
-    }
+    Conditions.checkDeterministic(what, condition, "compute it in the source");
     if (SubqueryExpression.hasSubquery(condition)) {
       throw refused("%s, %s, has a subquery; join it to the source", what, condition);
     }

@@ -42,9 +42,9 @@ import scala.runtime.AbstractPartialFunction;
 public record StatementTarget(
     LogicalPlan rows, DataSourceV2Relation read, DataSourceV2Relation relation, KeyedTable table) {
 
-  /** Whether a statement names a keyed table. */
+  /** Whether a statement names a keyed table, or a view of one. */
   public static boolean isKeyed(LogicalPlan said) {
-    return relationOf(said) != null;
+    return relationOf(said) != null || TargetView.tableBelow(said) != null;
   }
 
   /**
