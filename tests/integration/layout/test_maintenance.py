@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import pyarrow.parquet as pq
 import pytest
 
 import keylake as kl
@@ -62,6 +63,28 @@ def test_old_files_are_divided_when_there_are_more_buckets(lake: kl.Lake) -> Non
     twin.check()
     assert len(twin.table.compaction_plan()) > SHAPE.buckets
     assert len(twin.table.rebucket()) == 0, "nothing is left to do"
+
+
+@pytest.mark.slow
+def test_damage_is_told_and_leaves_the_table_as_it_is(lake: kl.Lake, folder: Path) -> None:
+    twin = SHAPE.create(lake, fresh_name("maintained"))
+    twin.table.set_compaction_policy(POLICY)
+    with lake.maintenance.paused():
+        for version in range(MOST_FILES + 2):
+            twin.update([{"id": number, "a": version} for number in range(40)], version=version)
+        file = next(folder.joinpath(*twin.table.name.split("."), "data").rglob("*.parquet"))
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        whole = file.read_bytes()
+        chunk = pq.read_metadata(file).row_group(0).column(0)
+        damaged = bytearray(whole)
+        damaged[(chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size - 1] ^= 4
+        file.write_bytes(damaged)
+    lake.maintenance.wait(seconds=120)
+    told = " ".join(twin.table.health().to_do)
+    assert f"{file.name} is damaged (column id of row group 0 does not fit its checksum); nothing was changed" in told
+    assert file.exists()
+    file.write_bytes(whole)
+    twin.check()
 
 
 @pytest.mark.slow

@@ -81,8 +81,12 @@ public final class FileDamage extends IOException {
         || message.contains(" values in column chunk at ");
   }
 
+  /** Errors of codecs, and Spark's of a type that it does not decode as another. */
   private static boolean isOfCodec(Throwable error) {
-    return error.getClass().getSimpleName().equals("ZstdException");
+    String name = error.getClass().getName();
+    return name.endsWith(".ZstdException")
+        || name.startsWith("io.airlift.compress.")
+        || name.endsWith(".SchemaColumnConvertNotSupportedException");
   }
 
   static Stream<Throwable> chain(Throwable failure) {

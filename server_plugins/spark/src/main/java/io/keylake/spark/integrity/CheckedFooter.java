@@ -1,14 +1,27 @@
 package io.keylake.spark.integrity;
 
 import io.keylake.tables.FileDamage;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import org.apache.iceberg.SchemaParser;
+import org.apache.iceberg.types.Type.TypeID;
+import org.apache.iceberg.types.TypeUtil;
+import org.apache.iceberg.types.Types.DecimalType;
+import org.apache.iceberg.types.Types.NestedField;
 import org.apache.parquet.column.ColumnDescriptor;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnPath;
 import org.apache.parquet.hadoop.metadata.FileMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+import org.apache.parquet.schema.GroupType;
+import org.apache.parquet.schema.LogicalTypeAnnotation;
+import org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotation;
+import org.apache.parquet.schema.LogicalTypeAnnotation.TimeUnit;
+import org.apache.parquet.schema.LogicalTypeAnnotation.TimestampLogicalTypeAnnotation;
+import org.apache.parquet.schema.Type;
 
 /**
  * A footer has no checksum, so it is compared with what is known of the file from elsewhere, and
@@ -18,13 +31,15 @@ import org.apache.parquet.hadoop.metadata.ParquetMetadata;
  *   <li>Its row groups have as many rows as the manifest says.
  *   <li>A flat column has a value for each row, and no more nulls than values.
  *   <li>The columns of a row group lie in the file one after another, in the order of the schema.
+ *   <li>The schema has the columns that the writer has noted beside it.
  * </ol>
  *
- * <p>The last two hold for files of parquet-java, which is what all writers of keylake's server
+ * <p>The last three hold for files of parquet-java, which is what all writers of keylake's server
  * use; others have freedoms that the format leaves them.
  */
 public final class CheckedFooter {
   private static final String PARQUET_JAVA = "parquet-mr";
+  private static final String NOTED_SCHEMA = "iceberg.schema";
 
   private CheckedFooter() {}
 
@@ -43,6 +58,58 @@ public final class CheckedFooter {
         check(group, footer.getBlocks().get(group), columns, bytes);
       }
     }
+  }
+
+  /**
+   * Compares the columns of a file with the schema that Iceberg's writers note in it as text: a
+   * column is found by its id, and one that is not found reads as null.
+   */
+  public static void checkColumns(FileMetaData file) throws FileDamage {
+    String noted = file.getKeyValueMetaData().get(NOTED_SCHEMA);
+    if (noted == null || !isOfParquetJava(file)) {
+      return;
+    }
+    Map<Integer, Type> stored = new HashMap<>();
+    collect(file.getSchema(), stored);
+    Map<Integer, NestedField> wanted;
+    try {
+      wanted = TypeUtil.indexById(SchemaParser.fromJson(noted).asStruct());
+    } catch (RuntimeException e) {
+      throw FileDamage.of("the schema in its footer", e);
+    }
+    for (NestedField field : wanted.values()) {
+      Type column = stored.get(field.fieldId());
+      boolean isStored = field.type().isPrimitiveType() && field.type().typeId() != TypeID.UNKNOWN;
+      if (isStored && (column == null || !fits(column, field))) {
+        throw new FileDamage(
+            "column %s in its footer is not as its writer noted it".formatted(field.name()));
+      }
+    }
+  }
+
+  private static void collect(GroupType group, Map<Integer, Type> into) {
+    for (Type each : group.getFields()) {
+      if (each.getId() != null) {
+        into.put(each.getId().intValue(), each);
+      }
+      if (!each.isPrimitive()) {
+        collect(each.asGroupType(), into);
+      }
+    }
+  }
+
+  /** Whether numbers mean the same. */
+  private static boolean fits(Type column, NestedField field) {
+    LogicalTypeAnnotation logical = column.getLogicalTypeAnnotation();
+    return switch (field.type().typeId()) {
+      case DECIMAL ->
+          logical instanceof DecimalLogicalTypeAnnotation number
+              && number.getScale() == ((DecimalType) field.type()).scale();
+      case TIMESTAMP ->
+          logical instanceof TimestampLogicalTypeAnnotation time
+              && time.getUnit() == TimeUnit.MICROS;
+      default -> true;
+    };
   }
 
   /** Whether all is as parquet-java writes it. */

@@ -82,9 +82,15 @@ final class Footers {
     return footer;
   }
 
-  private static ParquetMetadata shared(ParquetMetadata footer) {
+  private static ParquetMetadata shared(ParquetMetadata footer) throws IOException {
     FileMetaData file = footer.getFileMetaData();
-    MessageType schema = SCHEMAS.get(file.getSchema(), file::getSchema);
+    MessageType schema =
+        SCHEMAS.get(
+            file.getSchema(),
+            () -> {
+              CheckedFooter.checkColumns(file);
+              return file.getSchema();
+            });
     return new ParquetMetadata(
         new FileMetaData(schema, Map.of(), file.getCreatedBy()), footer.getBlocks());
   }

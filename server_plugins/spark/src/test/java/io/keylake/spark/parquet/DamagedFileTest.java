@@ -10,9 +10,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.hadoop.HadoopFileIO;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
@@ -65,6 +68,7 @@ class DamagedFileTest {
     try (ParquetWriter<Group> writer =
         ExampleParquetWriter.builder(new LocalOutputFile(path))
             .withType(SCHEMA)
+            .withExtraMetaData(Map.of("iceberg.schema", SchemaParser.toJson(new Schema(COLUMNS))))
             .withWriterVersion(version)
             .withCompressionCodec(codec)
             .withDictionaryEncoding(dictionary)
@@ -160,12 +164,12 @@ class DamagedFileTest {
   @ParameterizedTest
   @CsvSource({
     // version, codec, dictionary, bytes from one flip to the next
-    "PARQUET_1_0, ZSTD,         true,  150",
-    "PARQUET_1_0, ZSTD,         false, 150",
-    "PARQUET_1_0, UNCOMPRESSED, true,  150",
-    "PARQUET_1_0, UNCOMPRESSED, false, 250",
-    "PARQUET_1_0, SNAPPY,       true,  150",
-    "PARQUET_2_0, ZSTD,         true,  150",
+    "PARQUET_1_0, ZSTD,         true,  400",
+    "PARQUET_1_0, ZSTD,         false, 400",
+    "PARQUET_1_0, UNCOMPRESSED, true,  400",
+    "PARQUET_1_0, UNCOMPRESSED, false, 400",
+    "PARQUET_1_0, SNAPPY,       true,  400",
+    "PARQUET_2_0, ZSTD,         true,  400",
   })
   void noFlippedBitIsReadAsRows(
       WriterVersion version, CompressionCodecName codec, boolean dictionary, int step)
