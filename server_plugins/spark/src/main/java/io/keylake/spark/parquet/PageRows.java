@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import java.util.Arrays;
 import java.util.Map;
 import org.apache.iceberg.TableProperties;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -13,14 +14,20 @@ import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
  * How many rows a page may have. Parquet looks at the size of a page after a hundred rows at the
- * earliest; of large values that would make pages that no merge of many files can hold.
+ * earliest; of large values that would make pages that no merge of many files can hold. A row is
+ * also large because it has many columns: their pages may hold more together, so that each is still
+ * worth its header, its statistics and its place in the index.
  */
 public final class PageRows {
-  private static final long PAGE_BYTES = 256 << 10;
+  private static final long PAGE_BYTES = 256 << 10; // of the pages of all columns together
+  private static final long COLUMN_PAGE_BYTES = 8 << 10; // where there are many, on average
+  private static final long ROWS_BEFORE_CHECK =
+      TableProperties.PARQUET_ROW_GROUP_CHECK_MIN_RECORD_COUNT_DEFAULT;
   private static final long LARGE_ROW_BYTES = 8 << 10;
 
   private PageRows() {}
@@ -34,20 +41,35 @@ public final class PageRows {
     if (bytes < LARGE_ROW_BYTES) {
       return Map.of();
     }
-    String rows = String.valueOf(Math.max(PAGE_BYTES / bytes, 1));
+    long together = Math.max(PAGE_BYTES, leaves(type) * COLUMN_PAGE_BYTES);
+    long rows = Math.max(together / bytes, 1);
     return Map.of(
         TableProperties.PARQUET_PAGE_ROW_LIMIT,
-        rows,
+        String.valueOf(rows),
         TableProperties.PARQUET_ROW_GROUP_CHECK_MIN_RECORD_COUNT,
-        rows);
+        String.valueOf(Math.min(rows, ROWS_BEFORE_CHECK)));
+  }
+
+  /** How many columns Parquet has for a row. */
+  private static long leaves(DataType type) {
+    if (type instanceof ArrayType array) {
+      return leaves(array.elementType());
+    }
+    if (type instanceof MapType map) {
+      return leaves(map.keyType()) + leaves(map.valueType());
+    }
+    return type instanceof StructType struct
+        ? Arrays.stream(struct.fields()).mapToLong(field -> leaves(field.dataType())).sum()
+        : 1;
   }
 
   /** About how many bytes a row has. */
   public static long bytes(InternalRow row, StructType type) {
     long bytes = 0;
-    for (int i = 0; i < type.length(); i++) {
+    StructField[] fields = type.fields();
+    for (int i = 0; i < fields.length; i++) {
       if (!row.isNullAt(i)) {
-        bytes += bytes(row, i, type.fields()[i].dataType());
+        bytes += bytes(row, i, fields[i].dataType());
       }
     }
     return bytes;
