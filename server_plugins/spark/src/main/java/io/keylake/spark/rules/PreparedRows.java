@@ -88,7 +88,7 @@ record PreparedRows(KeyedSchema schema, WriteOptions options) {
       columns.add(Columns.alias(GroupExpression.group(schema, bucketBy), KeyedSchema.GROUP));
     }
     addHelpers(columns, frame, shape);
-    return new Project(CollectionConverters.asScala(columns).toSeq(), rows);
+    return Columns.project(columns, rows);
   }
 
   private static Expression keyOf(Map<String, Expression> values, NestedField field) {

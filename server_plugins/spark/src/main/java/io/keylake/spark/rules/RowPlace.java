@@ -45,7 +45,7 @@ record RowPlace(List<Attribute> columns, int columnsOfCell) {
   Project numbered(LogicalPlan rows) {
     List<NamedExpression> all = new ArrayList<>(CollectionConverters.asJava(rows.output()));
     all.add(Columns.alias(OrderPrefix.of(columns), HelperColumn.PLACE));
-    return new Project(CollectionConverters.asScala(all).toSeq(), rows);
+    return Columns.project(all, rows);
   }
 
   /** The rows, with these columns among theirs, spread over tasks. */

@@ -29,7 +29,11 @@ public final class Columns {
     return new Project(seq(columns), rows);
   }
 
+  /**
+   * The columns as a sequence with an index. Spark's projection of local rows asks for each column
+   * by its number, and a list would be walked from its head for each value of each row.
+   */
   static <T> Seq<T> seq(List<T> list) {
-    return CollectionConverters.asScala(list).toSeq();
+    return CollectionConverters.asScala(list).toIndexedSeq();
   }
 }
