@@ -20,6 +20,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
@@ -161,9 +162,11 @@ public final class ExplainedRow {
           .limit(MOST_LINES)
           .forEach(row -> lines.add(line.of("contribution", null, row, fieldId)));
     }
-    Set<StoredVersion> counts = Set.copyOf(counted);
+    // By their places: a hash of stored rows would look at all columns for each of them.
+    Set<Integer> counts =
+        counted.stream().map(StoredVersion::order).collect(Collectors.toUnmodifiableSet());
     versions.rows().stream()
-        .filter(row -> row.carries(fieldId) && !counts.contains(row))
+        .filter(row -> row.carries(fieldId) && !counts.contains(row.order()))
         .sorted(newestFirst)
         .limit(MOST_LINES)
         .forEach(

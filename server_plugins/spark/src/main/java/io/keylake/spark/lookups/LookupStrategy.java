@@ -1,9 +1,10 @@
 package io.keylake.spark.lookups;
 
 import io.keylake.spark.scan.Lookup;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
@@ -63,11 +64,14 @@ public final class LookupStrategy extends SparkStrategy {
     if (lookup == null) {
       return NONE;
     }
+    Map<ExprId, Integer> places = new HashMap<>();
+    CollectionConverters.asJava(read.output())
+        .forEach(column -> places.put(column.exprId(), places.size()));
     LookedUpRows found =
         new LookedUpRows(
             lookup,
-            bound(filter.condition(), read),
-            columns.stream().map(column -> bound(column, read)).toList());
+            bound(filter.condition(), places),
+            columns.stream().map(column -> bound(column, places)).toList());
     return seq(
         List.of(
             ConnectOperation.sendsRows(session.sparkContext())
@@ -90,10 +94,12 @@ public final class LookupStrategy extends SparkStrategy {
     return CollectionConverters.asScala(plans).toSeq();
   }
 
-  /** An expression over rows as they are read. */
-  private static Expression bound(Expression expression, DataSourceV2ScanRelation read) {
-    List<ExprId> columns =
-        CollectionConverters.asJava(read.output()).stream().map(Attribute::exprId).toList();
+  /**
+   * An expression over rows as they are read.
+   *
+   * @param places of their columns
+   */
+  private static Expression bound(Expression expression, Map<ExprId, Integer> places) {
     return expression.transform(
         new AbstractPartialFunction<Expression, Expression>() {
           @Override
@@ -105,7 +111,7 @@ public final class LookupStrategy extends SparkStrategy {
           public Expression apply(Expression part) {
             AttributeReference column = (AttributeReference) part;
             return new BoundReference(
-                columns.indexOf(column.exprId()), column.dataType(), column.nullable());
+                places.getOrDefault(column.exprId(), -1), column.dataType(), column.nullable());
           }
         });
   }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.apache.parquet.column.Encoding;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
@@ -81,13 +82,12 @@ final class Decoders {
       throws IOException {
     MessageType file = footer.getFileMetaData().getSchema();
     List<String> flat = flat(file, stored, isPlain);
-    StructType others = new StructType();
-    for (int i = 0; i < stored.length(); i++) {
-      if (flat.get(i).isEmpty()) {
-        others = others.add(stored.fields()[i]);
-      }
-    }
-    RowGroupDecoder decoder = RowGroupDecoder.of(footer, others);
+    StructField[] others =
+        IntStream.range(0, stored.length())
+            .filter(i -> flat.get(i).isEmpty())
+            .mapToObj(i -> stored.fields()[i])
+            .toArray(StructField[]::new);
+    RowGroupDecoder decoder = RowGroupDecoder.of(footer, new StructType(others));
     List<Type> all = new ArrayList<>(decoder.columns().getFields());
     flat.stream().filter(name -> !name.isEmpty()).forEach(name -> all.add(file.getType(name)));
     return new Decoders(decoder, new MessageType(file.getName(), all), flat, isPlain);

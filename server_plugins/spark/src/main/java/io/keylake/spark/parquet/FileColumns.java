@@ -2,6 +2,7 @@ package io.keylake.spark.parquet;
 
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -37,19 +38,17 @@ public record FileColumns(Map<Integer, Integer> positions, StructType schema)
   public static FileColumns of(
       List<Types.NestedField> fields, KeyedSchema schema, Set<Integer> leaves) {
     Map<Integer, Integer> positions = new HashMap<>();
-    StructType columns = new StructType();
+    List<StructField> columns = new ArrayList<>();
     for (Types.NestedField field : fields) {
       positions.put(field.fieldId(), positions.size());
-      columns = columns.add(fieldWithId(field, stored(field.type())));
+      columns.add(fieldWithId(field, stored(field.type())));
     }
     if (!leaves.isEmpty()) {
       positions.put(0, positions.size());
-      columns =
-          columns.add(
-              fieldWithId(
-                  schema.mergeInfo(), only(schema.mergeInfo().type().asStructType(), leaves)));
+      columns.add(
+          fieldWithId(schema.mergeInfo(), only(schema.mergeInfo().type().asStructType(), leaves)));
     }
-    return new FileColumns(positions, columns);
+    return new FileColumns(positions, struct(columns));
   }
 
   /** One column of a file that has no versions. */
@@ -81,16 +80,15 @@ public record FileColumns(Map<Integer, Integer> positions, StructType schema)
 
   /** One that the file does not have gets a name that no other column has. */
   private static StructType renamed(StructType struct, Map<Integer, String> names) {
-    StructType all = new StructType();
+    List<StructField> all = new ArrayList<>();
     for (StructField field : struct.fields()) {
       int id = (int) field.metadata().getLong(FIELD_ID);
       String name = names.getOrDefault(id, MISSING + id);
-      all =
-          all.add(
-              new StructField(
-                  name, renamed(field.dataType(), names), field.nullable(), field.metadata()));
+      all.add(
+          new StructField(
+              name, renamed(field.dataType(), names), field.nullable(), field.metadata()));
     }
-    return all;
+    return struct(all);
   }
 
   private static DataType renamed(DataType type, Map<Integer, String> names) {
@@ -116,18 +114,23 @@ public record FileColumns(Map<Integer, Integer> positions, StructType schema)
   }
 
   private static StructType only(Types.StructType struct, Set<Integer> leaves) {
-    StructType kept = new StructType();
+    List<StructField> kept = new ArrayList<>();
     for (Types.NestedField field : struct.fields()) {
       if (field.type().isStructType()) {
         StructType nested = only(field.type().asStructType(), leaves);
         if (nested.length() > 0) {
-          kept = kept.add(fieldWithId(field, nested));
+          kept.add(fieldWithId(field, nested));
         }
       } else if (leaves.contains(field.fieldId())) {
-        kept = kept.add(fieldWithId(field, stored(field.type())));
+        kept.add(fieldWithId(field, stored(field.type())));
       }
     }
-    return kept;
+    return struct(kept);
+  }
+
+  /** {@code add} of a struct would copy the members before for each one. */
+  private static StructType struct(List<StructField> members) {
+    return new StructType(members.toArray(StructField[]::new));
   }
 
   private static StructField fieldWithId(Types.NestedField field, DataType type) {
@@ -139,11 +142,11 @@ public record FileColumns(Map<Integer, Integer> positions, StructType schema)
     return switch (type.typeId()) {
       case UUID -> DataTypes.BinaryType;
       case STRUCT -> {
-        StructType struct = new StructType();
+        List<StructField> members = new ArrayList<>();
         for (Types.NestedField field : type.asStructType().fields()) {
-          struct = struct.add(fieldWithId(field, stored(field.type())));
+          members.add(fieldWithId(field, stored(field.type())));
         }
-        yield struct;
+        yield struct(members);
       }
       case LIST -> DataTypes.createArrayType(stored(type.asListType().elementType()), true);
       case MAP ->

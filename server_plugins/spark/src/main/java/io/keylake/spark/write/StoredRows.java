@@ -4,7 +4,9 @@ import io.keylake.spark.python.PendingRows;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.stream.IntStream;
 import org.apache.iceberg.types.Types.NestedField;
@@ -44,32 +46,36 @@ final class StoredRows {
     values = layout.values().toArray(Column[]::new);
     keyGetters = getters(layout.key());
     valueGetters = getters(layout.values());
-    List<String> names = names(layout.stored().asStruct());
+    Map<String, Integer> places = places(layout.stored().asStruct());
     keyPlaces =
-        layout.key().stream().mapToInt(column -> names.indexOf(column.field().name())).toArray();
+        layout.key().stream()
+            .mapToInt(column -> places.getOrDefault(column.field().name(), -1))
+            .toArray();
     valuePlaces =
-        layout.values().stream().mapToInt(column -> names.indexOf(column.field().name())).toArray();
+        layout.values().stream()
+            .mapToInt(column -> places.getOrDefault(column.field().name(), -1))
+            .toArray();
     bucket = layout.bucket();
-    bucketPlace = names.indexOf(KeyedSchema.BUCKET);
+    bucketPlace = places.getOrDefault(KeyedSchema.BUCKET, -1);
     group = layout.group();
-    groupPlace = names.indexOf(KeyedSchema.GROUP);
+    groupPlace = places.getOrDefault(KeyedSchema.GROUP, -1);
     ordering = layout.ordering(schema);
-    row = new Object[names.size()];
+    row = new Object[places.size()];
     StructType versions =
         layout.stored().asStruct().field(KeyedSchema.MERGE_INFO).type().asStructType();
-    List<String> members = names(versions);
-    version = members.indexOf(KeyedSchema.VERSION);
-    written = members.indexOf(KeyedSchema.WRITTEN);
-    deleted = members.indexOf(KeyedSchema.DELETED);
+    Map<String, Integer> members = places(versions);
+    version = members.getOrDefault(KeyedSchema.VERSION, -1);
+    written = members.getOrDefault(KeyedSchema.WRITTEN, -1);
+    deleted = members.getOrDefault(KeyedSchema.DELETED, -1);
     info = new Object[members.size()];
     lags = new Object[versions.field(KeyedSchema.COLUMNS).type().asStructType().fields().size()];
-    info[members.indexOf(KeyedSchema.COLUMNS)] = new GenericInternalRow(lags);
+    info[members.getOrDefault(KeyedSchema.COLUMNS, -1)] = new GenericInternalRow(lags);
     states = new Object[(int) layout.values().stream().filter(v -> v.state() >= 0).count()];
-    statesMember = members.indexOf(KeyedSchema.STATES);
+    statesMember = members.getOrDefault(KeyedSchema.STATES, -1);
     if (states.length > 0) {
       info[statesMember] = new GenericInternalRow(states);
     }
-    infoPlace = names.indexOf(KeyedSchema.MERGE_INFO);
+    infoPlace = places.getOrDefault(KeyedSchema.MERGE_INFO, -1);
     row[infoPlace] = new GenericInternalRow(info);
     tellsAlone =
         layout.columnsFrom() < 0
@@ -160,8 +166,12 @@ final class StoredRows {
         target);
   }
 
-  private static List<String> names(StructType struct) {
-    return struct.fields().stream().map(NestedField::name).toList();
+  private static Map<String, Integer> places(StructType struct) {
+    Map<String, Integer> places = new HashMap<>();
+    for (NestedField field : struct.fields()) {
+      places.put(field.name(), places.size());
+    }
+    return places;
   }
 
   /** Where the stored ordering column says the version already, it is not stored twice. */

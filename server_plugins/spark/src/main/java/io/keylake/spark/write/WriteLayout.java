@@ -6,9 +6,12 @@ import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.io.Serializable;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
@@ -78,25 +81,29 @@ record WriteLayout(
   record Helper(String name, int position, DataType type) implements Serializable {}
 
   static WriteLayout of(StructType rows, KeyedSchema schema, WriteOptions options) {
-    List<String> names = Arrays.asList(rows.fieldNames());
+    Map<String, Integer> positions = positions(rows);
     List<Column> key = new ArrayList<>();
-    schema.key().forEach(field -> key.add(column(rows, names, field, -1, -1, schema, options)));
+    schema.key().forEach(field -> key.add(column(rows, positions, field, -1, -1, schema, options)));
     List<Column> values = new ArrayList<>();
     List<NestedField> carried =
-        schema.values().stream().filter(field -> names.contains(field.name())).toList();
-    List<NestedField> leaves =
-        schema.leaves().fields().stream()
-            .filter(leaf -> carried.stream().anyMatch(field -> schema.leafOf(field).equals(leaf)))
-            .toList();
-    List<NestedField> states =
-        schema.states().fields().stream()
-            .filter(
-                state -> carried.stream().anyMatch(field -> state.equals(schema.stateOf(field))))
-            .toList();
+        schema.values().stream().filter(field -> positions.containsKey(field.name())).toList();
+    Set<Integer> stamps = new HashSet<>();
     for (NestedField field : carried) {
-      int leaf = leaves.indexOf(schema.leafOf(field));
-      int state = states.indexOf(schema.stateOf(field));
-      values.add(column(rows, names, field, leaf, state, schema, options));
+      stamps.add(schema.leafOf(field).fieldId());
+      NestedField state = schema.stateOf(field);
+      if (state != null) {
+        stamps.add(state.fieldId());
+      }
+    }
+    List<NestedField> leaves = only(schema.leaves(), stamps);
+    List<NestedField> states = only(schema.states(), stamps);
+    Map<Integer, Integer> leafOf = placesById(leaves);
+    Map<Integer, Integer> stateOf = placesById(states);
+    for (NestedField field : carried) {
+      int leaf = leafOf.getOrDefault(schema.leafOf(field).fieldId(), -1);
+      NestedField ofState = schema.stateOf(field);
+      int state = ofState == null ? -1 : stateOf.getOrDefault(ofState.fieldId(), -1);
+      values.add(column(rows, positions, field, leaf, state, schema, options));
     }
     List<Column> partitionBy =
         key.stream()
@@ -104,39 +111,59 @@ record WriteLayout(
             .toList();
     Helper version = null;
     String ordering = schema.spec().ordering();
-    if (names.contains(HelperColumn.VERSION)) {
+    if (positions.containsKey(HelperColumn.VERSION)) {
       String name = Objects.requireNonNullElse(options.version(), HelperColumn.VERSION);
-      version = helper(rows, names, HelperColumn.VERSION, name);
-    } else if (ordering != null && names.contains(ordering)) {
-      version = helper(rows, names, ordering, ordering);
+      version = helper(rows, positions, HelperColumn.VERSION, name);
+    } else if (ordering != null && positions.containsKey(ordering)) {
+      version = helper(rows, positions, ordering, ordering);
     }
     return new WriteLayout(
         List.copyOf(key),
         List.copyOf(values),
         partitionBy,
-        names.indexOf(KeyedSchema.BUCKET),
-        names.indexOf(KeyedSchema.GROUP),
+        positions.getOrDefault(KeyedSchema.BUCKET, -1),
+        positions.getOrDefault(KeyedSchema.GROUP, -1),
         version,
-        names.indexOf(HelperColumn.COLUMNS_FROM),
+        positions.getOrDefault(HelperColumn.COLUMNS_FROM, -1),
         options.isListedByStatement(),
         options.retracts(),
         schema.spec().versions() == Versions.COMMIT,
-        names.indexOf(HelperColumn.OP),
-        names.indexOf(HelperColumn.ROW_ORDER),
-        names.indexOf(HelperColumn.COMBINED),
-        stored(schema, names, leaves, states, options));
+        positions.getOrDefault(HelperColumn.OP, -1),
+        positions.getOrDefault(HelperColumn.ROW_ORDER, -1),
+        positions.getOrDefault(HelperColumn.COMBINED, -1),
+        stored(schema, positions.keySet(), leaves, states, options));
+  }
+
+  /** Where each column of the rows is; the first of those that share a name. */
+  private static Map<String, Integer> positions(StructType rows) {
+    Map<String, Integer> positions = new HashMap<>();
+    String[] names = rows.fieldNames();
+    for (int i = 0; i < names.length; i++) {
+      positions.putIfAbsent(names[i], i);
+    }
+    return positions;
+  }
+
+  private static List<NestedField> only(Types.StructType struct, Set<Integer> ids) {
+    return struct.fields().stream().filter(field -> ids.contains(field.fieldId())).toList();
+  }
+
+  private static Map<Integer, Integer> placesById(List<NestedField> fields) {
+    Map<Integer, Integer> places = new HashMap<>();
+    fields.forEach(field -> places.put(field.fieldId(), places.size()));
+    return places;
   }
 
   private static Column column(
       StructType rows,
-      List<String> names,
+      Map<String, Integer> positions,
       NestedField field,
       int leaf,
       int state,
       KeyedSchema schema,
       WriteOptions options) {
     String name = field.name();
-    int position = names.indexOf(name);
+    int position = positions.getOrDefault(name, -1);
     String versionOf = HelperColumn.VERSION_OF + name;
     return new Column(
         name,
@@ -146,13 +173,14 @@ record WriteLayout(
         leaf,
         state,
         schema.spec().reducer(name),
-        names.contains(versionOf)
-            ? helper(rows, names, versionOf, options.versionOf().getOrDefault(name, versionOf))
+        positions.containsKey(versionOf)
+            ? helper(rows, positions, versionOf, options.versionOf().getOrDefault(name, versionOf))
             : null);
   }
 
-  private static Helper helper(StructType rows, List<String> names, String travelsAs, String name) {
-    int position = names.indexOf(travelsAs);
+  private static Helper helper(
+      StructType rows, Map<String, Integer> positions, String travelsAs, String name) {
+    int position = positions.getOrDefault(travelsAs, -1);
     return new Helper(name, position, rows.fields()[position].dataType());
   }
 
@@ -167,7 +195,7 @@ record WriteLayout(
 
   private static Schema stored(
       KeyedSchema schema,
-      List<String> names,
+      Set<String> names,
       List<NestedField> leaves,
       List<NestedField> states,
       WriteOptions options) {

@@ -102,12 +102,14 @@ public record FileFacts(
 
   /**
    * Whether a file is from a writer that did not know the column yet: ids only grow, and whoever
-   * knows a leaf says its statistics.
+   * knows a leaf says its statistics. A file that says them is asked for this one alone: it can
+   * have thousands of others.
    */
   private static boolean isOlder(DataFile file, KeyedSchema schema, NestedField leaf) {
     Map<Integer, Long> counts = file.valueCounts();
     return counts != null
         && counts.containsKey(schema.written().fieldId())
+        && !counts.containsKey(leaf.fieldId())
         && counts.keySet().stream().allMatch(id -> id < leaf.fieldId());
   }
 

@@ -4,7 +4,9 @@ import io.keylake.merge.ColumnClass.Takes;
 import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import java.io.Serializable;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import org.apache.iceberg.DeleteFile;
@@ -17,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  *     of
  * @param rules how the runs are merged; null when there is one run and its rows are the answer as
  *     they stand
- * @param classes the columns behind {@code rules.classes()}, in the same order
+ * @param decided the columns behind {@code rules.classes()}
  * @param states for each run, the field ids of the states that its rows may have; empty for a plan
  *     that passes its rows through
  * @param slice the part of the section to read; null for all of it
@@ -25,14 +27,22 @@ import org.jspecify.annotations.Nullable;
 public record SectionPlan(
     List<List<StoredFile>> runs,
     @Nullable MergeRules rules,
-    List<DecidedColumns> classes,
+    DecidedClasses decided,
     List<Set<Integer>> states,
     @Nullable KeySlice slice)
     implements Serializable {
   public SectionPlan {
     runs = List.copyOf(runs);
-    classes = List.copyOf(classes);
     states = List.copyOf(states);
+  }
+
+  public SectionPlan(
+      List<List<StoredFile>> runs,
+      @Nullable MergeRules rules,
+      List<DecidedColumns> classes,
+      List<Set<Integer>> states,
+      @Nullable KeySlice slice) {
+    this(runs, rules, new DecidedClasses(classes), states, slice);
   }
 
   /** A whole section of one run whose rows are the answer as they stand. */
@@ -47,7 +57,7 @@ public record SectionPlan(
   }
 
   SectionPlan cutTo(@Nullable KeySlice slice) {
-    return new SectionPlan(runs, rules, classes, states, slice);
+    return new SectionPlan(runs, rules, decided, states, slice);
   }
 
   /**
@@ -98,6 +108,50 @@ public record SectionPlan(
     }
   }
 
+  /**
+   * The classes of columns in the order of their rules, and which of them decides a column: a read
+   * asks for each column of each batch, and a table can have thousands.
+   */
+  public static final class DecidedClasses implements Serializable {
+    private final List<DecidedColumns> all;
+    private final transient Map<Integer, Integer> byValue = new HashMap<>();
+    private final transient Map<Integer, Integer> byLeaf = new HashMap<>();
+
+    DecidedClasses(List<DecidedColumns> all) {
+      this.all = List.copyOf(all);
+      for (int c = 0; c < all.size(); c++) {
+        for (int value : all.get(c).values()) {
+          byValue.put(value, c);
+        }
+        byLeaf.put(all.get(c).leaf(), c);
+      }
+    }
+
+    private Object readResolve() {
+      return new DecidedClasses(all);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof DecidedClasses that && all.equals(that.all);
+    }
+
+    @Override
+    public int hashCode() {
+      return all.hashCode();
+    }
+
+    @Override
+    public String toString() {
+      return all.toString();
+    }
+  }
+
+  /** The columns behind the classes of the rules, in the same order. */
+  public List<DecidedColumns> classes() {
+    return decided.all;
+  }
+
   public boolean passedThrough() {
     return rules == null;
   }
@@ -119,12 +173,11 @@ public record SectionPlan(
 
   /** The class that decides a wanted value column. */
   public int classOf(int value) {
-    for (int c = 0; c < classes.size(); c++) {
-      if (classes.get(c).values().contains(value)) {
-        return c;
-      }
+    Integer columnClass = decided.byValue.get(value);
+    if (columnClass == null) {
+      throw new IllegalStateException("column " + value + " was not planned");
     }
-    throw new IllegalStateException("column " + value + " was not planned");
+    return columnClass;
   }
 
   /** Which of the stored values of a wanted value column count. */
@@ -134,12 +187,11 @@ public record SectionPlan(
 
   /** The class that a version leaf stands for. */
   public int classOfLeaf(int leaf) {
-    for (int c = 0; c < classes.size(); c++) {
-      if (classes.get(c).leaf() == leaf) {
-        return c;
-      }
+    Integer columnClass = decided.byLeaf.get(leaf);
+    if (columnClass == null) {
+      throw new IllegalStateException("leaf " + leaf + " was not planned");
     }
-    throw new IllegalStateException("leaf " + leaf + " was not planned");
+    return columnClass;
   }
 
   /** Of all its files, also where only a slice of them is read. */

@@ -235,7 +235,9 @@ final class SectionPlanner {
   private List<ColumnClass> classes(
       List<SortedRun<PlannedFile>> runs, List<DecidedColumns> columns) {
     List<ColumnClass> classes = new ArrayList<>();
-    Map<ColumnClass, Integer> known = new HashMap<>();
+    Map<ColumnClass, List<Integer>> known = new HashMap<>(); // the values of each
+    List<Integer> leaves = new ArrayList<>();
+    List<List<Integer>> values = new ArrayList<>();
     for (int leaf : wantedLeaves.keySet()) {
       List<Integer> ofLeaf = valuesByLeaf.getOrDefault(leaf, List.of());
       List<Presence> byRun = presences(runs, f -> f.presence(leaf));
@@ -244,16 +246,19 @@ final class SectionPlanner {
         continue; // then a row that has all columns is all there is to know of a key
       }
       ColumnClass own = new ColumnClass(byRun, takesByLeaf.getOrDefault(leaf, Takes.NEWEST));
-      Integer shared = wish.stamps() || byRun.contains(Presence.PER_ROW) ? null : known.get(own);
+      List<Integer> shared =
+          wish.stamps() || byRun.contains(Presence.PER_ROW) ? null : known.get(own);
       if (shared == null) {
-        known.put(own, classes.size());
+        shared = new ArrayList<>();
+        known.put(own, shared);
         classes.add(own);
-        columns.add(new DecidedColumns(leaf, ofLeaf));
-      } else {
-        List<Integer> values = new ArrayList<>(columns.get(shared).values());
-        values.addAll(ofLeaf);
-        columns.set(shared, new DecidedColumns(columns.get(shared).leaf(), values));
+        leaves.add(leaf);
+        values.add(shared);
       }
+      shared.addAll(ofLeaf);
+    }
+    for (int c = 0; c < leaves.size(); c++) {
+      columns.add(new DecidedColumns(leaves.get(c), values.get(c)));
     }
     return classes;
   }
