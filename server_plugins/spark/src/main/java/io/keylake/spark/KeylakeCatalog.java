@@ -34,7 +34,6 @@ import java.util.stream.Stream;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
-import org.apache.iceberg.spark.SparkCatalog;
 import org.apache.iceberg.spark.source.SparkChangelogTable;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
@@ -62,7 +61,7 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings(
     "deprecation") // Iceberg's catalog implements the methods that Spark's newer ones come down to
-public final class KeylakeCatalog extends SparkCatalog implements KeyedCatalog {
+public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog {
   private static final String[] SYSTEM = {"system"};
 
   private @Nullable KeylakeProcedures procedures;
