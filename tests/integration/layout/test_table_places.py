@@ -115,6 +115,9 @@ def test_a_location_of_its_own_is_taken(lake: kl.Lake, folder: Path, taken: kl.K
         "SET LOCATION '/tmp'",
         f"SET TBLPROPERTIES ('write.data.path' = 'file://{location(lake, taken)}/data')",
         f"SET TBLPROPERTIES ('write.metadata.path' = '{folder}')",
+        "SET TBLPROPERTIES ('write.data.path' = '/tmp/elsewhere')",
+        "SET TBLPROPERTIES ('write.object-storage.path' = 's3://elsewhere/rows')",
+        "SET TBLPROPERTIES ('write.folder-storage.path' = 'elsewhere')",
     ):
         with refused_in_sql(lake, "spelled.own", "DEFINITION", "location"):
             lake.spark.sql(f"ALTER TABLE {lake.catalog}.spelled.own {change}").collect()

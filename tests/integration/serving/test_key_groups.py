@@ -116,10 +116,10 @@ def test_the_smallest_and_largest_key_are_those_of_all_groups(lake: kl.Lake) -> 
     assert max(file["upper"]["id"] for file in files) == 49
 
 
-def test_a_hash_class_that_is_not_on_the_class_path(lake: kl.Lake) -> None:
+def test_a_hash_class_that_the_server_does_not_allow(lake: kl.Lake) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
     words = {"name": fresh_name("key_groups"), "key": "id", "groups": 64}
-    with pytest.raises(kl.Unsupported, match=r"com\.example\.Slots cannot be used here.*class path"):
+    with pytest.raises(kl.DefinitionError, match=r"com\.example\.Slots is not allowed here.*spark\.keylake\.hashes"):
         lake.create(kl.TableSpec.from_arrow(schema, **words, hash="com.example.Slots"))
     table = lake.create(kl.TableSpec.from_arrow(schema, **words, hash="crc32"))
     spec = table.spec.property_json().replace("crc32", "com.example.Slots")
@@ -127,6 +127,8 @@ def test_a_hash_class_that_is_not_on_the_class_path(lake: kl.Lake) -> None:
         behind_its_back.set_properties({"keylake.spec": spec})
     table = lake.table(table.name)
     for use in (lambda: table.upsert([{"id": 1, "a": 1}]), lambda: table.get(id=1)):
-        with pytest.raises(kl.Unsupported, match=r"com\.example\.Slots cannot be used here.*class path"):
+        with pytest.raises(
+            kl.DefinitionError, match=r"com\.example\.Slots is not allowed here.*spark\.keylake\.hashes"
+        ):
             use()
     assert explained(lake, f"SELECT * FROM {lake.catalog}.{table.name}")  # a read of all rows computes no hash

@@ -3,6 +3,7 @@ package io.keylake.spark;
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.spark.own.OwnReducers;
+import io.keylake.tables.hashing.HashClasses;
 import java.nio.file.Path;
 import java.util.Map;
 import org.apache.spark.SparkConf;
@@ -44,6 +45,7 @@ public final class KeylakePlugin implements SparkPlugin {
   /** Tells this process what holds for the whole application. */
   private static void prepare(SparkConf conf) {
     OwnReducers.allow(conf.get(OwnReducers.SETTING, ""));
+    HashClasses.allow(conf.get(HashClasses.SETTING, ""));
     PageChecksums.verify(conf.getBoolean(PageChecksums.SETTING, true));
   }
 

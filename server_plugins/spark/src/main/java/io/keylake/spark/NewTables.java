@@ -45,7 +45,7 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
   StagedKeyedTable replacing(
       TableIdentifier ident, Table table, TableDefinition definition, Map<String, String> given) {
     checkReducers(definition);
-    places.checkReplaced(table, given.get(TableCatalog.PROP_LOCATION));
+    places.checkReplaced(table, given);
     return staged(ident, Draft.replacing(table, definition, kept(given)));
   }
 

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.storage.Placement;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.iceberg.Table;
@@ -25,7 +26,11 @@ import org.jspecify.annotations.Nullable;
  */
 record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
   private static final Set<String> FOLDERS =
-      Set.of(TableProperties.WRITE_DATA_LOCATION, TableProperties.WRITE_METADATA_LOCATION);
+      Set.of(
+          TableProperties.WRITE_DATA_LOCATION,
+          TableProperties.WRITE_METADATA_LOCATION,
+          TableProperties.OBJECT_STORE_PATH,
+          TableProperties.WRITE_FOLDER_STORAGE_LOCATION);
 
   static TablePlaces of(CaseInsensitiveStringMap options) {
     return new TablePlaces(
@@ -57,9 +62,10 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
   /**
    * Refuses to put a keyed table in the place of one where it could not lie, or to move it.
    *
-   * @param given the location that the user named, or null
+   * @param properties that the statement gives, with the location that it names, if any
    */
-  void checkReplaced(Table table, @Nullable String given) {
+  void checkReplaced(Table table, Map<String, String> properties) {
+    String given = properties.get(TableCatalog.PROP_LOCATION);
     boolean isSame =
         given == null
             || (Placement.isWithin(given, table.location())
@@ -70,7 +76,12 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
           "table %s lies in %s, and a table that is replaced stays in its place; leave LOCATION '%s' out"
               .formatted(table.name(), table.location(), given));
     }
-    placement(table).checkInWarehouse(table.location()).checkApart(table.location());
+    Placement placement = placement(table);
+    placement.checkInWarehouse(table.location()).checkApart(table.location());
+    for (String folder : FOLDERS) {
+      Map<String, String> from = properties.containsKey(folder) ? properties : table.properties();
+      checkFolder(placement, table.location(), from.get(folder));
+    }
   }
 
   /** Refuses to move a keyed table to a place that is not its own. */
@@ -90,7 +101,7 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
 
   private static void checkFolder(Placement placement, String location, @Nullable String folder) {
     if (folder != null && !Placement.isWithin(location, folder)) {
-      placement.checkFree(folder).checkApart(folder);
+      placement.checkInWarehouse(folder).checkFree(folder).checkApart(folder);
     }
   }
 

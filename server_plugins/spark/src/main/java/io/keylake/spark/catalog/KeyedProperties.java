@@ -12,6 +12,7 @@ import io.keylake.tables.isolation.Retries;
 import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.SpecProperties;
 import io.keylake.tables.spec.TableSpec;
+import io.keylake.tables.storage.WriteProperties;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -42,6 +43,7 @@ public final class KeyedProperties {
     if (isKeyed) {
       properties.forEach(Isolation::check);
       properties.forEach(Retries::check);
+      properties.forEach(WriteProperties::check);
     }
     properties.forEach(
         (name, value) -> {
@@ -70,6 +72,7 @@ public final class KeyedProperties {
     if (isKeyed && change instanceof TableChange.SetProperty set) {
       Isolation.check(name, set.value());
       Retries.check(name, set.value());
+      WriteProperties.check(name, set.value());
       if (name.equals(TableCatalog.PROP_COLLATION)) {
         Collations.checkDefault(set.value());
       }

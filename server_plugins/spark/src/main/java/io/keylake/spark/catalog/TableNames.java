@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.Experiment;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -12,6 +13,9 @@ import org.apache.iceberg.catalog.TableIdentifier;
 
 /** Names that a keyed table can have: its files lie in folders of these names. */
 public final class TableNames {
+  /** Of a folder in most file systems, with room for what is put behind a name that is taken. */
+  private static final int MOST_BYTES = 240;
+
   private TableNames() {}
 
   /** Refuses a name that cannot be that of a folder, or that catalogs would take apart. */
@@ -45,6 +49,13 @@ public final class TableNames {
           DEFINITION,
           "'%s' cannot be part of a table's name: it is blank, '.' or '..', or has a slash or a control character"
               .formatted(part));
+    }
+    int bytes = part.getBytes(StandardCharsets.UTF_8).length;
+    if (bytes > MOST_BYTES) {
+      throw new KeylakeException(
+          DEFINITION,
+          "'%s...' cannot be part of a table's name: it has %d bytes, and the folders and catalogs of tables take %d; take a shorter one"
+              .formatted(part.substring(0, 20), bytes, MOST_BYTES));
     }
   }
 }

@@ -1,10 +1,10 @@
 package io.keylake.tables.spec;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
-import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeyHash;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.hashing.HashClasses;
 import io.keylake.tables.hashing.NamedHash;
 import java.io.Serializable;
 
@@ -44,26 +44,9 @@ public record KeyGroups(int count, String hash) implements Serializable {
     return NamedHash.find(hash) == NamedHash.JAVA_STRING;
   }
 
-  /** The hash itself; refused where its class is not on the class path. */
+  /** The hash itself; refused where the server does not allow its class, or has none of it. */
   KeyHash hasher() {
     NamedHash named = NamedHash.find(hash);
-    if (named != null) {
-      return named;
-    }
-    try {
-      ClassLoader loader = Thread.currentThread().getContextClassLoader();
-      Class<?> found = Class.forName(hash, true, loader);
-      return found.asSubclass(KeyHash.class).getConstructor().newInstance();
-    } catch (ReflectiveOperationException | LinkageError e) {
-      throw new KeylakeException(
-          UNSUPPORTED,
-          "the hash class %s cannot be used here (%s); put its jar on the server's class path, driver and executors, and see that it has a public constructor without parameters"
-              .formatted(hash, e));
-    } catch (ClassCastException e) {
-      throw new KeylakeException(
-          DEFINITION,
-          "the hash class %s is not a %s; let it implement that"
-              .formatted(hash, KeyHash.class.getName()));
-    }
+    return named != null ? named : HashClasses.load(hash);
   }
 }

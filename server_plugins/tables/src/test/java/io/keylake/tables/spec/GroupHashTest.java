@@ -11,6 +11,7 @@ import io.keylake.tables.CaseFiles;
 import io.keylake.tables.KeyHash;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.hashing.BucketHashTest;
+import io.keylake.tables.hashing.HashClasses;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -99,6 +100,7 @@ class GroupHashTest {
 
   @Test
   void aClassOfOnesOwn() {
+    HashClasses.allow(FirstByte.class.getName());
     GroupHash hash = hash(FirstByte.class.getName(), 64, 8);
     assertEquals(33, hash.add("!".getBytes(StandardCharsets.UTF_8)).group());
     assertEquals(4, hash.bucket());
@@ -111,6 +113,7 @@ class GroupHashTest {
 
   @Test
   void aClassThatIsNotThereOrIsNoHash() {
+    HashClasses.allow("com.example.Missing, java.lang.String");
     KeylakeException missing =
         assertThrows(KeylakeException.class, () -> hash("com.example.Missing", 64, 8));
     assertEquals(UNSUPPORTED, missing.kind());

@@ -1,0 +1,55 @@
+package io.keylake.tables.storage;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.keylake.tables.KeylakeException;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** Properties of writes are looked at when they are set, and not by the first write. */
+class WritePropertiesTest {
+  @Test
+  void valuesThatIcebergTakes() {
+    Map.of(
+            "write.target-file-size-bytes", "1048576",
+            "write.parquet.compression-codec", "ZSTD",
+            "write.format.default", "parquet",
+            "write.metadata.metrics.default", "truncate(16)",
+            "write.metadata.metrics.column.a", "none",
+            "write.distribution-mode", "hash",
+            "write.made.up", "anything")
+        .forEach((name, value) -> assertDoesNotThrow(() -> WriteProperties.check(name, value)));
+  }
+
+  @Test
+  void valuesThatWouldFailEveryLaterWrite() {
+    Map.of(
+            "write.target-file-size-bytes", "big",
+            "write.parquet.row-group-size-bytes", "0",
+            "write.parquet.compression-codec", "zip",
+            "write.format.default", "csv",
+            "write.metadata.compression-codec", "zstd",
+            "write.metadata.metrics.column.a", "some",
+            "write.delete.mode", "now")
+        .forEach(
+            (name, value) -> {
+              String said =
+                  assertThrows(KeylakeException.class, () -> WriteProperties.check(name, value))
+                      .sentence();
+              assertTrue(
+                  said.startsWith("property '%s' is '%s'; it must be ".formatted(name, value)));
+            });
+  }
+
+  @Test
+  void aClassThatServersWouldLoad() {
+    assertTrue(
+        assertThrows(
+                KeylakeException.class,
+                () -> WriteProperties.check("write.location-provider.impl", "com.acme.Places"))
+            .sentence()
+            .contains("leave it out"));
+  }
+}
