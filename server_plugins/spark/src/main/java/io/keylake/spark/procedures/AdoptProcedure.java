@@ -11,6 +11,7 @@ import io.keylake.tables.adoption.AdoptedCommit;
 import io.keylake.tables.adoption.AdoptedTable;
 import io.keylake.tables.adoption.AdoptedUntil;
 import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.HashMap;
@@ -78,7 +79,10 @@ record AdoptProcedure(KeyedCatalog catalog, TableArgument tables) {
     for (Snapshot commit : commits) {
       rows += takeOver(adopted, commit, until, adopter, arguments, into);
       until = until.and(commit);
-      adopter.updateProperties().set(AdoptedUntil.PROPERTY, until.toJson()).commit();
+      CertainOperations.of(adopter)
+          .updateProperties()
+          .set(AdoptedUntil.PROPERTY, until.toJson())
+          .commit();
     }
     return LocalProcedure.row(
         (long) commits.size(),

@@ -10,6 +10,7 @@ import io.keylake.tables.compaction.Compaction;
 import io.keylake.tables.compaction.CompactionPlan.Choice;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.compaction.Settlement;
+import io.keylake.tables.outcomes.CertainOperations;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -130,7 +131,10 @@ final class CompactionProcedures {
     String said = arguments.text("policy");
     CompactionPolicy policy = policy(said, table);
     if (said != null) {
-      table.updateProperties().set(CompactionPolicy.PROPERTY, policy.toJson()).commit();
+      CertainOperations.of(table)
+          .updateProperties()
+          .set(CompactionPolicy.PROPERTY, policy.toJson())
+          .commit();
     }
     return List.of(LocalProcedure.row(policy.toJson()));
   }

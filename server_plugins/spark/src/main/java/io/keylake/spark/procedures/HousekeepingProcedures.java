@@ -2,6 +2,7 @@ package io.keylake.spark.procedures;
 
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.storage.Housekeeping;
 import io.keylake.tables.storage.Retained;
 import java.time.Instant;
@@ -60,7 +61,10 @@ final class HousekeepingProcedures {
     Table table = tables.load(arguments);
     RetentionPolicy policy = policy(arguments, table);
     if (arguments.text("policy") != null) {
-      table.updateProperties().set(RetentionPolicy.PROPERTY, policy.toJson()).commit();
+      CertainOperations.of(table)
+          .updateProperties()
+          .set(RetentionPolicy.PROPERTY, policy.toJson())
+          .commit();
     }
     return List.of(LocalProcedure.row(policy.toJson()));
   }

@@ -3,6 +3,7 @@ package io.keylake.spark.publish;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.outcomes.CertainOperations;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -78,7 +79,7 @@ final class CopyColumns {
   /** Gives the copy the columns that the keyed table has, in one commit. */
   void follow() {
     Map<Integer, Integer> ids = known();
-    Transaction transaction = copy.newTransaction();
+    Transaction transaction = CertainOperations.of(copy).newTransaction();
     UpdateSchema update = transaction.updateSchema();
     boolean isChanged = !copy.properties().containsKey(PROPERTY) | dropped(ids, update);
     @Nullable String full = null;

@@ -3,6 +3,7 @@ package io.keylake.spark.publish;
 import static io.keylake.tables.KeylakeException.Kind.FOREIGN_COMMIT;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.outcomes.CertainOperations;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
@@ -57,7 +58,11 @@ record CopyState(@Nullable Long reached) {
     if (head != null && String.valueOf(reached).equals(head.summary().get(REACHED))) {
       String last = head.snapshotId() + "=" + reached;
       if (!last.equals(copy.properties().get(LAST))) {
-        copy.updateProperties().set(LAST, last).remove(CopyColumns.REWRITE).commit();
+        CertainOperations.of(copy)
+            .updateProperties()
+            .set(LAST, last)
+            .remove(CopyColumns.REWRITE)
+            .commit();
       }
     }
   }

@@ -8,6 +8,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.Positions;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -206,11 +207,16 @@ public final class PlainCopy {
           },
           RuntimeException.class);
       references(
-          copy, () -> copy.manageSnapshots().fastForwardBranch(MAIN, branch).removeBranch(branch));
+          copy,
+          () ->
+              CertainOperations.of(copy)
+                  .manageSnapshots()
+                  .fastForwardBranch(MAIN, branch)
+                  .removeBranch(branch));
     } catch (RuntimeException e) {
       copy.refresh();
       if (copy.refs().containsKey(branch)) {
-        references(copy, () -> copy.manageSnapshots().removeBranch(branch));
+        references(copy, () -> CertainOperations.of(copy).manageSnapshots().removeBranch(branch));
       }
       throw isOvertaken(e) ? overtaken(copy) : e;
     }
@@ -228,7 +234,7 @@ public final class PlainCopy {
         copy,
         () -> {
           Snapshot at = copy.currentSnapshot();
-          ManageSnapshots change = copy.manageSnapshots();
+          ManageSnapshots change = CertainOperations.of(copy).manageSnapshots();
           change =
               at == null
                   ? change.createBranch(branch)

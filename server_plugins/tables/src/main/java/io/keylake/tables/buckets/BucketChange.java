@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Tries;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.SpecJson;
 import io.keylake.tables.spec.TableSpec;
@@ -38,7 +39,7 @@ public record BucketChange(int before, int after) {
     checkName(schema, name);
     Map<String, Integer> counts = BucketCounts.byField(table);
     counts.put(name, after);
-    Transaction all = table.newTransaction();
+    Transaction all = CertainOperations.of(table).newTransaction();
     UpdatePartitionSpec partitioning = all.updateSpec();
     if (schema.hasBucketColumn()) {
       partitioning.renameField(old, name);

@@ -11,6 +11,8 @@ import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.Watermarks;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.outcomes.CertainOperations;
+import io.keylake.tables.outcomes.CommitStands;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -59,7 +61,7 @@ public final class Attempt {
     this.table = table;
     this.labels = labels;
     this.checks = checks;
-    this.transaction = table.newTransaction();
+    this.transaction = CertainOperations.of(table).newTransaction();
   }
 
   /** What is required of the branch at the moment of the commit; the refusal says what to do. */
@@ -271,6 +273,9 @@ public final class Attempt {
 
     /** Iceberg asks before each application of the update, and takes the summary after that. */
     private boolean isValid(Iterable<Snapshot> newestFirst) {
+      if (metadata().snapshot(snapshotId) != null) {
+        throw new CommitStands(table.name()); // a catalog may have said that it was not taken
+      }
       Parent parent = new Parent(metadata(), table.io(), branch, newestFirst);
       try {
         if (parent.headOf(branch) == null && !branch.equals(SnapshotRef.MAIN_BRANCH)) {

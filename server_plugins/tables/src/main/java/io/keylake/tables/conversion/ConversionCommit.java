@@ -1,5 +1,6 @@
 package io.keylake.tables.conversion;
 
+import io.keylake.tables.outcomes.CertainOperations;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -55,7 +56,10 @@ record ConversionCommit(
 
   private RowDelta delta() {
     RowDelta delta =
-        table.newRowDelta().validateFromSnapshot(plannedAt.snapshotId()).validateDeletedFiles();
+        CertainOperations.of(table)
+            .newRowDelta()
+            .validateFromSnapshot(plannedAt.snapshotId())
+            .validateDeletedFiles();
     converted.forEach(
         each -> {
           each.added().forEach(delta::addDeletes);

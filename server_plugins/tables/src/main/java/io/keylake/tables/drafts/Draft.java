@@ -11,6 +11,7 @@ import io.keylake.tables.commits.Overwrite;
 import io.keylake.tables.history.CommittedFiles;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.TableDefinition;
 import io.keylake.tables.storage.EmptyFolders;
 import java.util.ArrayList;
@@ -20,6 +21,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.BaseTransaction;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.Snapshot;
@@ -71,7 +73,7 @@ public final class Draft {
    * @param seen loads what all see of it
    */
   public static Draft ofNew(Transaction creation, Supplier<Table> seen) {
-    return new Draft(creation, null, seen);
+    return new Draft(certain(creation), null, seen);
   }
 
   /**
@@ -87,8 +89,19 @@ public final class Draft {
     TableMetadata start = new Replacement(table, base, definition, given).metadata();
     Transaction replacing =
         Transactions.replaceTableTransaction(
-            table.name(), new UnchangedSince(operations, base, table.name()), start);
+            table.name(),
+            new UnchangedSince(CertainOperations.of(operations, table.name()), base, table.name()),
+            start);
     return new Draft(replacing, base, () -> table);
+  }
+
+  private static Transaction certain(Transaction creation) {
+    return creation instanceof BaseTransaction base
+        ? Transactions.createTableTransaction(
+            base.tableName(),
+            CertainOperations.of(base.underlyingOps(), base.tableName()),
+            base.currentMetadata())
+        : creation;
   }
 
   /** Whether a table is one that nobody sees yet. */

@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Tries;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.PastSpecs;
@@ -45,7 +46,8 @@ public final class ReducerChange {
   }
 
   private static TableSpec tried(Table table, Map<String, Reducer> reducers) {
-    TableOperations operations = ((HasTableOperations) table).operations();
+    TableOperations operations =
+        CertainOperations.of(((HasTableOperations) table).operations(), table.name());
     TableMetadata base = operations.refresh();
     KeyedSchema schema = KeyedSchema.of(table);
     reducers.keySet().forEach(column -> check(table, schema, base, column));

@@ -2,6 +2,7 @@ package io.keylake.tables.schema;
 
 import io.keylake.tables.Tries;
 import io.keylake.tables.buckets.BucketCounts;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.PastSpecs;
 import io.keylake.tables.spec.TableSpec;
@@ -37,7 +38,7 @@ public final class SchemaChange {
 
   private static List<ColumnChange> tried(
       Table table, Function<KeyedSchema, List<ColumnChange>> wanted) {
-    Transaction all = table.newTransaction();
+    Transaction all = CertainOperations.of(table).newTransaction();
     List<ColumnChange> changes = wanted.apply(KeyedSchema.of(all.table()));
     if (!changes.isEmpty()) {
       addTo(all, changes);

@@ -76,7 +76,11 @@ class BranchesMeanwhileTest {
   @Test
   void aBranchThatAnotherMakesIsThere() {
     Table busy =
-        busy(() -> new Commits(catalog.loadTable(MemoryTables.NAME)).make(new NewBranch("dev")));
+        busy(
+            () -> {
+              append();
+              new Commits(catalog.loadTable(MemoryTables.NAME)).make(new NewBranch("dev"));
+            });
     assertFalse(new Commits(busy).make(new NewBranch("dev")).isCommitted());
     assertEquals(Set.of("main", "dev"), branches());
   }

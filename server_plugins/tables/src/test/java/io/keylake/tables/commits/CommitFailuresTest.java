@@ -36,6 +36,7 @@ class CommitFailuresTest {
   void createTable() {
     catalog = MemoryTables.partitioned();
     table = catalog.loadTable(MemoryTables.NAME);
+    table.updateProperties().set("commit.status-check.min-wait-ms", "1").commit();
   }
 
   private DataFile file(String name) {
@@ -94,7 +95,10 @@ class CommitFailuresTest {
   void filesAreKeptWhereNobodyKnowsWhetherThereIsACommit() {
     store().addFile("1", new byte[] {1});
     Table failing = failing(false, new IllegalStateException("the connection was reset"));
-    assertThrows(IllegalStateException.class, () -> isAppended(failing, file("1")));
+    KeylakeException unknown =
+        assertThrows(KeylakeException.class, () -> isAppended(failing, file("1")));
+    assertEquals(KeylakeException.Kind.STORE_FAILED, unknown.kind());
+    assertTrue(unknown.getMessage().contains("was changed is not known"), unknown.getMessage());
     assertTrue(store().fileExists("1"), "the commit may still arrive");
   }
 
@@ -127,7 +131,7 @@ class CommitFailuresTest {
     Table failing = failing(isTaken, new IllegalStateException("the connection was reset"));
     try {
       new Commits(failing).make(new Append(null, List.of(file("1")), summary));
-    } catch (IllegalStateException e) {
+    } catch (KeylakeException e) {
       assertFalse(isTaken, "a commit that stands is a success");
     }
     table.refresh();

@@ -1,0 +1,190 @@
+package io.keylake.tables.outcomes;
+
+import static io.keylake.tables.KeylakeException.Kind.STORE_FAILED;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.outcomes.WantedState.Found;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.encryption.EncryptionManager;
+import org.apache.iceberg.exceptions.AlreadyExistsException;
+import org.apache.iceberg.exceptions.CleanableFailure;
+import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.exceptions.ServiceUnavailableException;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.LocationProvider;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Commits of which it is certain what became of them. An answer of a catalog can be lost behind a
+ * commit that was taken, and the client beneath repeats the request and is told of a conflict with
+ * itself. So after every failure the table is asked, and not the answer believed:
+ *
+ * <pre>
+ *   the table is as the commit wanted it      success
+ *   it is not, and the catalog refused        the refusal
+ *   it is not, and others have changed it     a conflict: this commit fits it no more
+ *   it is as before                           the same commit is sent again: one of the two is taken at most
+ *   it cannot be asked, or nothing helps      the outcome is told as unknown, and nothing is deleted
+ * </pre>
+ *
+ * <p>Iceberg deletes what it has written for a commit only where it is refused or in conflict.
+ */
+public final class CertainOperations implements TableOperations {
+  private static final Logger LOG = LoggerFactory.getLogger(CertainOperations.class);
+
+  private final TableOperations table;
+  private final String name;
+
+  private CertainOperations(TableOperations table, String name) {
+    this.table = table;
+    this.name = name;
+  }
+
+  /** The same table, whose commits have certain outcomes. */
+  public static Table of(Table table) {
+    TableOperations operations = ((HasTableOperations) table).operations();
+    if (operations instanceof CertainOperations) {
+      return table;
+    }
+    TableOperations certain = of(operations, table.name());
+    return table instanceof BaseTable base
+        ? new BaseTable(certain, table.name(), base.reporter())
+        : new BaseTable(certain, table.name());
+  }
+
+  /**
+   * @param name of the table, for errors
+   */
+  public static TableOperations of(TableOperations operations, String name) {
+    return operations instanceof CertainOperations
+        ? operations
+        : new CertainOperations(operations, name);
+  }
+
+  @Override
+  public void commit(TableMetadata base, TableMetadata metadata) {
+    WantedState wanted = new WantedState(base, metadata);
+    Patience patience = new Patience(metadata);
+    RuntimeException failure = sent(base, metadata);
+    while (failure != null) {
+      TableMetadata now = asked(wanted, patience, failure);
+      Found found = now == null ? Found.NOTHING : wanted.in(now);
+      if (found == Found.EARLIER_ATTEMPT) {
+        throw new CommitStands(name);
+      }
+      if (found == Found.ALL) {
+        LOG.warn("A commit to {} was taken, though its catalog failed", name, failure);
+        return;
+      }
+      if (isRefusal(failure)) {
+        throw failure;
+      }
+      if (now != base) {
+        throw new CommitFailedException(failure, "another commit came first");
+      }
+      if (!patience.pauses()) {
+        throw unknown(wanted, failure);
+      }
+      failure = sent(base, metadata);
+    }
+  }
+
+  private @Nullable RuntimeException sent(TableMetadata base, TableMetadata metadata) {
+    try {
+      table.commit(base, metadata);
+      return null;
+    } catch (RuntimeException e) {
+      return e;
+    }
+  }
+
+  /** What the table is now; it is asked until it answers, or patience ends. */
+  private @Nullable TableMetadata asked(
+      WantedState wanted, Patience patience, RuntimeException failure) {
+    while (true) {
+      try {
+        return table.refresh();
+      } catch (RuntimeException e) {
+        if (!patience.pauses()) {
+          failure.addSuppressed(e);
+          throw unknown(wanted, failure);
+        }
+      }
+    }
+  }
+
+  /** Whether the catalog says that it has not taken the commit; 503 says it before or after. */
+  private static boolean isRefusal(RuntimeException failure) {
+    return (failure instanceof CleanableFailure
+            && !(failure instanceof ServiceUnavailableException))
+        || failure instanceof AlreadyExistsException;
+  }
+
+  private KeylakeException unknown(WantedState wanted, RuntimeException failure) {
+    KeylakeException unknown =
+        new KeylakeException(
+            STORE_FAILED,
+            "whether %s was changed is not known, because its catalog does not say it (%s); no file was deleted; %s before you do it again"
+                .formatted(name, firstLine(failure), wanted.question()));
+    unknown.initCause(failure);
+    return unknown;
+  }
+
+  private static String firstLine(RuntimeException failure) {
+    return failure.getMessage() == null
+        ? failure.getClass().getSimpleName()
+        : failure.getMessage().lines().findFirst().orElse("");
+  }
+
+  @Override
+  public TableMetadata current() {
+    return table.current();
+  }
+
+  @Override
+  public TableMetadata refresh() {
+    return table.refresh();
+  }
+
+  @Override
+  public FileIO io() {
+    return table.io();
+  }
+
+  @Override
+  public EncryptionManager encryption() {
+    return table.encryption();
+  }
+
+  @Override
+  public String metadataFileLocation(String fileName) {
+    return table.metadataFileLocation(fileName);
+  }
+
+  @Override
+  public LocationProvider locationProvider() {
+    return table.locationProvider();
+  }
+
+  @Override
+  public TableOperations temp(TableMetadata uncommitted) {
+    return table.temp(uncommitted);
+  }
+
+  @Override
+  public long newSnapshotId() {
+    return table.newSnapshotId();
+  }
+
+  /** Iceberg deletes nothing after a failure that leaves the outcome open. */
+  @Override
+  public boolean requireStrictCleanup() {
+    return true;
+  }
+}
