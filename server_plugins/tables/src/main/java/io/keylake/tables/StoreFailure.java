@@ -234,7 +234,9 @@ public final class StoreFailure {
 
   private static String help(Exception failure) {
     String otherwise =
-        isGone(failure) ? "put the file back from a backup" : "mend what is wrong there";
+        isGone(failure)
+            ? "put the file back from a backup, or go back to a commit without it (rollback),"
+            : "mend what is wrong there";
     return meaning(failure).map(Meaning::help).orElse(otherwise);
   }
 

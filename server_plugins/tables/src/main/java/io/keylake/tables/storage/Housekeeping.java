@@ -7,6 +7,7 @@ import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.ManifestRewrite;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.RetentionPolicy;
+import io.keylake.tables.outcomes.CertainOperations;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -17,6 +18,7 @@ import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.util.ThreadPools;
 import org.jspecify.annotations.Nullable;
 
@@ -49,12 +51,30 @@ public final class Housekeeping {
       long orphans,
       boolean hasNewManifests,
       int states,
-      @Nullable String orphansLeft) {}
+      @Nullable String orphansLeft) {
+    private Done withExpired(int more) {
+      return new Done(
+          snapshots + more, files, metadataFiles, orphans, hasNewManifests, states, orphansLeft);
+    }
+  }
 
   /**
    * @param here the time by this machine's clock
    */
   public static Done run(Table table, RetentionPolicy policy, Instant here) {
+    try {
+      return cleaned(table, policy, here);
+    } catch (NotFoundException e) {
+      LostCommits lost = LostCommits.of(table);
+      if (lost.obstacle() != null) {
+        return new Done(0, 0, 0, 0, false, 0, lost.obstacle());
+      }
+      lost.forget(table);
+      return cleaned(table, policy, here).withExpired(lost.left().size());
+    }
+  }
+
+  private static Done cleaned(Table table, RetentionPolicy policy, Instant here) {
     Instant now = StoreClock.notAhead(table, here);
     long snapshots = count(table);
     int states = new HistoryBranches(table).dropExpired(policy, now);
@@ -103,7 +123,7 @@ public final class Housekeeping {
 
   private static void expireOnce(Table table, Set<Long> snapshots, List<String> files) {
     ExpireSnapshots expiry =
-        table
+        CertainOperations.of(table)
             .expireSnapshots()
             .expireOlderThan(0)
             .retainLast(1)
