@@ -19,7 +19,7 @@
   {% do return(relations) %}
 {% endmacro %}
 
-{# dbt-spark has no delete+insert: these two add it. #}
+{# dbt-spark has no delete+insert: these two add it, with the names of dbt's own, which predicates use. #}
 {% macro dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) %}
   {% if raw_strategy == 'delete+insert' %}
     {% do return(raw_strategy) %}
@@ -29,11 +29,17 @@
 
 {% macro dbt_spark_get_incremental_sql(strategy, source, target, existing, unique_key, incremental_predicates) %}
   {% if strategy == 'delete+insert' %}
-    {% set equal = [] %}
-    {% for column in ([unique_key] if unique_key is string else unique_key) %}
-      {% do equal.append('new.' ~ column ~ ' = old.' ~ column) %}
-    {% endfor %}
-    {% do run_query('delete from ' ~ target ~ ' as old where exists (select 1 from ' ~ source ~ ' as new where ' ~ equal | join(' and ') ~ ')') %}
+    {% if unique_key %}
+      {% set conditions = [] %}
+      {% for column in ([unique_key] if unique_key is string else unique_key) %}
+        {% do conditions.append('DBT_INTERNAL_SOURCE.' ~ column ~ ' = DBT_INTERNAL_DEST.' ~ column) %}
+      {% endfor %}
+      {% set deleted = ['exists (select 1 from ' ~ source ~ ' as DBT_INTERNAL_SOURCE where ' ~ conditions | join(' and ') ~ ')'] %}
+      {% for predicate in ([incremental_predicates] if incremental_predicates is string else incremental_predicates or []) %}
+        {% do deleted.append('(' ~ predicate ~ ')') %}
+      {% endfor %}
+      {% do run_query('delete from ' ~ target ~ ' as DBT_INTERNAL_DEST where ' ~ deleted | join(' and ')) %}
+    {% endif %}
     {% do return(get_insert_into_sql(source, target)) %}
   {% endif %}
   {% do return(dbt.dbt_spark_get_incremental_sql(strategy, source, target, existing, unique_key, incremental_predicates)) %}
