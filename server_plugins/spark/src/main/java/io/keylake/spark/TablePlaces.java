@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param dropsFolders whether a dropped table's folder is deleted, whatever lies in it
  */
 record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
+  @SuppressWarnings("deprecation") // tables still have the two names that Iceberg has replaced
   private static final Set<String> FOLDERS =
       Set.of(
           TableProperties.WRITE_DATA_LOCATION,
