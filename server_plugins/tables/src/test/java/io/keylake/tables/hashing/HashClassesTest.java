@@ -9,6 +9,7 @@ import io.keylake.tables.KeylakeException;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Classes that tables name as hashes run only where the server allows them. */
@@ -39,6 +40,7 @@ class HashClassesTest {
     }
   }
 
+  @BeforeEach
   @AfterEach
   void allowNone() {
     HashClasses.allow("");
