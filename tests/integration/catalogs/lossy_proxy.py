@@ -9,12 +9,11 @@ from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
-_COMMIT = b"add-snapshot"
 _NOT_PASSED_ON = ("transfer-encoding", "connection", "content-length", "date", "server", "host")
 
 
 class LossyProxy(ThreadingHTTPServer):
-    """Passes requests on; `lose` says what happens to the next commit: `after_409`, `before_503`, `after_cut`."""
+    """Passes requests on; `lose` says what happens to the next change: `after_409`, `before_503`, `after_cut`."""
 
     daemon_threads = True
 
@@ -28,9 +27,10 @@ class LossyProxy(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that goes away is no news."""
 
-    def fault_of(self, body: bytes) -> str | None:
-        """What happens to a request."""
-        if self.lose is None or _COMMIT not in body:
+    def fault_of(self, method: str, path: str, body: bytes) -> str | None:
+        """What happens to a request: a commit, the new name of a table, or its end."""
+        is_change = b'"updates"' in body or path.endswith("/tables/rename") or method == "DELETE"
+        if self.lose is None or not is_change:
             return None
         fault, self.lose = self.lose, None
         return fault
@@ -45,7 +45,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _passed(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        when, _, what = (self.server.fault_of(body) or "").partition("_")
+        when, _, what = (self.server.fault_of(self.command, self.path, body) or "").partition("_")
         status, headers, answer = (0, [], b"") if when == "before" else self._forwarded(body)
         if what == "cut":
             self.close_connection = True
@@ -71,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             connection.close()
 
-    do_GET = do_POST = do_DELETE = _passed  # noqa: N815  # names of Python's server
+    do_GET = do_HEAD = do_POST = do_DELETE = _passed  # noqa: N815  # names of Python's server
 
 
 @contextmanager

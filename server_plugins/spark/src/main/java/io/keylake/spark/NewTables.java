@@ -6,6 +6,7 @@ import io.keylake.spark.own.OwnReducers;
 import io.keylake.spark.python.PythonReducer;
 import io.keylake.spark.table.StagedKeyedTable;
 import io.keylake.tables.drafts.Draft;
+import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.HashMap;
 import java.util.Map;
@@ -29,7 +30,9 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
 
   /** Throws {@link AlreadyExistsException} when there is a table of that name. */
   Table create(TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
-    return builder(ident, definition, given).create();
+    CertainOperations.ofNew(builder(ident, definition, given).createTransaction())
+        .commitTransaction();
+    return catalog.loadTable(ident);
   }
 
   /** The same for a table that is there once its rows are. */

@@ -2,20 +2,30 @@ package io.keylake.spark;
 
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.Tries;
+import io.keylake.tables.spec.KeyedSchema;
 import java.sql.SQLException;
+import java.util.Arrays;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.spark.SparkCatalog;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An Iceberg catalog that others use at the same time, and that may not answer: what somebody else
- * has created meanwhile is there already, and questions without an answer have a sentence.
+ * has created meanwhile is there already, and questions without an answer have a sentence. An
+ * answer can be lost behind what was done, so after a failure the catalog is asked whether a keyed
+ * table is dropped, renamed or has its properties.
  */
 abstract class SharedCatalog extends SparkCatalog {
   private static final int MOST_ATTEMPTS = 10;
@@ -60,6 +70,77 @@ abstract class SharedCatalog extends SparkCatalog {
       return namespaceExists(namespace);
     } catch (RuntimeException e) {
       return false; // the first failure tells more
+    }
+  }
+
+  @Override
+  public boolean dropTable(Identifier ident) {
+    return isDropped(ident, () -> super.dropTable(ident));
+  }
+
+  @Override
+  public boolean purgeTable(Identifier ident) {
+    return isDropped(ident, () -> super.purgeTable(ident));
+  }
+
+  private boolean isDropped(Identifier ident, BooleanSupplier drop) {
+    boolean isKeyed = keyed(ident) != null;
+    try {
+      return drop.getAsBoolean() || (isKeyed && keyed(ident) == null);
+    } catch (RuntimeException e) {
+      if (isKeyed && keyed(ident) == null) {
+        return true;
+      }
+      throw StoreFailure.asking(name(), e);
+    }
+  }
+
+  @Override
+  public void renameTable(Identifier from, Identifier to)
+      throws NoSuchTableException, TableAlreadyExistsException {
+    org.apache.iceberg.Table before = keyed(from);
+    try {
+      super.renameTable(from, to);
+    } catch (NoSuchTableException | TableAlreadyExistsException | RuntimeException e) {
+      if (before == null || keyed(from) != null) {
+        throw e;
+      }
+      org.apache.iceberg.Table after = keyed(to);
+      if (after == null || !after.uuid().equals(before.uuid())) {
+        throw e;
+      }
+    }
+  }
+
+  @Override
+  public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
+    try {
+      return super.alterTable(ident, changes);
+    } catch (RuntimeException e) {
+      org.apache.iceberg.Table now = keyed(ident);
+      if (now == null || !Arrays.stream(changes).allMatch(each -> isMade(now, each))) {
+        throw e;
+      }
+      return super.loadTable(ident);
+    }
+  }
+
+  private static boolean isMade(org.apache.iceberg.Table now, TableChange change) {
+    if (change instanceof TableChange.SetProperty set) {
+      return set.value().equals(now.properties().get(set.property()));
+    }
+    return change instanceof TableChange.RemoveProperty removal
+        && !now.properties().containsKey(removal.property());
+  }
+
+  /** The keyed table of a name, as the catalog has it now; null where none has it. */
+  private org.apache.iceberg.@Nullable Table keyed(Identifier ident) {
+    try {
+      super.invalidateTable(ident);
+      org.apache.iceberg.Table table = icebergCatalog().loadTable(buildIdentifier(ident));
+      return KeyedSchema.isKeyed(table) ? table : null;
+    } catch (org.apache.iceberg.exceptions.NoSuchTableException e) {
+      return null;
     }
   }
 

@@ -21,7 +21,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.apache.iceberg.BaseTable;
-import org.apache.iceberg.BaseTransaction;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.Snapshot;
@@ -73,7 +72,7 @@ public final class Draft {
    * @param seen loads what all see of it
    */
   public static Draft ofNew(Transaction creation, Supplier<Table> seen) {
-    return new Draft(certain(creation), null, seen);
+    return new Draft(CertainOperations.ofNew(creation), null, seen);
   }
 
   /**
@@ -93,15 +92,6 @@ public final class Draft {
             new UnchangedSince(CertainOperations.of(operations, table.name()), base, table.name()),
             start);
     return new Draft(replacing, base, () -> table);
-  }
-
-  private static Transaction certain(Transaction creation) {
-    return creation instanceof BaseTransaction base
-        ? Transactions.createTableTransaction(
-            base.tableName(),
-            CertainOperations.of(base.underlyingOps(), base.tableName()),
-            base.currentMetadata())
-        : creation;
   }
 
   /** Whether a table is one that nobody sees yet. */

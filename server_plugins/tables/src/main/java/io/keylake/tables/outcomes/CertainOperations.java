@@ -5,10 +5,13 @@ import static io.keylake.tables.KeylakeException.Kind.STORE_FAILED;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.outcomes.WantedState.Found;
 import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.BaseTransaction;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.Transaction;
+import org.apache.iceberg.Transactions;
 import org.apache.iceberg.encryption.EncryptionManager;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.exceptions.CleanableFailure;
@@ -65,6 +68,18 @@ public final class CertainOperations implements TableOperations {
     return operations instanceof CertainOperations
         ? operations
         : new CertainOperations(operations, name);
+  }
+
+  /**
+   * The same creation of a table, with a certain outcome.
+   *
+   * @param creation has no update yet
+   */
+  public static Transaction ofNew(Transaction creation) {
+    return creation instanceof BaseTransaction base
+        ? Transactions.createTableTransaction(
+            base.tableName(), of(base.underlyingOps(), base.tableName()), base.currentMetadata())
+        : creation;
   }
 
   @Override
