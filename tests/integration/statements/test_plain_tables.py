@@ -50,7 +50,7 @@ def told(text: str, warehouse: Path) -> str:
     text = re.sub(r"#\d+L?", "#", text)
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID", text)
     text = re.sub(r"Lambda\S+|rand\(-?\d+\)", "N", text).replace(OURS, ICEBERG)
-    text = re.sub(r"plan_id=\d+|schemaId=\d+|\b\d{15,}\b|@[0-9a-f]{4,}", "N", text)
+    text = re.sub(r"plan_id=\d+|CTERelation(?:Def|Ref) \d+|schemaId=\d+|\b\d{15,}\b|@[0-9a-f]{4,}", "N", text)
     return re.sub(r"\b\d{13}\b", "MILLIS", text)
 
 
