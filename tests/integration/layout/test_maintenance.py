@@ -79,6 +79,7 @@ def test_damage_is_told_and_leaves_the_table_as_it_is(lake: kl.Lake, folder: Pat
         damaged = bytearray(whole)
         damaged[(chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size - 1] ^= 4
         file.write_bytes(damaged)
+    twin.update([{"id": number, "a": 0} for number in range(40)], version=MOST_FILES + 2)  # a commit is looked at
     lake.maintenance.wait(seconds=120)
     told = " ".join(twin.table.health().to_do)
     assert f"{file.name} is damaged (column id of row group 0 does not fit its checksum); nothing was changed" in told
