@@ -84,7 +84,7 @@ abstract class SharedCatalog extends SparkCatalog {
   }
 
   private boolean isDropped(Identifier ident, BooleanSupplier drop) {
-    boolean isKeyed = keyed(ident) != null;
+    boolean isKeyed = before(ident) != null;
     try {
       return drop.getAsBoolean() || (isKeyed && keyed(ident) == null);
     } catch (RuntimeException e) {
@@ -98,7 +98,7 @@ abstract class SharedCatalog extends SparkCatalog {
   @Override
   public void renameTable(Identifier from, Identifier to)
       throws NoSuchTableException, TableAlreadyExistsException {
-    org.apache.iceberg.Table before = keyed(from);
+    org.apache.iceberg.Table before = before(from);
     try {
       super.renameTable(from, to);
     } catch (NoSuchTableException | TableAlreadyExistsException | RuntimeException e) {
@@ -131,6 +131,15 @@ abstract class SharedCatalog extends SparkCatalog {
     }
     return change instanceof TableChange.RemoveProperty removal
         && !now.properties().containsKey(removal.property());
+  }
+
+  /** The same before a change; null also where it cannot be read: such a table can be dropped. */
+  private org.apache.iceberg.@Nullable Table before(Identifier ident) {
+    try {
+      return keyed(ident);
+    } catch (RuntimeException e) {
+      return null;
+    }
   }
 
   /** The keyed table of a name, as the catalog has it now; null where none has it. */
