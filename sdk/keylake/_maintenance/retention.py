@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
-
-from typing_extensions import Self
+from dataclasses import dataclass, fields
+from typing import TypeVar, cast
 
 from keylake._display.html_table import ShownFields
 from keylake._maintenance.policy import Policy
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class _Default:
+    """A value that was not given: it depends on those that were."""
+
+    value: object
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _default(value: _Value) -> _Value:
+    return cast("_Value", _Default(value))
 
 
 @dataclass(frozen=True)
@@ -20,7 +34,7 @@ class RetentionPolicy(Policy):
     What was the newest snapshot of its branch within the last `days` is kept, so that the table can be read as of any
     moment since then, and its commits can be undone; all snapshots are where it is None. Of them at most
     `max_snapshots` of a branch are kept, as each commit writes the list of them again: 1,000 are a week of commits
-    every ten minutes.
+    every ten minutes. A policy with `days` or `snapshots` and without `max_snapshots` has no such limit.
     The newest `snapshots` of each branch are kept however old they are. Files that no snapshot knows, left by writes
     that never came to a commit, are deleted when they are older than `orphan_days`; younger ones may belong to a write
     that is still at work. Archived states whose
@@ -30,27 +44,26 @@ class RetentionPolicy(Policy):
 
     >>> RetentionPolicy(days=30, snapshots=100, max_snapshots=20_000).idempotency_days
     30
-    >>> RetentionPolicy.from_json('{"days": 30}').max_snapshots is None
-    True
+    >>> RetentionPolicy().max_snapshots, RetentionPolicy(days=30).max_snapshots
+    (1000, None)
     """
 
     _CALLED = "retention policy"
 
-    days: float | None = 7
-    snapshots: int = 1
-    max_snapshots: int | None = 1000
+    days: float | None = _default(7)
+    snapshots: int = _default(1)
+    max_snapshots: int | None = _default(1000)
     orphan_days: float = 3
     history_days: float | None = None
     history_months: int = 0
     idempotency_days: float = 30
 
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """A policy from the table property. One that says what is kept, and no largest number, has none."""
-        policy = super().from_json(text)
-        said = json.loads(text)
-        is_limited = "max_snapshots" in said or not {"days", "snapshots"} & said.keys()
-        return policy if is_limited else replace(policy, max_snapshots=None)
+    def __post_init__(self) -> None:
+        unsaid = {field.name: value for field in fields(self) if isinstance(value := vars(self)[field.name], _Default)}
+        says_what_is_kept = not {"days", "snapshots"} <= unsaid.keys()
+        for name, default in unsaid.items():
+            is_without_limit = name == "max_snapshots" and says_what_is_kept
+            object.__setattr__(self, name, None if is_without_limit else default.value)
 
 
 @dataclass(frozen=True)
