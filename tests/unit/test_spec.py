@@ -21,7 +21,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from keylake import Column, ColumnGroup, DefinitionError, Latest, LatestNotNull, TableSpec
+from keylake import Column, ColumnGroup, DefinitionError, Latest, LatestNotNull, Max, Sum, TableSpec
 from keylake.errors import KeylakeError, SchemaMismatch
 
 CASES = Path(__file__).parents[1] / "cases" / "spec"
@@ -239,6 +239,29 @@ def test_a_name_has_one_spelling() -> None:
 
 
 # --------------------------------------------------------------------------------------------------------- differences
+
+
+def test_names_of_columns_are_found_whatever_their_case() -> None:
+    """A table has no two names that differ only in case, so one of a definition names one column."""
+    schema = pa.schema([("userId", pa.int64()), ("Day", pa.date32()), ("At", pa.int64()), ("N", pa.int64())])
+
+    def of(user: str, day: str, at: str, n: str) -> TableSpec:
+        words: Any = {
+            "key": [user, day],
+            "ordering": at,
+            "bucket_by": user,
+            "partition_by": day,
+            "reducers": {n: Sum()},
+        }
+        return TableSpec.from_arrow(schema, name="a.b", **words)
+
+    other = of("USERID", "day", "at", "n")
+    assert other == of("userId", "Day", "At", "N")
+    assert [column.required for column in other.columns] == [True, True, False, False]
+    groups = TableSpec.from_arrow(schema, name="a.b", key="userid", column_groups={"g": ["at", "n"]}).column_groups
+    assert groups[0].columns == ("At", "N")
+    with pytest.raises(DefinitionError, match="'n' differs only in case from 'N'"):
+        TableSpec.from_arrow(schema, name="a.b", key="userId", reducers={"N": Sum(), "n": Max()})
 
 
 def test_what_differs() -> None:

@@ -79,3 +79,14 @@ def columns_of(columns: Iterable[Column]) -> tuple[Column, ...]:
     for each in made:
         check_type("A column", each, Column, "a Column, or TableSpec.from_arrow(schema, ...)")
     return made
+
+
+def spelled(columns: Iterable[Column], names: Iterable[str]) -> tuple[str, ...]:
+    """Names of columns as the columns have them, whatever their case; others as they are.
+
+    >>> from pyiceberg.types import LongType
+    >>> spelled([Column("userId", LongType())], ["USERID", "day"])
+    ('userId', 'day')
+    """
+    known = {each.name.lower(): each.name for each in columns}
+    return tuple(known.get(name.lower(), name) for name in names)

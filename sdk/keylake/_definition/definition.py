@@ -31,7 +31,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from keylake._definition.columns import Column, ColumnGroup
+from keylake._definition.columns import Column, ColumnGroup, spelled
 from keylake._definition.grouping import HASHES, SLOTS
 from keylake._definition.reduced import check_reduced_type
 from keylake.errors import DefinitionError
@@ -68,14 +68,16 @@ def check_columns(columns: Sequence[Column]) -> None:
 
 
 def check_reducers(columns: Sequence[Column], named: Iterable[str]) -> None:
-    """Reducers for columns that are there.
+    """Reducers for columns that are there, one for each.
 
     >>> check_reducers([Column("clicks", LongType())], ["click"])
     Traceback (most recent call last):
     keylake.errors.DefinitionError: Reduced column 'click' is not in the schema. Did you mean 'clicks'?
     """
-    for name in named:
+    names = list(named)
+    for name in spelled(columns, names):
         _column(columns, name, "Reduced")
+    _check_distinct(names, "Reduced column")
 
 
 def check_partition_name(columns: Sequence[Column], partition: str) -> None:

@@ -23,7 +23,7 @@ from pyiceberg.types import IcebergType, NestedField, StructType
 from typing_extensions import Unpack
 
 from keylake._definition import bucketing, definition, grouping
-from keylake._definition.columns import Column, ColumnGroup, Versions, columns_of
+from keylake._definition.columns import Column, ColumnGroup, Versions, columns_of, spelled
 from keylake._definition.spec_json import PLAIN_MEMBERS, FullForm, GroupForm, PropertyForm, parse, written
 from keylake._definition.table_names import name_parts, table_name
 from keylake._definition.words import DEFAULT_BUCKETS, Definition, Names, check_words, names_of
@@ -72,11 +72,14 @@ class TableSpec:
         check_words({field.name: getattr(self, field.name) for field in fields(self) if field.name != "columns"})
         object.__setattr__(self, "columns", columns_of(self.columns))
         for name in ("key", "bucket_by", "partition_by"):
-            object.__setattr__(self, name, names_of(getattr(self, name)))
+            object.__setattr__(self, name, spelled(self.columns, names_of(getattr(self, name))))
+        if self.ordering is not None:
+            object.__setattr__(self, "ordering", spelled(self.columns, (self.ordering,))[0])
         # One name has one spelling, the server's.
         object.__setattr__(self, "name", table_name(name_parts(self.name)))
         # JSON keeps groups by name, so their order means nothing.
-        object.__setattr__(self, "column_groups", tuple(sorted(self.column_groups, key=lambda group: group.name)))
+        groups = [replace(group, columns=spelled(self.columns, group.columns)) for group in self.column_groups]
+        object.__setattr__(self, "column_groups", tuple(sorted(groups, key=lambda group: group.name)))
         definition.check_columns(self.columns)
         definition.check_key(self.columns, self.key)
         definition.check_versions(self.columns, self.key, self.versions, self.ordering)
@@ -304,8 +307,10 @@ class TableSpec:
             groups = [ColumnGroup(group, names_of(names)) for group, names in groups.items()]
         columns = columns_of(columns)
         named = {each.name: each for each in columns}
-        reducers = words.get("reducers") or {}
-        definition.check_reducers(columns, reducers)
+        key = spelled(columns, key)
+        given_reducers = words.get("reducers") or {}
+        reducers = dict(zip(spelled(columns, given_reducers), given_reducers.values(), strict=True))
+        definition.check_reducers(columns, given_reducers)
         named |= {name: replace(named[name], reducer=reducer) for name, reducer in reducers.items()}
         given: dict[str, Any] = {
             "buckets": DEFAULT_BUCKETS,
