@@ -48,7 +48,7 @@ SOURCES: dict[str, tuple[pa.DataType, some.SearchStrategy[Number]]] = {
     "float64": (pa.float64(), fractions(64)),
     "decimal": (pa.decimal128(30, 5), some.decimals(-(10**24), 10**24, places=5)),
 }
-NEVER = {("float32", DecimalType), ("float64", DecimalType), ("decimal", FloatType), ("decimal", DoubleType)}
+NEVER = {("float32", DecimalType), ("float64", DecimalType)}
 
 
 def fits(value: Number, target: IcebergType) -> bool:
@@ -66,12 +66,19 @@ def fits(value: Number, target: IcebergType) -> bool:
         kept = float(np.float32(float(true))) if isinstance(target, FloatType) else float(true)
     except OverflowError:
         return False
+    if (
+        isinstance(value, Decimal)
+        and Decimal(str(np.float32(kept) if isinstance(target, FloatType) else kept)) == value
+    ):
+        return True
     return math.isfinite(kept) and Fraction(kept) == true
 
 
 def same(value: Number, kept: Number) -> bool:
     if isinstance(value, float) and isinstance(kept, float):
         return repr(value) == repr(kept)  # tells -0.0 and NaN
+    if isinstance(value, Decimal) and isinstance(kept, float):
+        return value in (Decimal(kept), Decimal(str(kept)), Decimal(str(np.float32(kept))))
     return Fraction(value) == Fraction(kept)
 
 

@@ -9,6 +9,7 @@ the rules below are for what they let through, or refuse too early.
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -117,6 +118,17 @@ def _integer_to_decimal(array: Array, target: Any, type_: IcebergType) -> Array:
     return _cast_through(array, (pa.decimal256(76, target.scale), target), type_)
 
 
+def _decimal_to_float(array: Array, target: Any, type_: IcebergType) -> Array:
+    # Arrow's own way back rounds. The decimal is the fraction, or what is written for it: 0.1 is the nearest to 0.1.
+    fitted = pc.cast(pc.cast(array, pa.string()), target)
+    written = pc.cast(fitted, pa.string())
+    same = [
+        value is None or decimal.Decimal(text) == value or decimal.Decimal(number) == value
+        for value, number, text in zip(array.to_pylist(), fitted.to_pylist(), written.to_pylist(), strict=True)
+    ]
+    return _if_equal(array, fitted, pa.array(same, pa.bool_()), type_)
+
+
 def _decimal(array: Array, target: Any, type_: IcebergType) -> Array:
     # Arrow lets digits that do not fit into 128 bits overflow when it moves the point, so it is moved in 256 bits.
     scale = array.type.scale
@@ -175,6 +187,7 @@ _RULES: dict[tuple[str, type[IcebergType]], _Rule] = {
     **{("integer", kind): _cast for kind in (IntegerType, LongType)},
     **{("float", kind): _float for kind in (IntegerType, LongType, FloatType, DoubleType)},
     **{("decimal", kind): _decimal for kind in (IntegerType, LongType, DecimalType)},
+    **{("decimal", kind): _decimal_to_float for kind in (FloatType, DoubleType)},
     **{("integer", kind): _integer_to_float for kind in (FloatType, DoubleType)},
     ("integer", DecimalType): _integer_to_decimal,
     ("date", DateType): _cast,
