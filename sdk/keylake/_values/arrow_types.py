@@ -190,6 +190,16 @@ def is_list(type_: Any) -> bool:
     return any(test(type_) for test in tests)
 
 
+def has_uuids_inside(type_: Any) -> bool:
+    """Whether an Arrow type is a list, struct or map with uuids somewhere in it.
+
+    >>> has_uuids_inside(pa.list_(pa.uuid())), has_uuids_inside(pa.uuid())
+    (True, False)
+    """
+    fields = [type_.field(place) for place in range(type_.num_fields)]
+    return any(isinstance(field.type, pa.UuidType) or has_uuids_inside(field.type) for field in fields)
+
+
 def doc_of(field: Any) -> str:
     """The text of a column in an Arrow schema.
 

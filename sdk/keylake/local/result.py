@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from keylake._display.html_table import MOST_LINES, first_rows
 from keylake._table.reads import Row
+from keylake._values.arrow_types import has_uuids_inside
 from keylake.errors import SchemaMismatch, Unsupported
 from keylake.schema import Table
 
@@ -36,6 +37,8 @@ class ArrowRows:
     def to_pandas(self) -> pd.DataFrame:
         """A pandas frame, with the types of Arrow: a null stays a null, and whole numbers stay whole.
 
+        Lists, structs and maps with uuids are Python objects, which pandas has no array for.
+
         Example::
 
             profiles.read().to_pandas()["clicks"].sum()
@@ -46,7 +49,11 @@ class ArrowRows:
             raise Unsupported(
                 "to_pandas() needs pandas, which is not installed: pip install 'keylake[pandas]'."
             ) from None
-        frame: pd.DataFrame = self._rows.to_pandas(types_mapper=pd.ArrowDtype)
+        objects = [field.name for field in self._rows.schema if has_uuids_inside(field.type)]
+        frame: pd.DataFrame = self._rows.drop_columns(objects).to_pandas(types_mapper=pd.ArrowDtype)
+        for place, name in enumerate(self._rows.column_names):
+            if name in objects:
+                frame.insert(place, name, pd.Series(self._rows.column(name).to_pylist(), dtype=object))
         return frame
 
     def to_polars(self) -> Any:

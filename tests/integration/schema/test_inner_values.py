@@ -122,14 +122,13 @@ def test_all_readers(lake: kl.Lake, warehouse: Path) -> None:
         local = opened.table(table.name)
         check(next(row for row in local.read().to_arrow().to_pylist() if row["k"] == 1))
         assert local.read(where="k = 1").to_polars().height == 1
+        check(local.read(where="k = 1").to_pandas().to_dict("records")[0])
         for found in (local.get(k=1), *local.get_many([{"k": 1}])):
             assert found is not None
             attributes = type(found).attributes()
             check({name: getattr(found, attributes[name]) for name in ALL})
         feed = local.changes(after=first, until=second).to_arrow().to_pylist()
         check(next(row for row in feed if row["k"] == 1)["_after"])
-        with pytest.raises(kl.Unsupported, match="through Spark"):
-            local.upsert([{"k": 1, **ROW, "n": 2}])
     checked()
     table.compact("full")
     checked()
@@ -141,21 +140,26 @@ def test_all_readers(lake: kl.Lake, warehouse: Path) -> None:
 def test_all_writers(lake: kl.Lake, warehouse: Path) -> None:
     table = created(lake)
     table.upsert([{"k": 1, **ROW, "n": 0}])
-    by_arrow, by_frame, by_sql = (created(lake) for _ in range(3))
+    by_arrow, by_frame, by_sql, by_local = (created(lake) for _ in range(4))
     with keylake.local.open(warehouse) as opened:
         by_arrow.upsert(opened.table(table.name).read().to_arrow())
+        local = opened.table(by_local.name)
+        local.upsert([{"k": 1, **NULLS, "n": 0}, {"k": 2, **ROW, "n": 0}])
+        local.upsert(opened.table(table.name).read().to_arrow())
+        check(next(row for row in local.read().to_arrow().to_pylist() if row["k"] == 1))
+        local.delete([{"k": 2}])
     by_frame.upsert(table.read())
     lake.spark.sql(
         f"INSERT INTO {lake.catalog}.{by_sql.name} SELECT * FROM {lake.catalog}.{table.name} WHERE k = 1"
     ).collect()
-    for other in (by_arrow, by_frame, by_sql):
+    for other in (by_arrow, by_frame, by_sql, by_local):
         check(one(other.read()))
         other.compact("full")
         check(one(other.read()))
 
 
 @pytest.mark.parametrize("place", ["list", "struct", "value", "key", "structs", "deep"])
-def test_uuids_inside(lake: kl.Lake, place: str) -> None:
+def test_uuids_inside(lake: kl.Lake, warehouse: Path, place: str) -> None:
     """The one type that files have in another form than Spark."""
     type_, value = columns("uuid")[f"uuid_{place}"]
     schema = pa.schema([pa.field("k", pa.int32(), nullable=False), ("u", type_), ("n", pa.int32())])
@@ -168,3 +172,8 @@ def test_uuids_inside(lake: kl.Lake, place: str) -> None:
     assert plain(found["u"]) == plain(value)
     table.compact("full")
     assert [plain(each) for each in table.read().orderBy("k").toArrow().column("u").to_pylist()] == [plain(value), None]
+    with keylake.local.open(warehouse) as opened:
+        local = opened.table(table.name)
+        local.update([{"k": 2, "u": value}])
+        assert [plain(each) for each in local.read().to_pandas().sort_values("k")["u"]] == [plain(value)] * 2
+    assert [plain(row["u"]) for row in table.read().toArrow().to_pylist()] == [plain(value)] * 2

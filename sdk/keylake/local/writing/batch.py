@@ -9,7 +9,6 @@ A batch has one row a key: of rows that repeat a key, the newest counts, and of 
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,15 +16,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.types import FixedType, IcebergType, ListType, MapType, StructType, UUIDType
+from pyiceberg.types import IcebergType
 
 from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
 from keylake._definition.spec import TableSpec
 from keylake._server.statements import Verb, Write
 from keylake._table.rows import LocalRows
-from keylake._values.arrow_types import natural
 from keylake.errors import Unsupported
+from keylake.local.conform import of_spark
 from keylake.local.decisions import Numbers
 from keylake.reducers import Latest, LatestNotNull
 
@@ -57,7 +56,7 @@ class Batch:
         beside = None if source in (None, *spec.column_names) else source  # a column that only says versions
         kept = spec.key if verb == "delete" else spec.column_names
         names = [name for name in given.column_names if name in kept and name != beside]
-        rows = pa.table({name: _natural(given.column(name), spec, name) for name in names})
+        rows = pa.table({name: _natural(given.column(name), spec.column(name).type) for name in names})
         value = options.get("version_value")
         versions: Numbers | None = None
         if value is not None:
@@ -181,29 +180,9 @@ def _carried(rows: Any, spec: TableSpec) -> dict[str, Any]:
     return carried
 
 
-def _natural(column: Any, spec: TableSpec, name: str) -> Any:
+def _natural(column: Any, type_: IcebergType) -> Any:
     """From the form that Spark takes to the one that files have."""
-    type_ = spec.column(name).type
-    plain = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(type_, UUIDType):
-        values = [None if value is None else uuid.UUID(value).bytes for value in plain.to_pylist()]
-        return pa.array(values, pa.binary(16)).cast(pa.uuid())
-    if _has_uuid_or_fixed(type_) and not isinstance(type_, FixedType):
-        raise Unsupported(
-            f"Column {name!r} of {spec.name} has uuid or fixed values inside other ones. "
-            "Write it through Spark: kl.connect()."
-        )
-    return plain.cast(natural(type_))
-
-
-def _has_uuid_or_fixed(type_: IcebergType) -> bool:
-    if isinstance(type_, StructType):
-        return any(_has_uuid_or_fixed(each.field_type) for each in type_.fields)
-    if isinstance(type_, ListType):
-        return _has_uuid_or_fixed(type_.element_type)
-    if isinstance(type_, MapType):
-        return _has_uuid_or_fixed(type_.key_type) or _has_uuid_or_fixed(type_.value_type)
-    return isinstance(type_, UUIDType | FixedType)
+    return of_spark(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column, type_)
 
 
 def _sortable(column: Any) -> Any:
