@@ -2,7 +2,7 @@
 
 The statements are those of `tests/cases/plain_tables`, and each runs on two servers: one of Spark and Iceberg alone,
 and the one that the tests share. The tables lie in a catalog of ours, which is Iceberg's own on the other server, in
-one of Iceberg's own, and in the session catalog.
+one of Iceberg's own, and in the session catalog. Streams read one plain table and write another.
 """
 
 import re
@@ -25,6 +25,18 @@ CASES = Path(__file__).parents[2] / "cases" / "plain_tables"
 ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 OURS = "io.keylake.spark.KeylakeCatalog"
 SESSION = "org.apache.iceberg.spark.SparkSessionCatalog"
+STREAMS = "streams"
+# A change of the table that a stream reads, and what the stream then writes.
+STREAMED = {
+    "INSERT INTO {t}w VALUES (1, 'a'), (2, 'b')": "id, v",
+    "INSERT INTO {t}w VALUES (3, 'c')": "id, v",
+    "INSERT INTO {t}w VALUES (4, 'd')": "id, nothing",
+    "INSERT INTO {t}w VALUES (5, 'e')": "v AS id, v",
+    "ALTER TABLE {t}x ADD COLUMN w INT": "id, v, 1 AS w",
+    "DELETE FROM {t}w WHERE id = 1": "id, v, 1 AS w",
+}
+FILES = ("assignments", "rows", "tables")
+FURTHER = ("joins", "procedures", STREAMS)
 PLANNED = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE")
 
 
@@ -54,10 +66,11 @@ def told(text: str, warehouse: Path) -> str:
     return re.sub(r"\b\d{13}\b", "MILLIS", text)
 
 
-def answers(spark: SparkSession, warehouse: Path, tables: str, name: str) -> Iterator[str]:
+def answers(spark: SparkSession, warehouse: Path, catalog: str, name: str) -> Iterator[str]:
     """What each statement of a file comes to: its plan, and its rows or its error."""
+    namespace = f"n_{catalog}"
     for statement in statements(name):
-        said = statement.replace("{t}", tables)
+        said = statement.replace("{t}", f"{catalog}.{namespace}.").replace("{c}", catalog).replace("{n}", namespace)
         for asked in ([f"EXPLAIN EXTENDED {said}"] if said.startswith(PLANNED) else []) + [said]:
             try:
                 rows = "\n".join(str(row[0] if len(row) == 1 else row) for row in spark.sql(asked).collect())
@@ -66,12 +79,35 @@ def answers(spark: SparkSession, warehouse: Path, tables: str, name: str) -> Ite
             yield f"{said}\n{told(rows, warehouse)}"
 
 
+def streamed(spark: SparkSession, warehouse: Path, tables: str) -> Iterator[str]:
+    """What streams come to that read one table and write another."""
+    for name in ("w", "x"):
+        spark.sql(f"CREATE TABLE {tables}{name} (id BIGINT, v STRING) USING iceberg").collect()
+    for step, (change, into) in enumerate(STREAMED.items()):
+        spark.sql(change.replace("{t}", tables)).collect()
+        writer = spark.readStream.table(f"{tables}w").selectExpr(*into.split(", ")).writeStream
+        try:
+            query = writer.option("checkpointLocation", str(warehouse / "checkpoint")).trigger(availableNow=True)
+            query.toTable(f"{tables}x").awaitTermination()
+            rows = str(sorted(map(str, spark.table(f"{tables}x").collect())))
+        except PySparkException as error:
+            rows = f"{type(error).__name__} {error.getCondition()}: {str(error).splitlines()[0]}"
+        yield f"stream {step}: {told(rows, warehouse)}"
+
+
 def ran(address: str, warehouse: Path, catalog: str, of_class: str, names: tuple[str, ...]) -> list[str]:
     spark = session(address, warehouse, catalog, of_class)
     try:
-        namespace = f"{catalog}.n_{catalog}"
-        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}").collect()
-        return [each for name in names for each in answers(spark, warehouse, f"{namespace}.", name)]
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {catalog}.n_{catalog}").collect()
+        return [
+            each
+            for name in names
+            for each in (
+                streamed(spark, warehouse, f"{catalog}.n_{catalog}.")
+                if name == STREAMS
+                else answers(spark, warehouse, catalog, name)
+            )
+        ]
     finally:
         spark.stop()
 
@@ -93,17 +129,24 @@ def run_both(lake: kl.Lake, stock: str, folder: Path, catalog: str, classes: tup
 
 @pytest.mark.slow
 def test_a_plain_table_of_our_catalog_is_as_without_us(lake: kl.Lake, stock: str, tmp_path: Path) -> None:
-    run_both(lake, stock, tmp_path, "own", (ICEBERG, OURS), "assignments", "rows", "tables")
+    run_both(lake, stock, tmp_path, "own", (ICEBERG, OURS), *FILES)
+
+
+@pytest.mark.nightly
+def test_joins_procedures_and_streams_of_our_catalog_are_as_without_us(
+    lake: kl.Lake, stock: str, tmp_path: Path
+) -> None:
+    run_both(lake, stock, tmp_path, "further", (ICEBERG, OURS), *FURTHER)
 
 
 @pytest.mark.nightly
 def test_a_table_of_icebergs_catalog_is_as_without_us(lake: kl.Lake, stock: str, tmp_path: Path) -> None:
-    run_both(lake, stock, tmp_path, "icebergs", (ICEBERG, ICEBERG), "assignments", "rows", "tables")
+    run_both(lake, stock, tmp_path, "icebergs", (ICEBERG, ICEBERG), *FILES, *FURTHER)
 
 
 @pytest.mark.nightly
 def test_a_table_of_the_session_catalog_is_as_without_us(lake: kl.Lake, stock: str, tmp_path: Path) -> None:
-    run_both(lake, stock, tmp_path, "spark_catalog", (SESSION, SESSION), "assignments", "rows")
+    run_both(lake, stock, tmp_path, "spark_catalog", (SESSION, SESSION), *FILES, *FURTHER)
 
 
 def test_what_a_plain_table_is_assigned_follows_sparks_rules(lake: kl.Lake) -> None:

@@ -37,6 +37,12 @@ WRONG = {
     "MERGE INTO {t} t USING {one} s ON rand() > 0 WHEN MATCHED THEN DELETE": "",
     "MERGE INTO {t} t USING {two} s {on} WHEN MATCHED THEN UPDATE SET `from` = 9": ("MERGE_CARDINALITY_VIOLATION"),
     "MERGE INTO {t} t USING {one} s {on}": "",
+    "MERGE WITH SCHEMA EVOLUTION INTO {t} t USING nobody s {on} WHEN MATCHED THEN UPDATE SET *": (
+        "TABLE_OR_VIEW_NOT_FOUND"
+    ),
+    "MERGE WITH SCHEMA EVOLUTION INTO {t} t USING (SELECT nobody FROM {one} s) s {on} WHEN MATCHED THEN UPDATE SET *": (
+        "UNRESOLVED_COLUMN"
+    ),
     "INSERT INTO {t} (nobody) VALUES (1)": "",
     "INSERT INTO {t} (`from`) VALUES (1)": "KEYLAKE_SCHEMA_MISMATCH",
     "INSERT INTO {t} (`select`, `select`) VALUES (1, 1)": "",
@@ -103,6 +109,7 @@ def test_a_wrong_statement(lake: kl.Lake, table: tuple[str, str], kind: str) -> 
         text = str(raised.value)
         assert re.search(rf"\[{condition}[A-Z_.]*\]", text), f"{said}\n{text}"
         assert re.search(r"SQLSTATE: \w{5}", text), f"{said}\n{text}"
+        assert "_merge_info" not in text, f"{said}\n{text}"
         assert state(lake, quoted) == before, said
 
 

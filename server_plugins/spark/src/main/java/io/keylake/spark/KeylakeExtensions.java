@@ -26,6 +26,7 @@ import io.keylake.spark.rules.SpreadRule;
 import io.keylake.spark.rules.StatementTargetRule;
 import io.keylake.spark.rules.StreamWriteRule;
 import io.keylake.spark.rules.TableChangeRule;
+import io.keylake.spark.scan.ScannedRows;
 import io.keylake.spark.spread.SpreadStrategy;
 import io.keylake.spark.windows.WindowFunctions;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -68,7 +69,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     extensions.injectPlannerStrategy(session -> new CombineStrategy());
     extensions.injectPlannerStrategy(session -> new LookupStrategy(session));
     extensions.injectPlannerStrategy(session -> new DriverWriteStrategy());
-    extensions.injectQueryStagePrepRule(session -> new ExchangeRule());
+    extensions.injectQueryStagePrepRule(session -> new ExchangeRule(ScannedRows::areKeyed));
     extensions.injectQueryStagePrepRule(session -> new MergedInPlaceRule());
     extensions.injectColumnar(session -> physical(new KeyedMergeJoinRule()));
     extensions.injectColumnar(session -> physical(new RetryRule()));

@@ -2,13 +2,17 @@ package io.keylake.spark.engine;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec;
 import org.apache.spark.sql.execution.exchange.EnsureRequirements;
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.joins.StoragePartitionJoinParams;
 import org.jspecify.annotations.Nullable;
@@ -20,12 +24,35 @@ import scala.runtime.AbstractPartialFunction;
  * Keeps from scans below an exchange what Spark tells all scans below a join of tables in buckets:
  * which buckets there are. A table that is broadcast lies in others, and would lose the rest of its
  * rows; and its scan forgets what it was planned from, which fails the query.
+ *
+ * <p>A query that reads no table of ours keeps the plan that it has without us.
  */
 public final class ExchangeRule extends Rule<SparkPlan> {
+  private final Predicate<Scan> isOurs;
+
+  /**
+   * @param isOurs whether a scan is one of a keyed table
+   */
+  public ExchangeRule(Predicate<Scan> isOurs) {
+    this.isOurs = isOurs;
+  }
 
   @Override
   public SparkPlan apply(SparkPlan plan) {
-    return visit(plan, null);
+    return readsOurs(plan) ? visit(plan, null) : plan;
+  }
+
+  /** Stages that have run, or that other queries share, are leaves of the plan. */
+  private boolean readsOurs(SparkPlan plan) {
+    if (plan instanceof QueryStageExec stage) {
+      return readsOurs(stage.plan());
+    }
+    if (plan instanceof ReusedExchangeExec reused) {
+      return readsOurs(reused.child());
+    }
+    return plan instanceof BatchScanExec scan
+        ? isOurs.test(scan.scan())
+        : CollectionConverters.asJava(plan.children()).stream().anyMatch(this::readsOurs);
   }
 
   /**

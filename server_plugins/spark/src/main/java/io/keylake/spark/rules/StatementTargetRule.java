@@ -3,10 +3,13 @@ package io.keylake.spark.rules;
 import io.keylake.spark.statements.MergeEvolution;
 import io.keylake.spark.statements.StatementTarget;
 import io.keylake.spark.statements.TargetView;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
+import scala.Option;
 
 /**
  * Lets a statement that changes rows go on once its table is known:
@@ -17,10 +20,13 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
  *   <li>A statement on a keyed table is resolved by Spark and then written by {@link
  *       RowStatementRule}.
  *   <li>A MERGE WITH SCHEMA EVOLUTION into a keyed table also waits for its source. The table then
- *       gets the columns that it lacks, and the statement is an ordinary MERGE from then on.
+ *       gets the columns that it lacks, and the statement is an ordinary MERGE from then on. If
+ *       Spark cannot resolve the source, it says so of the statement as it was said.
  * </ol>
  */
 public final class StatementTargetRule extends NodeRule {
+  /** The source of a statement after the last pass. */
+  private static final TreeNodeTag<LogicalPlan> SOURCE = new TreeNodeTag<>("keylake.source");
 
   @Override
   boolean concerns(LogicalPlan node) {
@@ -39,12 +45,23 @@ public final class StatementTargetRule extends NodeRule {
     }
     if (said instanceof MergeIntoTable merge && merge.withSchemaEvolution()) {
       if (!merge.sourceTable().resolved()) {
-        return node;
+        return isGivenUp(merge.sourceTable(), table(node)) ? said : node;
       }
       MergeIntoTable direct = (MergeIntoTable) TargetView.without(merge);
       return held(new MergeEvolution(direct).evolved(), node);
     }
     return held(said, node);
+  }
+
+  private static LogicalPlan table(LogicalPlan node) {
+    return Objects.requireNonNull(HeldStatementRule.tableOf(node), "a statement");
+  }
+
+  /** Whether a pass of the analyzer left an unresolved source as it was. */
+  private static boolean isGivenUp(LogicalPlan source, LogicalPlan held) {
+    Option<LogicalPlan> before = held.getTagValue(SOURCE);
+    held.setTagValue(SOURCE, source);
+    return before.isDefined() && before.get().fastEquals(source);
   }
 
   /** The statement with a filter that lets all rows through, and has the tags of the one before. */

@@ -7,6 +7,11 @@ import org.apache.spark.sql.connector.read.Scan;
 public final class ScannedRows {
   private ScannedRows() {}
 
+  /** Whether they are rows of a keyed table. */
+  public static boolean areKeyed(Scan scan) {
+    return scan instanceof KeyedScan;
+  }
+
   /** Names of columns of which no two rows have the same values; none where that is not known. */
   public static Set<String> uniqueBy(Scan scan) {
     return scan instanceof KeyedScan keyed ? keyed.uniqueBy() : Set.of();
