@@ -27,11 +27,12 @@ final class NamedTypes {
   private static final int MOST_DIGITS = 38;
   private static final long NANOS = 1_000_000_000L;
   private static final long NANOS_OF_A_DAY = 86_400 * NANOS;
+  private static final long NANOS_OF_A_MICRO = 1_000;
 
   private static final DateTimeFormatter TIME =
       new DateTimeFormatterBuilder()
           .appendPattern("HH:mm:ss")
-          .appendFraction(ChronoField.NANO_OF_SECOND, 0, 6, true)
+          .appendFraction(ChronoField.NANO_OF_SECOND, 0, 9, true)
           .toFormatter();
   private static final DateTimeFormatter DATE_TIME =
       new DateTimeFormatterBuilder()
@@ -94,6 +95,7 @@ final class NamedTypes {
           try {
             LocalDateTime moment =
                 LocalDateTime.ofEpochSecond(second, (int) unit.toNanos(part), ZoneOffset.UTC);
+            checkMicros(moment.getNano(), value);
             return JSON.textNode(DATE_TIME.format(moment) + zone);
           } catch (DateTimeException e) {
             throw new BadMessage("%d is no time in %s".formatted(number, unit));
@@ -149,6 +151,7 @@ final class NamedTypes {
   private static JsonNode zoned(JsonNode value) throws BadMessage {
     try {
       OffsetDateTime moment = OffsetDateTime.parse(value.asText());
+      checkMicros(moment.getNano(), value);
       return JSON.textNode(
           DATE_TIME.format(moment.withOffsetSameInstant(ZoneOffset.UTC).toLocalDateTime()) + "Z");
     } catch (DateTimeException e) {
@@ -156,14 +159,26 @@ final class NamedTypes {
     }
   }
 
+  /** Values are never changed to fit: columns of time hold microseconds. */
+  private static void checkMicros(long nanos, JsonNode value) throws BadMessage {
+    if (nanos % NANOS_OF_A_MICRO != 0) {
+      throw new BadMessage(
+          "%s has digits beyond microseconds, which no column of time holds".formatted(value));
+    }
+  }
+
   private static String span(long nanos) {
-    long micros = Math.abs(nanos) / 1000;
-    long seconds = micros / 1_000_000;
+    long seconds = Math.abs(nanos) / NANOS;
     String whole =
         "%s%02d:%02d:%02d"
             .formatted(nanos < 0 ? "-" : "", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    long part = micros % 1_000_000;
-    return part == 0 ? whole : whole + ".%06d".formatted(part);
+    long part = Math.abs(nanos) % NANOS;
+    if (part == 0) {
+      return whole;
+    }
+    return part % NANOS_OF_A_MICRO == 0
+        ? whole + ".%06d".formatted(part / NANOS_OF_A_MICRO)
+        : whole + ".%09d".formatted(part);
   }
 
   private static long whole(JsonNode value) throws BadMessage {

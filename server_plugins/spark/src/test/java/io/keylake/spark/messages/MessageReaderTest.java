@@ -118,6 +118,9 @@ class MessageReaderTest {
           io.debezium.time.ZonedTimestamp|string|'2020-01-01T02:00:00+02:00'|'2020-01-01T00:00:00Z'|timestamptz
           io.debezium.time.MicroTime|int64|3661000001|'01:01:01.000001'|string
           io.debezium.time.MicroTime|int64|-360000000000|'-100:00:00'|string
+          io.debezium.time.MicroTime|int64|-360000500000|'-100:00:00.500000'|string
+          io.debezium.time.NanoTime|int64|1|'00:00:00.000000001'|string
+          io.debezium.time.NanoTime|int64|-360000000000001|'-100:00:00.000000001'|string
           io.debezium.data.Enum|string|'a'|'a'|string
           io.debezium.data.Uuid|string|'0b0f9c3e-0000-4000-8000-000000000000'|'0b0f9c3e-0000-4000-8000-000000000000'|uuid
           io.debezium.data.VariableScaleDecimal|struct|{'scale':1,'value':'ew=='}|'12.3'|string
@@ -131,6 +134,24 @@ class MessageReaderTest {
   void typesOfKafkaConnect(String name, String type, String value, String shown, String iceberg) {
     String schema = "{'type':'%s','name':'%s','field':'c'}".formatted(type, name);
     assertColumn(schema, value, shown, iceberg);
+  }
+
+  /** Columns of time hold microseconds, and values are never changed to fit. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '^',
+      textBlock =
+          """
+          io.debezium.time.NanoTimestamp|int64|1577836800000000001
+          io.debezium.time.NanoTimestamp|int64|-1
+          io.debezium.time.ZonedTimestamp|string|'2020-01-01T02:00:00.1234567+02:00'
+          """)
+  void timesFinerThanMicroseconds(String name, String type, String value) {
+    String schema = "{'type':'%s','name':'%s','field':'c'}".formatted(type, name);
+    String reason = " has digits beyond microseconds, which no column of time holds";
+    List<String> read = read(INFERS, null, changed(schema, value));
+    assertTrue(read.size() == 1 && read.get(0).endsWith(reason), read.toString());
   }
 
   @Test
