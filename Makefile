@@ -95,7 +95,7 @@ build: $(JARS)/.built
 wheel: environment build
 	$(BIN)/python -m pip wheel . ./server_plugins --quiet --no-deps --no-build-isolation --wheel-dir dist
 
-## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; of NAME=reads also ONLY=W1 and HUDI=1, of NAME=joins PART=writes, of NAME=equality-deletes PART=small-heap
+## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; of NAME=reads also ONLY=W1 and HUDI=1, of NAME=joins PART=writes, of NAME=equality-deletes PART=small-heap, of NAME=wide PART=small
 .PHONY: bench
 bench: environment build $(if $(filter pipelines,$(NAME)),flink)
 	$(BIN)/python tests/benchmarks $(NAME) $(if $(SCALE),--scale=$(SCALE)) $(if $(ONLY),--workload=$(ONLY)) \

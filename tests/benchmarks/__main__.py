@@ -9,6 +9,7 @@
     lookups     rows by their keys beside SQL of a merged plain table
     loads       a first load and ten upserts beside appends to a plain table
     small-writes  upserts of 1, 100 and 2,000 rows beside appends to a plain table
+    wide        tables of 200, 1,000 and 3,000 columns, beside each other and beside plain tables
     repair      rollback, undo, cherry-pick, archive and publish beside an append; change feeds beside joins
     sql         UPDATE, DELETE and MERGE beside Iceberg's and Delta's, and reads right afterwards
     equality-deletes  plain tables with equality deletes: heaps, times and bytes, beside stock Iceberg
@@ -55,6 +56,7 @@ from benchmarks import (  # noqa: E402
     small_writes,
     soak,
     sql,
+    wide,
 )
 from benchmarks.arena import Choice  # noqa: E402
 
@@ -69,6 +71,7 @@ BENCHES = (
     "loads",
     "lookups",
     "small-writes",
+    "wide",
     "repair",
     "sql",
     "equality-deletes",
@@ -100,7 +103,7 @@ def main() -> None:
         type=lambda words: words.split(","),
         default=[],
         help="of joins: only this one of joins, publish and writes; of equality-deletes: only small-heap; "
-        "of pipelines: only some of batches, changes, ddl, load, most and tables",
+        "of wide: only small; of pipelines: only some of batches, changes, ddl, load, most and tables",
     )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
     parser.add_argument(
@@ -128,6 +131,7 @@ def main() -> None:
         "loads": loads.run,
         "lookups": lookups.run,
         "small-writes": small_writes.run,
+        "wide": partial(wide.run, chosen=asked.part),
         "repair": repair.run,
         "sql": partial(sql.run, trial=asked.trial),
         "equality-deletes": partial(equality_deletes.run, chosen=asked.part),
