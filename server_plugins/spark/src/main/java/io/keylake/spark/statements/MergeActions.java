@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.spark.SparkUtil;
 import org.apache.iceberg.types.Types.NestedField;
@@ -193,22 +194,26 @@ final class MergeActions {
   /** A new row gets the defaults of columns that the statement does not name. */
   private void addDefaults(Map<String, Expression> values) {
     Set<String> named = Set.copyOf(values.keySet());
+    Set<String> withDefaults = leaves(field -> field.writeDefault() != null);
+    if (withDefaults.isEmpty()) {
+      return;
+    }
+    Set<String> withValues = leaves(field -> named.contains(field.name()));
     for (NestedField field : schema.values()) {
-      boolean isShared =
-          field.writeDefault() == null
-              && sharesVersion(field, other -> other.writeDefault() != null)
-              && !sharesVersion(field, other -> named.contains(other.name()));
+      String leaf = schema.spec().leafOf(field.name());
+      boolean isShared = withDefaults.contains(leaf) && !withValues.contains(leaf);
       if (field.writeDefault() != null || isShared) {
         values.putIfAbsent(field.name(), defaultOf(field));
       }
     }
   }
 
-  /** Whether the columns that are written together with one have something. */
-  private boolean sharesVersion(NestedField field, Predicate<NestedField> has) {
-    String leaf = schema.spec().leafOf(field.name());
+  /** The versions of the columns that have something; columns of a group share one. */
+  private Set<String> leaves(Predicate<NestedField> has) {
     return schema.values().stream()
-        .anyMatch(other -> schema.spec().leafOf(other.name()).equals(leaf) && has.test(other));
+        .filter(has)
+        .map(field -> schema.spec().leafOf(field.name()))
+        .collect(Collectors.toSet());
   }
 
   private static Expression defaultOf(NestedField field) {

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param partitionBy further key columns by whose values the table is partitioned before it is
  *     bucketed
  * @param reducers the value columns that are not reduced by {@link Reducer#LATEST}
- * @param columnGroups value columns that are always written together and share one version
+ * @param grouping value columns that are always written together and share one version
  * @param groups the groups of a key-value store, which the buckets hold in order; or null
  */
 public record TableSpec(
@@ -34,7 +34,7 @@ public record TableSpec(
     List<String> bucketBy,
     List<String> partitionBy,
     Map<String, Reducer> reducers,
-    Map<String, ColumnGroup> columnGroups,
+    ColumnGroups grouping,
     @Nullable KeyGroups groups)
     implements Serializable {
   public static final String PROPERTY = "keylake.spec";
@@ -60,7 +60,6 @@ public record TableSpec(
     bucketBy = List.copyOf(bucketBy);
     partitionBy = List.copyOf(partitionBy);
     reducers = withoutDefault(reducers);
-    columnGroups = Map.copyOf(columnGroups);
     checkBucketing(key, buckets, bucketBy, partitionBy);
     if (groups != null && groups.count() < buckets) {
       throw new KeylakeException(
@@ -69,7 +68,37 @@ public record TableSpec(
               .formatted(groups.count(), buckets));
     }
     checkVersions(key, versions, ordering);
-    checkReducers(ordering, columnGroups, reducers);
+    checkReducers(ordering, grouping.byName(), reducers);
+  }
+
+  /**
+   * @param columnGroups by their names
+   */
+  public TableSpec(
+      List<String> key,
+      Versions versions,
+      @Nullable String ordering,
+      int buckets,
+      List<String> bucketBy,
+      List<String> partitionBy,
+      Map<String, Reducer> reducers,
+      Map<String, ColumnGroup> columnGroups,
+      @Nullable KeyGroups groups) {
+    this(
+        key,
+        versions,
+        ordering,
+        buckets,
+        bucketBy,
+        partitionBy,
+        reducers,
+        ColumnGroups.of(columnGroups),
+        groups);
+  }
+
+  /** Value columns that are always written together and share one version, by the group's name. */
+  public Map<String, ColumnGroup> columnGroups() {
+    return grouping.byName();
   }
 
   private static Map<String, Reducer> withoutDefault(Map<String, Reducer> reducers) {
@@ -84,7 +113,7 @@ public record TableSpec(
 
   public TableSpec withBuckets(int count) {
     return new TableSpec(
-        key, versions, ordering, count, bucketBy, partitionBy, reducers, columnGroups, groups);
+        key, versions, ordering, count, bucketBy, partitionBy, reducers, grouping, groups);
   }
 
   public TableSpec withReducers(Map<String, Reducer> others) {
@@ -92,7 +121,7 @@ public record TableSpec(
     all.putAll(others);
     all.values().removeIf(Reducer.LATEST::equals);
     return new TableSpec(
-        key, versions, ordering, buckets, bucketBy, partitionBy, all, columnGroups, groups);
+        key, versions, ordering, buckets, bucketBy, partitionBy, all, grouping, groups);
   }
 
   /**
@@ -109,13 +138,14 @@ public record TableSpec(
           }
         });
     Map<String, ColumnGroup> groupsLeft = new HashMap<>();
-    columnGroups.forEach(
-        (name, group) -> {
-          List<String> columns = renamed(group.columns(), names);
-          if (!columns.isEmpty()) {
-            groupsLeft.put(name, new ColumnGroup(columns, group.doc()));
-          }
-        });
+    columnGroups()
+        .forEach(
+            (name, group) -> {
+              List<String> columns = renamed(group.columns(), names);
+              if (!columns.isEmpty()) {
+                groupsLeft.put(name, new ColumnGroup(columns, group.doc()));
+              }
+            });
     return new TableSpec(
         renamed(key, names),
         versions,
@@ -147,7 +177,7 @@ public record TableSpec(
                 bucketBy,
                 partitionBy,
                 reducers,
-                columnGroups,
+                grouping,
                 groups);
     return versioned.renamed(names);
   }
@@ -161,15 +191,7 @@ public record TableSpec(
    * group, too: a tombstone takes back contributions by another rule than values.
    */
   public String leafOf(String column) {
-    if (reducer(column).accumulates()) {
-      return column;
-    }
-    for (Map.Entry<String, ColumnGroup> group : columnGroups.entrySet()) {
-      if (group.getValue().columns().contains(column)) {
-        return group.getKey();
-      }
-    }
-    return column;
+    return reducer(column).accumulates() ? column : grouping.nameOf(column);
   }
 
   /** Reads the property form; what it does not know, it refuses. */
