@@ -51,7 +51,20 @@ def opened(name: str, properties: Mapping[str, str]) -> Catalog:
                 f"Catalog {name!r} cannot be opened: {scrubbed(error, given)}. Give its type and uri in properties=, "
                 "such as {'type': 'rest', 'uri': 'https://...'}. Types are rest, sql (jdbc), hive, glue, dynamodb."
             ) from None
-        return KeptSqlCatalog(name, **found.properties) if isinstance(found, SqlCatalog) else found
+        return _keeping(name, found)
+
+
+def _keeping(name: str, catalog: Catalog) -> Catalog:
+    """A catalog that keeps metadata that has not moved, for the kinds that have one."""
+    if isinstance(catalog, SqlCatalog):
+        return KeptSqlCatalog(name, **catalog.properties)
+    if type(catalog).__module__ == "pyiceberg.catalog.rest":
+        # Its client takes a tenth of a second to import, which readers of other catalogs need not wait for.
+        from keylake.local.rest_catalog import KeptRestCatalog
+
+        catalog.close()
+        return KeptRestCatalog(name, **catalog.properties)
+    return catalog
 
 
 def of_folder(name: str, folder: Path) -> Catalog:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import RLock
 from typing import Any
 
 from pyiceberg.catalog import Catalog
@@ -15,8 +13,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableRequirement, TableUpdate
 
 from keylake.local.damage import reading
-
-_AT_MOST = 8  # of the metadata of an old table, each has megabytes
+from keylake.local.newest import Newest
 
 
 class KeptSqlCatalog(SqlCatalog):
@@ -24,8 +21,7 @@ class KeptSqlCatalog(SqlCatalog):
 
     def __init__(self, name: str, **properties: str) -> None:
         super().__init__(name, **properties)
-        self._kept: OrderedDict[tuple[str, ...], tuple[str, TableMetadata]] = OrderedDict()
-        self._lock = RLock()
+        self._newest: Newest[tuple[str, TableMetadata]] = Newest()
 
     def _convert_orm_to_iceberg(self, orm_table: IcebergTables) -> Table:
         if not orm_table.metadata_location:
@@ -42,20 +38,12 @@ class KeptSqlCatalog(SqlCatalog):
         )
 
     def _metadata(self, identifier: tuple[str, ...], location: str, io: FileIO) -> TableMetadata:
-        with self._lock:
-            at, found = self._kept.get(identifier, ("", None))
+        at, found = self._newest.get(identifier) or ("", None)
         if found is None or at != location:
             with reading("Metadata", location, io):
                 found = FromInputFile.table_metadata(io.new_input(location))
-        self._keep(identifier, location, found)
+        self._newest.keep(identifier, (location, found))
         return found
-
-    def _keep(self, identifier: tuple[str, ...], location: str, metadata: TableMetadata) -> None:
-        with self._lock:
-            self._kept[identifier] = location, metadata
-            self._kept.move_to_end(identifier)
-            while len(self._kept) > _AT_MOST:
-                self._kept.popitem(last=False)
 
     def _update_and_stage_table(
         self,
@@ -88,5 +76,5 @@ class KeptSqlCatalog(SqlCatalog):
     ) -> CommitTableResponse:
         """Commits, and keeps the metadata that was written."""
         response: Any = super().commit_table(table, requirements, updates)
-        self._keep(table.name(), response.metadata_location, response.metadata)
+        self._newest.keep(table.name(), (response.metadata_location, response.metadata))
         return response  # type: ignore[no-any-return]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha1
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ class LossyProxy(ThreadingHTTPServer):
         self.target = (str(place.hostname), int(place.port or 80))
         self.uri = f"http://127.0.0.1:{self.server_address[1]}"
         self.lose: str | None = None
+        self.gives_tags = False  # with an answer, to say of a later one that the client has it already
+        self.not_modified = 0  # so many answers a client had already
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that goes away is no news."""
@@ -53,7 +56,13 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if what:
             status, headers, answer = int(what), [], b'{"error": {"message": "lost", "type": "Lost", "code": 500}}'
+        tag = f'"{sha1(answer).hexdigest()}"' if self.server.gives_tags and status == 200 else None
+        if tag is not None and self.headers.get("If-None-Match") == tag:
+            status, answer = 304, b""
+            self.server.not_modified += 1
         self.send_response(status)
+        if tag is not None:
+            self.send_header("ETag", tag)
         for name, value in headers:
             if name.lower() not in _NOT_PASSED_ON:
                 self.send_header(name, value)

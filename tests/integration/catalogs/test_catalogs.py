@@ -16,6 +16,7 @@ from integration.changed_rows import changes_by_key, expected_changes
 from integration.histories import Shape, operations
 from integration.random_runs import FIRST
 from integration.twin import by_key, fresh_name
+from keylake.local import catalogs
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
 
@@ -63,6 +64,23 @@ def test_rest(lake: kl.Lake, rest_server: RestServer) -> None:
         here.table(named).update([{"id": 1, "a": 2}])
         assert repr(by_spark.table(named).get(id=1)) == repr(here.table(named).get(id=1))
         assert named in here.tables()
+
+
+def test_metadata_of_a_rest_catalog_is_parsed_once(lake: kl.Lake, rest_server: RestServer) -> None:
+    """With an answer that says "not modified", and where the catalog gives the whole answer again."""
+    made = created(opened_by_spark(lake, "rest", rest(rest_server)), fresh_name("parsed"))
+    with lossy(rest_server.uri) as proxy:
+        proxy.gives_tags = True
+        for uri in (rest_server.uri, proxy.uri):
+            commit = made.update([{"id": 1, "a": 1}])
+            catalog = catalogs.opened("anything", rest(rest_server) | {"uri": uri})
+            first = catalog.load_table(made.name)
+            assert first.metadata.current_snapshot_id == commit.snapshot_id
+            assert catalog.load_table(made.name).metadata is first.metadata
+            commit = made.update([{"id": 1, "a": 2}])
+            assert catalog.load_table(made.name).metadata.current_snapshot_id == commit.snapshot_id
+            catalog.close()
+    assert proxy.not_modified == 1
 
 
 def test_answers_of_a_rest_catalog_that_are_lost(lake: kl.Lake, rest_server: RestServer) -> None:
