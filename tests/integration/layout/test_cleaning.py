@@ -212,7 +212,30 @@ def test_many_small_commits_leave_what_the_policy_says_and_all_facts(lake: kl.La
     assert twin.table.clean().snapshots_expired == 6
     assert len(list((place(twin) / "metadata").glob("*.metadata.json"))) == 4
     repeated = twin.table.update([{"id": 1, "a": 99}], version=99, idempotency_key="b2")
-    assert (repeated.snapshot_id, len(twin.table.history())) == (commits[1].snapshot_id, 4)
+    again = twin.table.update([{"id": 1, "a": 99}], version=99, offsets={"topic": (1, 2)})
+    assert (repeated.snapshot_id, again.repeated, len(twin.table.history())) == (commits[1].snapshot_id, True, 4)
+    assert twin.table.offsets() == {"topic": 10}
+
+
+@pytest.mark.nightly
+def test_four_hundred_batches_leave_little_metadata(lake: kl.Lake) -> None:
+    """With cleanings as maintenance makes them: 934 metadata files with 636 MB were left before there were limits."""
+    twin = SHAPE.create(lake, fresh_name("cleaned"))
+    twin.table.set_retention_policy(kl.RetentionPolicy(max_snapshots=100))
+    for n in range(400):
+        rows = [{"id": key, "a": n} for key in range(20)]
+        twin.table.update(rows, version=n, idempotency_key=f"b{n}", offsets={"topic": (n, n + 1)})
+        if n % 100 == 99:
+            twin.table.clean()
+    files = place(twin) / "metadata"
+    left = sorted(files.glob("*.metadata.json"))
+    assert len(left) <= 52
+    assert left[-1].stat().st_size < 250_000, "a commit writes 100 snapshots, 400 keys and their offsets"
+    assert sum(each.stat().st_size for each in files.iterdir()) < 20_000_000
+    assert twin.table.offsets() == {"topic": 400}
+    repeated = twin.table.update([{"id": 1, "a": 99}], version=999, idempotency_key="b0")
+    again = twin.table.update([{"id": 1, "a": 99}], version=999, offsets={"topic": (7, 8)})
+    assert (repeated.repeated, again.repeated) == (True, True)
 
 
 def test_old_metadata_files_of_a_table_go_and_no_others(lake: kl.Lake) -> None:

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManageSnapshots;
@@ -54,6 +55,8 @@ public final class Attempt {
   private final Transaction transaction;
   private final List<Part> parts = new ArrayList<>();
   private @Nullable UpdateProperties properties;
+  private Set<String> changed = Set.of(); // properties that are set or removed
+  private Set<String> forgotten = Set.of(); // those that are removed
   private boolean changesReferences;
   private boolean isSent;
 
@@ -164,7 +167,9 @@ public final class Attempt {
     }
     if (!remembered.isEmpty()) {
       properties = transaction.updateProperties();
-      remembered.forEach(properties::set);
+      changed = remembered.keySet();
+      forgotten = forgotten(remembered);
+      change(properties, remembered);
       properties.commit();
     }
     isSent = true;
@@ -243,6 +248,24 @@ public final class Attempt {
     return remembered;
   }
 
+  private static Set<String> forgotten(Map<String, String> remembered) {
+    return remembered.entrySet().stream()
+        .filter(each -> each.getValue().equals(IdempotencyKeys.NONE))
+        .map(Map.Entry::getKey)
+        .collect(Collectors.toSet());
+  }
+
+  private void change(UpdateProperties update, Map<String, String> remembered) {
+    remembered.forEach(
+        (name, value) -> {
+          if (forgotten.contains(name)) {
+            update.remove(name);
+          } else {
+            update.set(name, value);
+          }
+        });
+  }
+
   /** Of the commits that are taken back, and of those that have made the same writes. */
   private NumberSet numbers(Said said) {
     NumberSet numbers = NumberSet.EMPTY;
@@ -285,7 +308,11 @@ public final class Attempt {
         checkKey(parent);
         say(parent, saying.upon(parent));
         if (properties != null && this == parts.get(parts.size() - 1)) {
-          remembered().forEach(properties::set);
+          Map<String, String> remembered = remembered();
+          if (!remembered.keySet().equals(changed) || !forgotten(remembered).equals(forgotten)) {
+            throw again(); // what an update sets or removes once, it sets or removes
+          }
+          change(properties, remembered);
         }
       } catch (KeylakeException e) {
         throw NotCommitted.refused(e);

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +33,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class IdempotencyKeys {
   static final String PREFIX = "keylake.idempotency_keys.";
+
+  /** The value of a property that lists none, and need not be there. */
+  static final String NONE = "[]";
 
   private IdempotencyKeys() {}
 
@@ -162,17 +166,33 @@ final class IdempotencyKeys {
             .formatted(key, commit.snapshotId()));
   }
 
-  /** The properties that change when a commit is remembered. */
+  /**
+   * The properties that change when a commit is remembered: also those of other branches, which may
+   * be gone, forget what is older than the policy says.
+   */
   static Map<String, String> with(
       Map<String, String> properties, String branch, Remembered commit) {
     RetentionPolicy policy = RetentionPolicy.of(properties);
     long oldest = System.currentTimeMillis() - policy.idempotencyKept().toMillis();
-    List<Remembered> kept = new ArrayList<>();
-    all(properties).getOrDefault(PREFIX + branch, List.of()).stream()
+    Map<String, List<Remembered>> all = all(properties);
+    Map<String, String> changed = new TreeMap<>();
+    all.forEach(
+        (name, commits) -> {
+          List<Remembered> kept = since(oldest, commits);
+          if (kept.size() < commits.size()) {
+            changed.put(name, written(kept));
+          }
+        });
+    List<Remembered> own = since(oldest, all.getOrDefault(PREFIX + branch, List.of()));
+    own.add(commit);
+    changed.put(PREFIX + branch, written(own));
+    return changed;
+  }
+
+  private static List<Remembered> since(long oldest, List<Remembered> commits) {
+    return commits.stream()
         .filter(each -> each.millis() >= oldest)
-        .forEach(kept::add);
-    kept.add(commit);
-    return Map.of(PREFIX + branch, written(kept));
+        .collect(Collectors.toCollection(ArrayList::new));
   }
 
   /** The properties that change when commits are taken back, or commits that took others back. */

@@ -1,6 +1,7 @@
 package io.keylake.tables.commits;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -24,6 +25,8 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.ExpireSnapshots;
@@ -214,5 +217,61 @@ class CarriedFactsTest {
     KeylakeException refused =
         assertThrows(KeylakeException.class, () -> make(new ManifestRewrite()));
     assertEquals(Kind.FOREIGN_COMMIT, refused.kind());
+  }
+
+  @Test
+  void keysOfOtherBranchesAreForgottenAfterTheirTime() {
+    String gone = IdempotencyKeys.PREFIX + "gone";
+    String half = IdempotencyKeys.PREFIX + "half";
+    String young =
+        "[\"young\",2,2,%d,\"update\",1,null,null]".formatted(System.currentTimeMillis());
+    table
+        .updateProperties()
+        .set(gone, "[[\"old\",1,1,0,\"update\",1,null,null]]")
+        .set(half, "[[\"old\",1,1,0,\"update\",1,null,null]," + young + "]")
+        .commit();
+    append(null, 5, "i5", null);
+    assertFalse(table.properties().containsKey(gone));
+    assertEquals("[" + young + "]", table.properties().get(half));
+    for (String key : List.of("i1", "i2", "i5")) {
+      assertTrue(new Commits(table).make(written(null, 9, key, null)).isRepeated(), key);
+    }
+  }
+
+  @Test
+  void aKeyThatAnotherBranchGetsMeanwhileIsNotForgotten() {
+    table.manageSnapshots().createBranch("half").commit();
+    table
+        .updateProperties()
+        .set(IdempotencyKeys.PREFIX + "half", "[[\"old\",1,1,0,\"update\",1,null,null]]")
+        .commit();
+    table.refresh();
+    Append own = written(null, 5, "i5", null);
+    Append other = written("half", 6, "i6", null);
+    AtomicBoolean isFirst = new AtomicBoolean(true);
+    make(
+        new Change() {
+          @Override
+          public void addTo(Attempt attempt) {
+            own.addTo(attempt);
+            if (isFirst.getAndSet(false)) {
+              Table same = new BaseTable(((BaseTable) table).operations(), table.name());
+              assertTrue(new Commits(same).make(other).isCommitted());
+            }
+          }
+
+          @Override
+          public WriteLabels labels() {
+            return own.labels();
+          }
+        });
+    table.refresh();
+    for (String branch : List.of("main", "half")) {
+      String key = branch.equals("main") ? "i5" : "i6";
+      String name = branch.equals("main") ? null : branch;
+      assertTrue(new Commits(table).make(written(name, 9, key, null)).isRepeated(), key);
+    }
+    String kept = String.valueOf(table.properties().get(IdempotencyKeys.PREFIX + "half"));
+    assertTrue(kept.contains("update") && !kept.contains("old"), kept);
   }
 }
