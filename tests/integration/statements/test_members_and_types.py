@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import keylake as kl
-from integration.refusals import refused_in_sql, snapshots
+from integration.refusals import refused, refused_in_sql, snapshots
 from integration.twin import fresh_name
 
 COLUMNS = (
@@ -61,6 +61,25 @@ def test_members_are_matched_by_name(lake: kl.Lake, table: str) -> None:
     nulls = "CAST(NULL AS STRUCT<b: INT, a: INT>)"
     run(lake, f"UPDATE {name} SET ar = array({nulls}, named_struct('b', NULL, 'a', 1)) WHERE id = 5")
     assert run(lake, f"SELECT ar FROM {name} WHERE id = 5")[0].ar == [None, (1, None)]
+
+
+def test_members_in_frames_of_the_sdk_are_matched_by_name(lake: kl.Lake, table: str) -> None:
+    handle = lake.table(table)
+    rest = "array(0.5D) AS fs, array(1) AS l, map('k', 0.5D) AS mf, 0.5D AS f, 0.5F AS g, DATE '2021-01-01' AS d, "
+    rest += "CAST(1.5 AS DECIMAL(6, 2)) AS e, TIMESTAMP '2021-01-01 00:00:00' AS at, 1 AS i"
+
+    def frame(key: int, further: str = "") -> Any:
+        return lake.spark.sql(f"SELECT {OTHER_ORDER}, {key} AS ID{further}")
+
+    handle.overwrite(frame(1, f", {rest}"))
+    handle.upsert(frame(2, f", {rest}"))
+    handle.update(frame(3))
+    handle.apply_changes(frame(4, ", 'U' AS op"), op="op")
+    handle.update(frame(5).toArrow())
+    handle.update([{"ID": 6, "st": {"b": "x", "A": 10}, "ar": [{"B": 20, "a": 10}], "m": {"k": {"b": 0.5, "A": 7}}}])
+    assert [row(lake, table, key) for key in range(1, 7)] == [IN_ORDER] * 6
+    with refused(lake, table, kl.BadRows, "'st'", "it lacks member 'B'"):
+        handle.update(lake.spark.sql("SELECT 1 AS id, named_struct('a', 1) AS st"))
 
 
 def test_members_that_do_not_match_are_refused(lake: kl.Lake, table: str) -> None:
@@ -204,6 +223,11 @@ def test_merges_that_add_members_and_columns(lake: kl.Lake) -> None:
         (1, "t", None),
         (2, "b", "u"),
     ]
+    steps = "v AS (SELECT id, max(w) AS w FROM (SELECT 1 AS id, length('abc') AS w) GROUP BY id), "
+    steps += f"u AS (SELECT v.id, v.w + 1 AS w FROM v JOIN {name} o ON o.id = v.id)"
+    merge = f"MERGE WITH SCHEMA EVOLUTION INTO {name} t USING u s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+    run(lake, f"WITH {steps} {merge}")
+    assert run(lake, f"SELECT w FROM {name} WHERE id = 1")[0].w == 4
     run(lake, f"ALTER TABLE {name} SET TBLPROPERTIES ('write.spark.auto-schema-evolution.enabled' = 'false')")
     run(
         lake,

@@ -5,6 +5,7 @@ import io.keylake.spark.statements.StatementTarget;
 import io.keylake.spark.statements.TargetView;
 import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
@@ -57,11 +58,21 @@ public final class StatementTargetRule extends NodeRule {
     return Objects.requireNonNull(HeldStatementRule.tableOf(node), "a statement");
   }
 
-  /** Whether a pass of the analyzer left an unresolved source as it was. */
+  /**
+   * Whether a pass of the analyzer left an unresolved source as it was. A query that the statement
+   * names before itself is resolved elsewhere, and its mention waits for it.
+   */
   private static boolean isGivenUp(LogicalPlan source, LogicalPlan held) {
+    if (source.exists(StatementTargetRule::isNamedBefore)) {
+      return false;
+    }
     Option<LogicalPlan> before = held.getTagValue(SOURCE);
     held.setTagValue(SOURCE, source);
     return before.isDefined() && before.get().fastEquals(source);
+  }
+
+  private static boolean isNamedBefore(LogicalPlan node) {
+    return node instanceof CTERelationRef;
   }
 
   /** The statement with a filter that lets all rows through, and has the tags of the one before. */
