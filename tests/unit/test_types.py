@@ -242,3 +242,11 @@ def test_spark_sees_uuid_as_text_and_fixed_as_bytes() -> None:
         pa.string(),
         pa.list_(pa.field("element", pa.struct([pa.field("u", pa.string(), nullable=False), ("f", pa.binary())]))),
     )
+
+
+@pytest.mark.parametrize("around", [lambda type_: type_, pa.list_, lambda type_: pa.struct([("x", type_)])])
+def test_a_variant_of_spark_is_no_struct_of_binaries(around: Any) -> None:
+    marked = pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"})
+    variant = around(pa.struct([pa.field("value", pa.binary(), nullable=False), marked]))
+    with pytest.raises(kl.DefinitionError, match=r"Column 'c'.* is a VARIANT, which no file of Iceberg v2 can hold"):
+        arrow_types.from_arrow(variant, "Column 'c'")

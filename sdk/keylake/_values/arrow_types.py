@@ -161,6 +161,10 @@ def _from_arrow(type_: Any, where: str) -> IcebergType:
         element = type_.value_field
         return ListType(1, _from_arrow(element.type, where), not element.nullable)
     if types.is_struct(type_):
+        if any(b"variant" in (field.metadata or {}) for field in type_):  # as Spark marks it
+            raise DefinitionError(
+                f"{where} is a VARIANT, which no file of Iceberg v2 can hold. Cast it to a type, or to_json() it."
+            )
         return StructType(*(_nested_field(field, where) for field in type_))
     raise DefinitionError(f"{where} has the Arrow type {type_}, which no column can hold. {_instead(type_)}")
 
