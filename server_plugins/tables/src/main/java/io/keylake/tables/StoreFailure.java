@@ -64,16 +64,16 @@ public final class StoreFailure {
 
   private static RuntimeException reading(
       String location, String withoutBackup, Exception failure) {
-    Optional<NoAnswer> noAnswer = NoAnswer.in(failure);
-    if (noAnswer.isPresent()) {
-      return noAnswer
-          .get()
-          .error(
-              "file %s could not be read".formatted(location),
-              "nothing was changed",
-              "read again",
-              failure);
-    }
+    return noAnswer(
+            "file %s could not be read".formatted(location),
+            "nothing was changed",
+            "read again",
+            failure)
+        .orElseGet(() -> unreadable(location, withoutBackup, failure));
+  }
+
+  private static RuntimeException unreadable(
+      String location, String withoutBackup, Exception failure) {
     if (!isOfTheStore(failure)) {
       return unchecked(failure);
     }
@@ -109,40 +109,31 @@ public final class StoreFailure {
 
   /** The error for a table whose metadata could not be read. */
   public static RuntimeException loading(String table, Exception failure) {
-    return NoAnswer.in(failure)
-        .<RuntimeException>map(
-            each ->
-                each.error(
-                    "the metadata of %s could not be read".formatted(table),
-                    "nothing was changed",
-                    "try again",
-                    failure))
+    return noAnswer(
+            "the metadata of %s could not be read".formatted(table),
+            "nothing was changed",
+            "try again",
+            failure)
         .orElseGet(() -> damagedMetadata(table, failure));
   }
 
   /** The error for a call whose catalog or store does not answer; others are as they were. */
   public static RuntimeException calling(String procedure, RuntimeException failure) {
-    return NoAnswer.in(failure)
-        .<RuntimeException>map(
-            each ->
-                each.error(
-                    "procedure %s did not come to its end".formatted(procedure),
-                    "whether it has changed anything is not known, and history() tells",
-                    "call it again",
-                    failure))
+    return noAnswer(
+            "procedure %s did not come to its end".formatted(procedure),
+            "whether it has changed anything is not known, and history() tells",
+            "call it again",
+            failure)
         .orElse(failure);
   }
 
   /** The error for a question to a catalog that does not answer; others are as they were. */
   public static RuntimeException asking(String catalog, RuntimeException failure) {
-    return NoAnswer.in(failure)
-        .<RuntimeException>map(
-            each ->
-                each.error(
-                    "catalog %s could not be read".formatted(catalog),
-                    "nothing was changed",
-                    "try again",
-                    failure))
+    return noAnswer(
+            "catalog %s could not be read".formatted(catalog),
+            "nothing was changed",
+            "try again",
+            failure)
         .orElse(failure);
   }
 
@@ -158,16 +149,15 @@ public final class StoreFailure {
 
   /** The error for files of a table that could not be written, so that nothing was committed. */
   public static RuntimeException writing(String table, Exception failure) {
-    Optional<NoAnswer> noAnswer = NoAnswer.in(failure);
-    if (noAnswer.isPresent()) {
-      return noAnswer
-          .get()
-          .error(
-              "files of %s could not be written".formatted(table),
-              "the table is as before",
-              "write again",
-              failure);
-    }
+    return noAnswer(
+            "files of %s could not be written".formatted(table),
+            "the table is as before",
+            "write again",
+            failure)
+        .orElseGet(() -> unwritten(table, failure));
+  }
+
+  private static RuntimeException unwritten(String table, Exception failure) {
     if (!isOfTheStore(failure)) {
       return unchecked(failure);
     }
@@ -175,6 +165,12 @@ public final class StoreFailure {
         "files of %s could not be written: %s; the table is as before; %s and write again"
             .formatted(table, why(failure), help(failure)),
         failure);
+  }
+
+  /** The error for a part of the lake that does not answer; empty for other failures. */
+  private static Optional<RuntimeException> noAnswer(
+      String what, String state, String nextStep, Exception failure) {
+    return NoAnswer.in(failure).map(each -> each.error(what, state, nextStep, failure));
   }
 
   private static RuntimeException told(String sentence, Exception failure) {
