@@ -51,6 +51,7 @@ from keylake.errors import (
     KeylakeError,
     NothingToDo,
     NotKeyed,
+    OutcomeUnknown,
     PipelineBusy,
     SchemaMismatch,
     ServerMissingPlugin,
@@ -159,6 +160,6 @@ __all__ = [
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NothingToDo", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported",
-    "ServerMissingPlugin", "ServerRefused", "ServerUnreachable", "StoreFailed", "Unavailable", "Cancelled",
-    "GateFailed", "TriggerFailed", "PipelineBusy", "SourceFailed",
+    "ServerMissingPlugin", "ServerRefused", "ServerUnreachable", "StoreFailed", "Unavailable", "OutcomeUnknown",
+    "Cancelled", "GateFailed", "TriggerFailed", "PipelineBusy", "SourceFailed",
 ]  # fmt: skip

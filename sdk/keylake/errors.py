@@ -168,6 +168,17 @@ class Unavailable(StoreFailed):
     sqlstate = "57011"
 
 
+class OutcomeUnknown(StoreFailed):
+    """A catalog did not say whether it has taken a change, and could not be asked: nothing was deleted.
+
+    The error says how to find out: `history()` has the snapshot that it names, or has not. A write with an
+    `idempotency_key` or `offsets` may be sent again without a look.
+    """
+
+    condition = "KEYLAKE_OUTCOME_UNKNOWN"
+    sqlstate = "08007"
+
+
 class PipelineBusy(KeylakeError):
     """Another process runs the pipeline, or has begun to."""
 

@@ -9,6 +9,7 @@ import time
 from keylake.errors import (
     CommitConflict,
     KeylakeError,
+    OutcomeUnknown,
     ServerRefused,
     ServerUnreachable,
     SourceFailed,
@@ -16,6 +17,8 @@ from keylake.errors import (
 )
 
 LOG = logging.getLogger("keylake")
+# Rows with offsets count once, so what may have been written is written again.
+_PASSING = (ServerUnreachable, Unavailable, CommitConflict, OutcomeUnknown)
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _SECONDS_OF_A_FIRST_RUN = 10.0  # it may have a wrong address, which is told soon
 
@@ -26,7 +29,7 @@ def passes(error: KeylakeError) -> bool:
     >>> passes(Unavailable("The catalog does not answer.")), passes(ServerRefused("Token."))
     (True, False)
     """
-    return isinstance(error, (ServerUnreachable, Unavailable, CommitConflict)) and not isinstance(error, ServerRefused)
+    return isinstance(error, _PASSING) and not isinstance(error, ServerRefused)
 
 
 class Outage:

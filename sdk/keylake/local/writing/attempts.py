@@ -21,7 +21,7 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
-from keylake.errors import ServerUnreachable, StoreFailed, Unavailable
+from keylake.errors import OutcomeUnknown, ServerUnreachable, StoreFailed, Unavailable
 from keylake.local.catalogs import loaded
 
 LONGEST_WAIT_SECONDS = 1.0
@@ -89,10 +89,10 @@ class Attempts:
             pause(number)
         raise AssertionError("a count has no end")
 
-    def unknown(self, why: str) -> StoreFailed:
+    def unknown(self, why: str) -> OutcomeUnknown:
         """The error of a write whose outcome is not known."""
         last = self._open[-1].snapshot
-        return StoreFailed(
+        return OutcomeUnknown(
             f"Whether {self.name} has the rows is not known, because {why.rstrip('.')}. "
             f"They are there if the table has the snapshot {last.snapshot_id}, which read(at=...) and history() say; "
             "write them again if not."

@@ -35,6 +35,8 @@ public final class KeylakeException extends SparkRuntimeException {
     STORE_FAILED("58030"),
     /** The catalog or the store cannot serve the call for now; the same call may succeed later. */
     UNAVAILABLE("57011"),
+    /** The catalog did not say whether it has taken a change, and could not be asked either. */
+    OUTCOME_UNKNOWN("08007"),
     UNSUPPORTED("0A000");
 
     private final String sqlState;

@@ -1,6 +1,6 @@
 package io.keylake.tables.outcomes;
 
-import static io.keylake.tables.KeylakeException.Kind.STORE_FAILED;
+import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.outcomes.WantedState.Found;
@@ -144,7 +144,7 @@ public final class CertainOperations implements TableOperations {
   private KeylakeException unknown(WantedState wanted, RuntimeException failure) {
     KeylakeException unknown =
         new KeylakeException(
-            STORE_FAILED,
+            OUTCOME_UNKNOWN,
             "whether %s was changed is not known, because its catalog does not say it (%s); no file was deleted; %s before you do it again"
                 .formatted(name, firstLine(failure), wanted.question()));
     unknown.initCause(failure);

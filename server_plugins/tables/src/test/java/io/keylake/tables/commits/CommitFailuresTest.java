@@ -97,7 +97,7 @@ class CommitFailuresTest {
     Table failing = failing(false, new IllegalStateException("the connection was reset"));
     KeylakeException unknown =
         assertThrows(KeylakeException.class, () -> isAppended(failing, file("1")));
-    assertEquals(KeylakeException.Kind.STORE_FAILED, unknown.kind());
+    assertEquals(KeylakeException.Kind.OUTCOME_UNKNOWN, unknown.kind());
     assertTrue(unknown.getMessage().contains("was changed is not known"), unknown.getMessage());
     assertTrue(store().fileExists("1"), "the commit may still arrive");
   }
