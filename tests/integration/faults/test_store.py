@@ -99,6 +99,18 @@ def test_metadata_that_is_not_there(lake: kl.Lake, table: kl.KeyedTable, folder:
     assert lake.table(table.name).read().count() == 1000
 
 
+@pytest.mark.parametrize("form", ["keylake", "iceberg"])
+def test_a_table_whose_metadata_is_gone_can_be_dropped(lake: kl.Lake, warehouse: Path, form: str) -> None:
+    name = fresh_name("gone")
+    words = {"keylake": "id BIGINT NOT NULL, a STRING, PRIMARY KEY (id)", "iceberg": "id BIGINT, a STRING"}[form]
+    lake.spark.sql(f"CREATE TABLE lake.{name} ({words}) USING {form}").collect()
+    shutil.rmtree(warehouse.joinpath(*name.split(".")) / "metadata")
+    with pytest.raises(PySparkException, match=r"could not be read: .*metadata\.json"):
+        lake.spark.sql(f"ALTER TABLE lake.{name} RENAME TO {name}_again").collect()
+    lake.spark.sql(f"DROP TABLE lake.{name}").collect()
+    assert not lake.spark.catalog.tableExists(f"lake.{name}")
+
+
 def test_a_condition_that_cannot_be_read(table: kl.KeyedTable) -> None:
     fails(kl.DefinitionError, "This SQL cannot be read: .*near '>'", lambda: table.read(where="a > > 3"))
 

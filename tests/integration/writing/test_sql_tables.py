@@ -151,7 +151,8 @@ def test_rename_and_drop(lake: kl.Lake) -> None:
     twin = Twin.create(lake, spec, SCHEMA)
     twin.upsert([KEY | {"clicks": 1, "page": "/"}])
     renamed = fresh_name("tables")
-    lake.spark.sql(f"ALTER TABLE {twin.sql_name} RENAME TO {renamed}").collect()
+    lake.spark.sql(f"ALTER TABLE {twin.sql_name} RENAME TO {renamed}_first").collect()
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{renamed}_first RENAME TO {lake.catalog}.{renamed}").collect()
     table = lake.table(renamed)
     table.update([KEY | {"clicks": 2}])
     assert table.read(columns=["clicks", "page"]).collect() == [(2, "/")]

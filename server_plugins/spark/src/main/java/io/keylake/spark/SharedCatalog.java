@@ -1,5 +1,9 @@
 package io.keylake.spark;
 
+import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
+
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.NoAnswer;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.Tries;
 import io.keylake.tables.spec.KeyedSchema;
@@ -10,6 +14,8 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.exceptions.CommitStateUnknownException;
+import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.spark.SparkCatalog;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -24,8 +30,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * An Iceberg catalog that others use at the same time, and that may not answer: what somebody else
  * has created meanwhile is there already, and questions without an answer have a sentence. An
- * answer can be lost behind what was done, so after a failure the catalog is asked whether a keyed
- * table is dropped, renamed or has its properties.
+ * answer can be lost behind what was done, and a request on its way, so after a failure the catalog
+ * is asked whether a keyed table is dropped, renamed or has its properties; if not, the request is
+ * sent again.
  */
 abstract class SharedCatalog extends SparkCatalog {
   private static final int MOST_ATTEMPTS = 10;
@@ -73,6 +80,16 @@ abstract class SharedCatalog extends SparkCatalog {
     }
   }
 
+  /** A table whose metadata file is gone is there: it can be dropped. */
+  @Override
+  public boolean tableExists(Identifier ident) {
+    try {
+      return super.tableExists(ident);
+    } catch (NotFoundException e) {
+      return true;
+    }
+  }
+
   @Override
   public boolean dropTable(Identifier ident) {
     return isDropped(ident, () -> super.dropTable(ident));
@@ -84,45 +101,116 @@ abstract class SharedCatalog extends SparkCatalog {
   }
 
   private boolean isDropped(Identifier ident, BooleanSupplier drop) {
-    boolean isKeyed = before(ident) != null;
-    try {
-      return drop.getAsBoolean() || (isKeyed && keyed(ident) == null);
-    } catch (RuntimeException e) {
-      if (isKeyed && keyed(ident) == null) {
-        return true;
+    for (int attempt = 1; ; attempt++) {
+      try {
+        return drop.getAsBoolean();
+      } catch (RuntimeException e) {
+        if (isGone(ident)) {
+          return true;
+        }
+        if (!isSentAgain(e, attempt)) {
+          throw unless("%s was dropped".formatted(ident), e);
+        }
       }
-      throw StoreFailure.asking(name(), e);
+    }
+  }
+
+  private boolean isGone(Identifier ident) {
+    try {
+      return !icebergCatalog().tableExists(buildIdentifier(ident));
+    } catch (RuntimeException e) {
+      return false; // its metadata may be what is gone
     }
   }
 
   @Override
   public void renameTable(Identifier from, Identifier to)
       throws NoSuchTableException, TableAlreadyExistsException {
-    org.apache.iceberg.Table before = before(from);
-    try {
+    org.apache.iceberg.Table before = readable(from);
+    if (before == null) {
       super.renameTable(from, to);
-    } catch (NoSuchTableException | TableAlreadyExistsException | RuntimeException e) {
-      if (before == null || keyed(from) != null) {
-        throw e;
-      }
-      org.apache.iceberg.Table after = keyed(to);
-      if (after == null || !after.uuid().equals(before.uuid())) {
-        throw e;
+    } else {
+      rename(before, from, withoutCatalog(to));
+    }
+  }
+
+  private void rename(org.apache.iceberg.Table before, Identifier from, Identifier to)
+      throws NoSuchTableException, TableAlreadyExistsException {
+    for (int attempt = 1; ; attempt++) {
+      try {
+        super.renameTable(from, to);
+        return;
+      } catch (NoSuchTableException | TableAlreadyExistsException | RuntimeException e) {
+        org.apache.iceberg.Table after = readable(to);
+        if (after != null && after.uuid().equals(before.uuid())) {
+          return;
+        }
+        if (!isSentAgain(e, attempt)) {
+          if (e instanceof RuntimeException unchecked) {
+            throw unless("%s was renamed to %s".formatted(from, to), unchecked);
+          }
+          throw e;
+        }
       }
     }
   }
 
+  /** Spark takes the catalog in front of a new name for a namespace. */
+  private Identifier withoutCatalog(Identifier to) {
+    String[] namespace = to.namespace();
+    boolean hasCatalog = namespace.length > 1 && namespace[0].equals(name()) && !isThere(namespace);
+    return hasCatalog
+        ? Identifier.of(Arrays.copyOfRange(namespace, 1, namespace.length), to.name())
+        : to;
+  }
+
   @Override
   public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
-    try {
-      return super.alterTable(ident, changes);
-    } catch (RuntimeException e) {
-      org.apache.iceberg.Table now = keyed(ident);
-      if (now == null || !Arrays.stream(changes).allMatch(each -> isMade(now, each))) {
-        throw e;
+    for (int attempt = 1; ; attempt++) {
+      try {
+        return super.alterTable(ident, changes);
+      } catch (RuntimeException e) {
+        org.apache.iceberg.Table now = readable(ident);
+        if (now == null || !Arrays.stream(changes).allMatch(SharedCatalog::isOfProperty)) {
+          throw e;
+        }
+        if (Arrays.stream(changes).allMatch(each -> isMade(now, each))) {
+          return super.loadTable(ident);
+        }
+        if (!isSentAgain(e, attempt)) {
+          throw unless("%s has the properties".formatted(ident), e);
+        }
       }
-      return super.loadTable(ident);
     }
+  }
+
+  /** Whether a request may have got lost, so that it is sent once more. */
+  private static boolean isSentAgain(Throwable failure, int attempt) {
+    return isOpen(failure) && attempt < MOST_ATTEMPTS && Tries.isPaused(attempt);
+  }
+
+  private static boolean isOpen(Throwable failure) {
+    return failure instanceof CommitStateUnknownException || NoAnswer.in(failure).isPresent();
+  }
+
+  /**
+   * The failure, unless it leaves open what became of a change.
+   *
+   * @param what is not known then
+   */
+  private static RuntimeException unless(String what, RuntimeException failure) {
+    return isOpen(failure)
+        ? new KeylakeException(
+            OUTCOME_UNKNOWN,
+            "whether %s is not known, because the catalog does not say it (%s); look whether it is so before you do it again"
+                .formatted(what, NoAnswer.in(failure).map(NoAnswer::reason).orElse("no reason")),
+            failure)
+        : failure;
+  }
+
+  private static boolean isOfProperty(TableChange change) {
+    return change instanceof TableChange.SetProperty
+        || change instanceof TableChange.RemoveProperty;
   }
 
   private static boolean isMade(org.apache.iceberg.Table now, TableChange change) {
@@ -133,8 +221,8 @@ abstract class SharedCatalog extends SparkCatalog {
         && !now.properties().containsKey(removal.property());
   }
 
-  /** The same before a change; null also where it cannot be read: such a table can be dropped. */
-  private org.apache.iceberg.@Nullable Table before(Identifier ident) {
+  /** The same; null also where it cannot be read. */
+  private org.apache.iceberg.@Nullable Table readable(Identifier ident) {
     try {
       return keyed(ident);
     } catch (RuntimeException e) {
