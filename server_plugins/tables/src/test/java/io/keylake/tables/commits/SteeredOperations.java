@@ -6,9 +6,17 @@ import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.LocationProvider;
 
-/** A table of which a test says what becomes of each commit. */
-public record SteeredOperations(TableOperations operations, Commit commit)
+/**
+ * A table of which a test says what becomes of each commit.
+ *
+ * @param question is asked before each look at what the table is now
+ */
+public record SteeredOperations(TableOperations operations, Commit commit, Runnable question)
     implements TableOperations {
+
+  public SteeredOperations(TableOperations operations, Commit commit) {
+    this(operations, commit, () -> {});
+  }
 
   /** Sends a commit to the catalog, or does not. */
   @FunctionalInterface
@@ -48,6 +56,7 @@ public record SteeredOperations(TableOperations operations, Commit commit)
 
   @Override
   public TableMetadata refresh() {
+    question.run();
     return operations.refresh();
   }
 
