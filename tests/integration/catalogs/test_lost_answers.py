@@ -1,17 +1,18 @@
 """Verbs of the server over a REST catalog whose answers are lost, before or after it did what it was asked."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
 
-import pyarrow as pa
 import pytest
 
 import keylake as kl
+from integration.catalogs.changes_once import VERBS, check, check_publishing, created, total
 from integration.catalogs.conftest import RestServer, opened_by_spark
 from integration.catalogs.lossy_proxy import LossyProxy, lossy
 from integration.twin import fresh_name
+from keylake._many_tables.write import TableBatch, write_tables
 
 FAULTS = ("before_cut", "before_503", "after_cut", "after_500", "after_503", "after_409", "after_429", "after_401")
-SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.int64())])
 
 
 @pytest.fixture(scope="module")
@@ -23,71 +24,6 @@ def proxy(rest_server: RestServer) -> Iterator[LossyProxy]:
 @pytest.fixture(scope="module")
 def by_proxy(lake: kl.Lake, rest_server: RestServer, proxy: LossyProxy) -> kl.Lake:
     return opened_by_spark(lake, "lossy", {"type": "rest", "uri": proxy.uri, "token": rest_server.token})
-
-
-def created(lake: kl.Lake, name: str) -> kl.KeyedTable:
-    reducers = {"s": kl.Sum()}
-    spec = kl.TableSpec.from_arrow(SCHEMA, name=name, key="k", buckets=2, versions="explicit", reducers=reducers)
-    table = lake.create(spec)
-    for key in (1, 1, 2):
-        table.update([{"k": key, "s": 0}], version=1)
-    return table
-
-
-def total(table: kl.KeyedTable) -> int:
-    return sum(row.s for row in table.read().collect())
-
-
-def written(table: kl.KeyedTable) -> kl.KeyedTable:
-    branch = table.branch("tmp_written")
-    branch.update([{"k": 3, "s": 10}], version=2)
-    return branch
-
-
-def rename(table: kl.KeyedTable, lake: kl.Lake) -> None:
-    lake.spark.sql(f"ALTER TABLE lossy.{table.name} RENAME TO {table.name}_renamed").collect()
-    assert total(lake.table(f"{table.name}_renamed")) == 0
-    lake.spark.sql(f"ALTER TABLE lossy.{table.name}_renamed RENAME TO {table.name}").collect()
-
-
-def drop(table: kl.KeyedTable, lake: kl.Lake) -> None:
-    lake.drop(table.name)
-    with pytest.raises(kl.TableNotFound):
-        lake.table(table.name)
-    created(lake, table.name)
-
-
-def own(table: kl.KeyedTable, lake: kl.Lake) -> None:
-    lake.spark.sql(f"ALTER TABLE lossy.{table.name} SET TBLPROPERTIES ('team' = 'us')").collect()
-
-
-Verb = Callable[[kl.KeyedTable, kl.Lake], object]
-# What a verb does, what it adds to the sum, and in how many commits.
-VERBS: dict[str, tuple[Verb, int, int]] = {
-    "a key": (lambda table, lake: table.update([{"k": 1, "s": 10}], version=2, idempotency_key="job"), 10, 1),
-    "offsets": (lambda table, lake: table.update([{"k": 1, "s": 10}], version=2, offsets={"a": (0, 9)}), 10, 1),
-    "undo": (lambda table, lake: table.undo(after=table.history()[-1]), 0, 1),
-    "compact": (lambda table, lake: table.compact("full"), 0, 0),
-    "columns": (lambda table, lake: table.alter(add={"n": int}), 0, 0),
-    "buckets": (lambda table, lake: table.change_buckets(4), 0, 0),
-    "experiment": (lambda table, lake: table.experiment("e", add={"z": int}), 0, 0),
-    "property": (own, 0, 0),
-    "rename": (rename, 0, 0),
-    "drop": (drop, 0, 0),
-}
-
-
-def check(lake: kl.Lake, proxy: LossyProxy, fault: str, verb: str) -> None:
-    act, adds, commits = VERBS[verb]
-    table = created(lake, fresh_name("lost"))
-    before = len(table.history())
-    proxy.lose = fault
-    act(table, lake)
-    assert proxy.lose is None, "no request was lost"
-    assert total(table) == adds
-    assert len([each for each in table.history() if each.verb != "compact"]) == before + commits
-    table.update([{"k": 9, "s": 1}], version=3)
-    assert total(table) == adds + 1
 
 
 @pytest.mark.slow
@@ -107,12 +43,35 @@ def test_a_change_is_made_once_with_every_fault(by_proxy: kl.Lake, proxy: LossyP
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["after_409", "before_cut"])
 def test_rows_are_published_and_picked_once(by_proxy: kl.Lake, proxy: LossyProxy, fault: str) -> None:
-    for publish in (lambda table, branch: branch.publish(), lambda table, branch: table.cherry_pick(branch)):
-        table = created(by_proxy, fresh_name("lost"))
-        branch = written(table)
-        proxy.lose = fault
-        publish(table, branch)
-        assert proxy.lose is None
+    check_publishing(by_proxy, proxy, fault)
+
+
+def check_many(lake: kl.Lake, proxy: LossyProxy, fault: str) -> None:
+    """One of the commits of a write to three tables gets lost; the write is sent twice, as pipelines do."""
+    tables = [created(lake, fresh_name("lost")) for _ in range(3)]
+    rows = [(table.name, "u", 2, json.dumps({"k": 1, "s": 10})) for table in tables]
+    batches = [TableBatch(table.name, {"log": (0, 9)}) for table in tables]
+    frame = lake.spark.createDataFrame(rows, "table STRING, op STRING, version BIGINT, row STRING")
+    proxy.lose = fault
+    outcomes = write_tables(lake, frame, batches)
+    assert proxy.lose is None
+    assert [each.error for each in outcomes] == [None] * 3
+    again = write_tables(lake, frame, batches)
+    for table, first, second in zip(tables, outcomes, again, strict=True):
+        assert first.commit is not None
+        assert second.commit is not None
+        assert first.commit.snapshot_id == second.commit.snapshot_id
         assert total(table) == 10
-        table.update([{"k": 9, "s": 1}], version=3)
-        assert total(table) == 11
+        assert table.offsets() == {"log": 9}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["after_409"])
+def test_writes_to_many_tables(by_proxy: kl.Lake, proxy: LossyProxy, fault: str) -> None:
+    check_many(by_proxy, proxy, fault)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", FAULTS)
+def test_writes_to_many_tables_with_every_fault(by_proxy: kl.Lake, proxy: LossyProxy, fault: str) -> None:
+    check_many(by_proxy, proxy, fault)

@@ -1,0 +1,95 @@
+"""Changes whose answers are lost: each is made once, its table can be read and written to, and nothing else is said."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import pyarrow as pa
+import pytest
+
+import keylake as kl
+from integration.twin import fresh_name
+
+SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.int64())])
+
+
+class Losing(Protocol):
+    """What stands before a catalog: `lose` says what happens to the next change, and is None after that."""
+
+    lose: str | None
+
+
+def created(lake: kl.Lake, name: str) -> kl.KeyedTable:
+    reducers = {"s": kl.Sum()}
+    spec = kl.TableSpec.from_arrow(SCHEMA, name=name, key="k", buckets=2, versions="explicit", reducers=reducers)
+    table = lake.create(spec)
+    for key in (1, 1, 2):
+        table.update([{"k": key, "s": 0}], version=1)
+    return table
+
+
+def total(table: kl.KeyedTable) -> int:
+    return sum(row.s for row in table.read().collect())
+
+
+def written(table: kl.KeyedTable) -> kl.KeyedTable:
+    branch = table.branch("tmp_written")
+    branch.update([{"k": 3, "s": 10}], version=2)
+    return branch
+
+
+def rename(table: kl.KeyedTable, lake: kl.Lake) -> None:
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{table.name} RENAME TO {table.name}_renamed").collect()
+    assert total(lake.table(f"{table.name}_renamed")) == 0
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{table.name}_renamed RENAME TO {table.name}").collect()
+
+
+def drop(table: kl.KeyedTable, lake: kl.Lake) -> None:
+    lake.drop(table.name)
+    with pytest.raises(kl.TableNotFound):
+        lake.table(table.name)
+    created(lake, table.name)
+
+
+def own(table: kl.KeyedTable, lake: kl.Lake) -> None:
+    lake.spark.sql(f"ALTER TABLE {lake.catalog}.{table.name} SET TBLPROPERTIES ('team' = 'us')").collect()
+
+
+Verb = Callable[[kl.KeyedTable, kl.Lake], object]
+# What a verb does, what it adds to the sum, and in how many commits.
+VERBS: dict[str, tuple[Verb, int, int]] = {
+    "a key": (lambda table, lake: table.update([{"k": 1, "s": 10}], version=2, idempotency_key="job"), 10, 1),
+    "offsets": (lambda table, lake: table.update([{"k": 1, "s": 10}], version=2, offsets={"a": (0, 9)}), 10, 1),
+    "undo": (lambda table, lake: table.undo(after=table.history()[-1]), 0, 1),
+    "compact": (lambda table, lake: table.compact("full"), 0, 0),
+    "columns": (lambda table, lake: table.alter(add={"n": int}), 0, 0),
+    "buckets": (lambda table, lake: table.change_buckets(4), 0, 0),
+    "experiment": (lambda table, lake: table.experiment("e", add={"z": int}), 0, 0),
+    "property": (own, 0, 0),
+    "rename": (rename, 0, 0),
+    "drop": (drop, 0, 0),
+}
+
+
+def check(lake: kl.Lake, proxy: Losing, fault: str, verb: str) -> None:
+    act, adds, commits = VERBS[verb]
+    table = created(lake, fresh_name("lost"))
+    before = len(table.history())
+    proxy.lose = fault
+    act(table, lake)
+    assert proxy.lose is None, "no request was lost"
+    assert total(table) == adds
+    assert len([each for each in table.history() if each.verb != "compact"]) == before + commits
+    table.update([{"k": 9, "s": 1}], version=3)
+    assert total(table) == adds + 1
+
+
+def check_publishing(lake: kl.Lake, proxy: Losing, fault: str) -> None:
+    for publish in (lambda table, branch: branch.publish(), lambda table, branch: table.cherry_pick(branch)):
+        table = created(lake, fresh_name("lost"))
+        branch = written(table)
+        proxy.lose = fault
+        publish(table, branch)
+        assert proxy.lose is None
+        assert total(table) == 10
+        table.update([{"k": 9, "s": 1}], version=3)
+        assert total(table) == 11

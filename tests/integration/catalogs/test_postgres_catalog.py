@@ -1,0 +1,81 @@
+"""A catalog in PostgreSQL whose connections are cut, before or after it did what it was asked."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import keylake as kl
+import keylake.local
+from integration.catalogs.changes_once import SCHEMA, VERBS, check, check_publishing, total
+from integration.catalogs.conftest import opened_by_spark
+from integration.catalogs.lossy_database import LossyDatabase, lossy_database
+from integration.pipelines.postgres_server import PASSWORD, PROGRAMS, Postgres, running
+from integration.twin import fresh_name
+
+FAULTS = ("before_cut", "after_cut")
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with running() as postgres:
+        yield postgres
+
+
+@pytest.fixture(scope="module")
+def proxy(postgres: Postgres) -> Iterator[LossyDatabase]:
+    with lossy_database(postgres.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def in_postgres(proxy: LossyDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[kl.Lake]:
+    """A catalog of a server with the driver of PostgreSQL."""
+    (driver,) = (PROGRAMS.parent / "jars").glob("postgresql-*.jar")
+    settings = {"spark.driver.extraClassPath": str(driver), "spark.keylake.maintenance.enabled": "false"}
+    folder = tmp_path_factory.mktemp("postgres")
+    with kl.connect(warehouse=folder / "own", memory="1g", settings=settings) as lake:
+        properties = {
+            "type": "jdbc",
+            "uri": f"jdbc:postgresql://127.0.0.1:{proxy.port}/postgres?prepareThreshold=0",  # it sends all of its SQL
+            "jdbc.user": "postgres",
+            "jdbc.password": PASSWORD,
+            "jdbc.schema-version": "V1",
+            "warehouse": str(folder / "tables"),
+        }
+        yield opened_by_spark(lake, "lossy", properties)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_change_is_made_once(in_postgres: kl.Lake, proxy: LossyDatabase, fault: str, verb: str) -> None:
+    check(in_postgres, proxy, fault, verb)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", FAULTS)
+def test_rows_are_published_and_picked_once(in_postgres: kl.Lake, proxy: LossyDatabase, fault: str) -> None:
+    check_publishing(in_postgres, proxy, fault)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_small_write_without_a_server_is_made_once(
+    in_postgres: kl.Lake, proxy: LossyDatabase, tmp_path: Path, fault: str
+) -> None:
+    spec = kl.TableSpec.from_arrow(SCHEMA, name=fresh_name("lost"), key="k", buckets=2, versions="explicit")
+    table = in_postgres.create(spec)
+    table.update([{"k": 1, "s": 1}], version=1)
+    password = PASSWORD.replace(" ", "%20")
+    uri = f"postgresql+psycopg://postgres:{password}@127.0.0.1:{proxy.port}/postgres"
+    before = len(table.history())
+    with keylake.local.open(
+        properties={"type": "sql", "uri": uri, "warehouse": str(tmp_path)}, catalog="lossy"
+    ) as here:
+        local = here.table(table.name)
+        proxy.lose = fault
+        local.update([{"k": 3, "s": 10}], version=2)
+        assert proxy.lose is None
+    assert total(table) == 11
+    assert len(table.history()) == before + 1
