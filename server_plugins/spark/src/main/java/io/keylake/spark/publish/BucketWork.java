@@ -57,8 +57,8 @@ record BucketWork(
   private List<GroupFile> run(Table table) throws IOException {
     try (LocalDirectory local = LocalDirectory.create("keylake-publish");
         PublishedRows rows = rows(table);
-        Target.Folder folder = target.open()) {
-      GroupWriters writers = format.writers(schema, folder.files().getConf());
+        Folder folder = target.open(table.io())) {
+      GroupWriters writers = format.writers(schema, target.settings());
       List<GroupFile> files = new ArrayList<>();
       TaskContext task = TaskContext.get();
       boolean hasRow = rows.next();
@@ -104,7 +104,7 @@ record BucketWork(
       tombstones += isDeleted ? 1 : 0;
     }
 
-    GroupFile publish(Target.Folder folder) throws IOException {
+    GroupFile publish(Folder folder) throws IOException {
       long bytes = file.length();
       String crc32 = "%08x".formatted(folder.put(file, file.getName()));
       if (!file.delete()) {

@@ -88,7 +88,7 @@ public final class KvPublisher {
     KvFormat format = KvFormat.of(wish.format());
     PublishedSchema schema = schema(wish);
     Manifest wanted = manifest(wish, format, schema);
-    try (Target.Folder folder = target.open()) {
+    try (Folder folder = target.open(table.io())) {
       Manifest known = known(folder, wanted);
       if (known != null) {
         return Published.of(known);
@@ -151,7 +151,7 @@ public final class KvPublisher {
   }
 
   /** What lies in the target if it is what is wanted, and finished; null where there is work. */
-  private @Nullable Manifest known(Target.Folder folder, Manifest wanted) throws IOException {
+  private @Nullable Manifest known(Folder folder, Manifest wanted) throws IOException {
     String finished = folder.read(MANIFEST);
     String begun = finished == null ? folder.read(WISH) : null;
     String said = finished == null ? begun : finished;
@@ -208,7 +208,7 @@ public final class KvPublisher {
   }
 
   /** All files, by group: those that were there, and those that are written now. */
-  private List<GroupFile> write(Target.Folder folder, List<BucketWork> works) throws IOException {
+  private List<GroupFile> write(Folder folder, List<BucketWork> works) throws IOException {
     List<GroupFile> files = new ArrayList<>();
     List<BucketWork> open = new ArrayList<>();
     for (BucketWork work : works) {
