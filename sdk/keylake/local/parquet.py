@@ -27,6 +27,7 @@ from keylake.errors import KeylakeError, SnapshotExpired
 from keylake.local.conform import conformed, field_id
 from keylake.local.damage import damaged, failure, reading
 from keylake.local.files import StoredFile
+from keylake.local.footers import read_footer
 
 FILES_AT_MOST = 512
 _WHAT = "File"
@@ -50,7 +51,8 @@ class OpenFile:
         self._places: dict[int, _Place] = {}
         with _reading(file, io):
             source = io.new_input(file.path).open()
-            self._file: Any = pq.ParquetFile(source, page_checksum_verification=page_checksums)
+            footer = read_footer(source, file.size)
+            self._file: Any = pq.ParquetFile(source, metadata=footer, page_checksum_verification=page_checksums)
             self._learn(self._file.schema_arrow, (), 0)
             self.metadata: Any = self._file.metadata
             self.group_rows = tuple(self.metadata.row_group(at).num_rows for at in range(self.metadata.num_row_groups))

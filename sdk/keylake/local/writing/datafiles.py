@@ -33,6 +33,7 @@ from pyiceberg.types import (
 from pyiceberg.utils.truncate import truncate_upper_bound_binary_string, truncate_upper_bound_text_string
 
 from keylake._values.arrow_types import natural
+from keylake.local.footers import signed
 from keylake.local.layout import Layout
 from keylake.local.writing.batch import Batch, as_versions
 
@@ -113,17 +114,19 @@ class BatchFile:
         (stored,) = (each for each, _ in columns if each.name == "_merge_info")
         _add_absent_members(metrics, info, stored, rows)
         table = pa.table([array for _, array in columns], schema=pa.schema([_with_id(stored) for stored, _ in columns]))
+        content = pa.BufferOutputStream()
+        parquet.write_table(
+            table,
+            content,
+            compression="zstd",
+            store_decimal_as_integer=True,
+            write_page_index=True,
+            write_page_checksum=True,
+            row_group_size=max(rows, 1),
+        )
         output = io.new_output(self.path)
         with output.create() as stream:
-            parquet.write_table(
-                table,
-                stream,
-                compression="zstd",
-                store_decimal_as_integer=True,
-                write_page_index=True,
-                write_page_checksum=True,
-                row_group_size=max(rows, 1),
-            )
+            stream.write(signed(content.getvalue().to_pybytes()))
         return DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=self.path,

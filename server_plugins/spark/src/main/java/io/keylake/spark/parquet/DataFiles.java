@@ -105,7 +105,7 @@ public final class DataFiles {
   Opened open(StoredFile file) throws IOException {
     IcebergInput input =
         new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes(), counters);
-    SeekableInputStream stream = input.newStream();
+    IcebergInput.Stream stream = input.newStream();
     counters.filesOpened++;
     try {
       return new Opened(input, stream, Footers.of(file, input, options(null, 0), stream));

@@ -1,12 +1,18 @@
 package io.keylake.spark.parquet;
 
 import io.keylake.spark.integrity.CheckedFooter;
+import io.keylake.spark.integrity.FooterChecksum;
+import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.tables.FileDamage;
 import io.keylake.tables.kept.Kept;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.URI;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.parquet.ParquetReadOptions;
@@ -15,8 +21,8 @@ import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.FileMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
-import org.apache.parquet.io.SeekableInputStream;
 import org.apache.parquet.schema.MessageType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Footers of data files, kept by the process: tasks of one query, and queries one after the other,
@@ -36,8 +42,16 @@ final class Footers {
   private static final int BYTES_OF_FILE = 500;
   private static final int BYTES_OF_COLUMN = 700;
 
-  private static final Kept<Place, ParquetMetadata> FOOTERS =
-      Kept.ofHeap(SHARE_OF_HEAP, (place, footer) -> place.location().length() + bytes(footer));
+  private static final int SHARE_OF_HEAP_FOR_INDEXES = 128;
+  private static final int BYTES_BEHIND_FOOTER = 8; // its length, and four letters
+
+  private static final Kept<Place, Footer> FOOTERS =
+      Kept.ofHeap(
+          SHARE_OF_HEAP, (place, footer) -> place.location().length() + bytes(footer.content()));
+  private static final Kept<Place, byte[]> INDEXES =
+      Kept.ofHeap(
+          SHARE_OF_HEAP_FOR_INDEXES,
+          (place, indexes) -> (long) place.location().length() + indexes.length);
   private static final Kept<MessageType, MessageType> SCHEMAS =
       Kept.ofHeap(
           SHARE_OF_HEAP_FOR_SCHEMAS,
@@ -58,28 +72,78 @@ final class Footers {
   }
 
   /**
+   * @param begin of the footer in its file
+   * @param checksum that it has of the indexes of pages before it
+   */
+  private record Footer(ParquetMetadata content, long begin, @Nullable FooterChecksum checksum) {}
+
+  /**
+   * The footer of a file. The indexes of pages come out of the stream as they were written, from
+   * now on, where the file has a checksum of them.
+   *
    * @param stream to read the footer from, where it is not kept
    */
   static ParquetMetadata of(
-      StoredFile file, IcebergInput input, ParquetReadOptions options, SeekableInputStream stream)
+      StoredFile file, IcebergInput input, ParquetReadOptions options, IcebergInput.Stream stream)
       throws IOException {
-    return FOOTERS.get(Place.of(file), () -> shared(checked(file, input, options, stream)));
+    Place place = Place.of(file);
+    Footer footer = FOOTERS.get(place, () -> read(file, input, options, stream));
+    FooterChecksum checksum = footer.checksum();
+    if (checksum != null && PageChecksums.areVerified()) {
+      stream.give(
+          checksum.begin(),
+          footer.begin(),
+          () -> INDEXES.get(place, () -> indexes(footer, checksum, stream)));
+    }
+    return footer.content();
   }
 
-  private static ParquetMetadata checked(
-      StoredFile file, IcebergInput input, ParquetReadOptions options, SeekableInputStream stream)
+  /** All of them at once, which few requests to a store are; they are small beside the pages. */
+  private static byte[] indexes(Footer footer, FooterChecksum checksum, IcebergInput.Stream stream)
       throws IOException {
-    ParquetMetadata footer;
+    int length = Math.toIntExact(footer.begin() - checksum.begin());
+    byte[] indexes = stream.bytes(checksum.begin(), length);
     try {
-      footer = ParquetFileReader.readFooter(input, options, stream);
+      checksum.check(indexes);
+    } catch (FileDamage e) {
+      throw new UncheckedIOException(e); // any other one is a file without indexes to Parquet
+    }
+    return indexes;
+  }
+
+  private static Footer read(
+      StoredFile file, IcebergInput input, ParquetReadOptions options, IcebergInput.Stream stream)
+      throws IOException {
+    Footer footer;
+    try {
+      footer = decoded(file.bytes(), input, options, stream);
     } catch (IOException | RuntimeException e) {
       if (FileDamage.isShownBy(e)) {
         throw FileDamage.of("its footer", e);
       }
       throw e;
     }
-    CheckedFooter.check(footer, file.rows(), file.bytes());
-    return footer;
+    CheckedFooter.check(footer.content(), file.rows(), file.bytes());
+    return new Footer(shared(footer.content()), footer.begin(), footer.checksum());
+  }
+
+  private static Footer decoded(
+      long bytes, IcebergInput input, ParquetReadOptions options, IcebergInput.Stream stream)
+      throws IOException {
+    long end = bytes - BYTES_BEHIND_FOOTER;
+    long begin = end;
+    FooterChecksum checksum = null;
+    if (end > 0) {
+      byte[] length = stream.bytes(end, BYTES_BEHIND_FOOTER);
+      begin = end - ByteBuffer.wrap(length).order(ByteOrder.LITTLE_ENDIAN).getInt();
+      if (0 < begin && begin < end) {
+        byte[] last = stream.bytes(begin, Math.toIntExact(bytes - begin));
+        byte[] footer = Arrays.copyOf(last, last.length - BYTES_BEHIND_FOOTER);
+        checksum = FooterChecksum.of(footer).orElse(null);
+        stream.give(begin, bytes, () -> last);
+      }
+    }
+    return new Footer(ParquetFileReader.readFooter(input, options, stream), begin, checksum);
   }
 
   private static ParquetMetadata shared(ParquetMetadata footer) throws IOException {

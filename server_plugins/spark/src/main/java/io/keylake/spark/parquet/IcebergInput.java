@@ -20,19 +20,8 @@ record IcebergInput(org.apache.iceberg.io.InputFile file, long length, ReadCount
   }
 
   @Override
-  public org.apache.parquet.io.SeekableInputStream newStream() {
-    CountingStream stream = new CountingStream(file, counters);
-    return new DelegatingSeekableInputStream(stream) {
-      @Override
-      public long getPos() throws IOException {
-        return stream.opened().getPos();
-      }
-
-      @Override
-      public void seek(long position) throws IOException {
-        stream.opened().seek(position);
-      }
-    };
+  public Stream newStream() {
+    return new Stream(new CountingStream(file, counters));
   }
 
   @Override
@@ -40,37 +29,104 @@ record IcebergInput(org.apache.iceberg.io.InputFile file, long length, ReadCount
     return file.location();
   }
 
+  /** Bytes of a file, as they are read, or taken from elsewhere. */
+  interface Bytes {
+    byte[] get() throws IOException;
+  }
+
+  /** The file as a stream, parts of which come from memory. */
+  static final class Stream extends DelegatingSeekableInputStream {
+    private final CountingStream stream;
+
+    private Stream(CountingStream stream) {
+      super(stream);
+      this.stream = stream;
+    }
+
+    @Override
+    public long getPos() {
+      return stream.position;
+    }
+
+    @Override
+    public void seek(long position) {
+      stream.position = position;
+    }
+
+    /** Bytes of the file, from the store. */
+    byte[] bytes(long begin, int length) throws IOException {
+      byte[] bytes = new byte[length];
+      seek(begin);
+      readFully(bytes);
+      return bytes;
+    }
+
+    /** Gives a stretch of the file from memory, from now on; it is asked for when it is read. */
+    void give(long begin, long end, Bytes bytes) {
+      stream.begin = begin;
+      stream.end = end;
+      stream.given = bytes;
+    }
+  }
+
   private static final class CountingStream extends InputStream {
     private final org.apache.iceberg.io.InputFile file;
     private final ReadCounters counters;
     private @Nullable SeekableInputStream stream;
+    private @Nullable Bytes given;
+    private long begin;
+    private long end;
+    private long position;
 
     CountingStream(org.apache.iceberg.io.InputFile file, ReadCounters counters) {
       this.file = file;
       this.counters = counters;
     }
 
-    SeekableInputStream opened() {
+    private SeekableInputStream opened() throws IOException {
       SeekableInputStream open = stream;
       if (open == null) {
         open = file.newStream();
         stream = open;
+      }
+      if (open.getPos() != position) {
+        open.seek(position);
       }
       return open;
     }
 
     @Override
     public int read() throws IOException {
-      int value = opened().read();
-      counters.bytesRead += value < 0 ? 0 : 1;
-      return value;
+      byte[] one = new byte[1];
+      return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
     }
 
     @Override
     public int read(byte[] into, int offset, int length) throws IOException {
-      int read = opened().read(into, offset, length);
-      counters.bytesRead += Math.max(read, 0);
+      Bytes bytes = given;
+      int read;
+      if (bytes != null && begin <= position && position < end) {
+        byte[] all = taken(bytes);
+        read = (int) Math.min(length, end - position);
+        System.arraycopy(all, (int) (position - begin), into, offset, read);
+      } else {
+        read = opened().read(into, offset, length);
+        counters.bytesRead += Math.max(read, 0);
+      }
+      position += Math.max(read, 0);
       return read;
+    }
+
+    /** What is given may have to be read from here before. */
+    private byte[] taken(Bytes bytes) throws IOException {
+      long from = position;
+      given = null;
+      try {
+        return bytes.get();
+      } finally {
+        given = bytes;
+        position = from;
+      }
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.integrity.ChecksummedOutput;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.spec.KeyedSchema;
@@ -194,7 +195,7 @@ public final class SortedFiles implements Closeable {
   }
 
   private DataWriter<InternalRow> opened(StructLike partition, boolean areAll) throws IOException {
-    EncryptedOutputFile file = place(places, spec, partition);
+    EncryptedOutputFile file = ChecksummedOutput.of(place(places, spec, partition));
     Map<String, String> properties = new HashMap<>(table.properties());
     PageRows.limit(first.get(0), storedType).forEach(properties::putIfAbsent);
     Dictionaries.leftOut(first, areAll, stored).forEach(properties::putIfAbsent);
