@@ -65,7 +65,7 @@ coverage: environment build .build/jacoco
 
 ## make nightly    what the slow tests have some of: all shapes and seeds of random runs, all releases; twenty times as many against the model
 .PHONY: nightly
-nightly: environment build clients flink kafka mariadb mysql postgres yarn notebooks .build/documents/.packages
+nightly: environment build clients flink kafka mariadb moto mysql postgres yarn notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=80
 	$(PYTEST) -m nightly -o faulthandler_timeout=900
 	KEYLAKE_RUNS=20 $(PYTEST) -m "slow or nightly" -o faulthandler_timeout=7200 $(RANDOM_TESTS)
@@ -126,6 +126,10 @@ clients: .build/clients/.packages
 .PHONY: notebooks
 notebooks: .build/notebooks/.packages
 
+## make moto       a store that speaks S3 as locked, into .build/moto, and Iceberg's client of it
+.PHONY: moto
+moto: .build/moto/.packages
+
 ## make notebook   run examples/notebook.ipynb, and store what it shows
 .PHONY: notebook
 notebook: environment build notebooks
@@ -170,6 +174,9 @@ lock: .build/uv
 	.build/uv/bin/uv pip compile --group notebooks --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	    --output-file tests/integration/notebooks/requirements.lock
+	.build/uv/bin/uv pip compile --group moto --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	    --output-file tests/integration/catalogs/requirements.lock
 
 ## make clean      remove what the builds made, not the environment
 .PHONY: clean
@@ -221,6 +228,14 @@ prerequisites:
 	@of="import sysconfig; print(sysconfig.get_path('purelib'))"; \
 	    echo "import site; site.addsitedir('$$($(BIN)/python -c "$$of")')" \
 	    >"$$(.build/notebooks/bin/python -c "$$of")/project.pth"
+	@touch $@
+
+.build/moto/.packages: tests/integration/catalogs/requirements.lock | prerequisites
+	@echo "moto: installing the locked packages of a store into .build/moto (a fresh machine downloads about 100 MB)"
+	@$(FIND_PYTHON); rm -rf .build/moto; $$python -m venv .build/moto
+	@.build/moto/bin/python -m pip install --quiet --require-hashes --requirement $<
+	@$(MAVEN) --non-recursive org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy \
+	    -Dartifact=org.apache.iceberg:iceberg-aws-bundle:1.12.0 -DoutputDirectory=$(CURDIR)/.build/moto
 	@touch $@
 
 .build/flink/.built: tests/integration/flink/pom.xml tests/integration/flink/UpsertJob.java | prerequisites

@@ -155,7 +155,7 @@ def _check_port(port: int) -> None:
 
 
 def _of_s3(prefix: str, endpoint: str | None, region: str | None) -> dict[str, str]:
-    """Iceberg's FileIO for S3, with limits: a store that does not answer is told within a minute or so."""
+    """Iceberg's FileIO for S3, with limits: of a store that does not answer."""
     elsewhere = {f"{prefix}.s3.endpoint": endpoint, f"{prefix}.s3.path-style-access": "true"} if endpoint else {}
     return {
         "spark.jars.packages": AWS_BUNDLE,
