@@ -61,6 +61,16 @@ ROW: dict[str, object] = {name: value for name, (_, value) in ALL.items()}
 NULLS: dict[str, object] = dict.fromkeys(ALL)
 
 
+TIME = pa.time64("us")
+TIMES: dict[str, pa.DataType] = {
+    "{}": TIME,
+    "ARRAY<{}>": pa.list_(TIME),
+    "STRUCT<x: {}>": pa.struct([("x", TIME)]),
+    "MAP<STRING, {}>": pa.map_(pa.string(), TIME),
+    "ARRAY<STRUCT<x: ARRAY<{}>>>": pa.list_(pa.struct([("x", pa.list_(TIME))])),
+}
+
+
 def plain(value: object) -> object:
     """A value in one form, whoever has read it: entries of maps and structs in order, uuids as text, times in UTC."""
     if isinstance(value, UUID):
@@ -177,3 +187,34 @@ def test_uuids_inside(lake: kl.Lake, warehouse: Path, place: str) -> None:
         local.update([{"k": 2, "u": value}])
         assert [plain(each) for each in local.read().to_pandas().sort_values("k")["u"]] == [plain(value)] * 2
     assert [plain(row["u"]) for row in table.read().toArrow().to_pylist()] == [plain(value)] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", TIMES)
+def test_types_that_no_keyed_table_holds(lake: kl.Lake, place: str) -> None:
+    """Times of day, which Spark does not read, and variants, which Iceberg v2 has not; a table stays as it was."""
+    table = lake.create(
+        kl.TableSpec.from_arrow(pa.schema([("k", pa.int64()), ("a", pa.int64())]), name=fresh_name("none"), key="k")
+    )
+    sql = f"{lake.catalog}.{table.name}"
+    variant, new = place.format("VARIANT"), f"{sql}_new"
+    rows = f"(SELECT 1L AS k, CAST(NULL AS {variant}) AS c)"
+    for statement in (
+        f"CREATE TABLE {new} (k BIGINT PRIMARY KEY, c {variant}) USING keylake",
+        f"ALTER TABLE {sql} ADD COLUMN c {variant}",
+        f"CREATE TABLE {new} USING keylake TBLPROPERTIES ('key' = 'k') AS {rows}",
+        f"MERGE WITH SCHEMA EVOLUTION INTO {sql} t USING {rows} s ON t.k = s.k WHEN NOT MATCHED THEN INSERT *",
+    ):
+        with pytest.raises(kl.DefinitionError, match=r"variant, which no file of Iceberg v2 can hold"):
+            lake.spark.sql(statement).collect()
+    with pytest.raises(kl.DefinitionError, match=r"'c'.* is a VARIANT, which no file of Iceberg v2 can hold"):
+        table.update(lake.spark.sql(rows), evolve=True)
+    time = pa.schema([("k", pa.int64()), ("c", TIMES[place])])
+    with pytest.raises(kl.DefinitionError, match="'c' is of type time, which Spark cannot read"):
+        lake.create(kl.TableSpec.from_arrow(time, name=f"{table.name}_new", key="k"))
+    with pytest.raises(kl.DefinitionError, match="'c' is of type time, which Spark cannot read"):
+        table.alter(add={"c": TIMES[place]})
+    with pytest.raises(kl.DefinitionError, match="'c' is of type time, which Spark cannot read"):
+        table.update(time.empty_table(), evolve=True)
+    assert lake.table(table.name).read().columns == ["k", "a"]
+    assert not lake.spark.catalog.tableExists(new)
