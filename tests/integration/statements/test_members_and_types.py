@@ -63,6 +63,7 @@ def test_members_are_matched_by_name(lake: kl.Lake, table: str) -> None:
     assert run(lake, f"SELECT ar FROM {name} WHERE id = 5")[0].ar == [None, (1, None)]
 
 
+@pytest.mark.slow
 def test_members_in_frames_of_the_sdk_are_matched_by_name(lake: kl.Lake, table: str) -> None:
     handle = lake.table(table)
     rest = "array(0.5D) AS fs, array(1) AS l, map('k', 0.5D) AS mf, 0.5D AS f, 0.5F AS g, DATE '2021-01-01' AS d, "
