@@ -22,7 +22,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from keylake._captured.tables import SourceSchema, TableChange
+from keylake._captured.tables import SourceSchema, SourceTable, TableChange
 
 # The columns of all rows that sources give, of whichever table.
 CHANGES = pa.schema(
@@ -82,6 +82,10 @@ class Source(Protocol):
         `schemas` are those of tables that steps have told, up to the positions or behind them: a source that knows
         tables by their rows alone goes on with them.
         """
+        ...
+
+    def reread(self, table: SourceTable) -> bool:
+        """Read all rows of a table once more, and tell `TableReread` behind the last; False where that cannot be."""
         ...
 
     def schemas(self) -> tuple[SourceSchema, ...]:

@@ -36,19 +36,24 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class SourceSchema:
-    """The columns of a table of a source in their order, and its key, empty where it has none."""
+    """The columns of a table of a source in their order, and its key, empty where it has none.
+
+    `refused` says why its rows cannot be read; the source gives none of them then.
+    """
 
     table: SourceTable
     columns: tuple[SourceColumn, ...]
     key: tuple[str, ...]
     comment: str = ""
+    refused: str = ""
 
 
 @dataclass(frozen=True)
 class TableCreated:
-    """A table is new, or is seen for the first time."""
+    """A table is new, or is seen for the first time. It is `filled` where it has rows that nothing else tells of."""
 
     schema: SourceSchema
+    filled: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,22 @@ class TableRenamed:
     to: SourceTable
 
 
+@dataclass(frozen=True)
+class KeyChanged:
+    """A table has another key: its rows are told apart by other columns from now on."""
+
+    table: SourceTable
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableReread:
+    """All rows of a table were read once more. What is older than `version` is not in the table any more."""
+
+    table: SourceTable
+    version: int
+
+
 TableChange = (
     TableCreated
     | ColumnAdded
@@ -116,4 +137,6 @@ TableChange = (
     | TableTruncated
     | TableDropped
     | TableRenamed
+    | KeyChanged
+    | TableReread
 )

@@ -94,6 +94,10 @@ class FilesSource:
             if word == "file":
                 self._files[name] = _File(int(number), name, changed_at)
 
+    def reread(self, table: SourceTable) -> bool:  # noqa: ARG002
+        """Nothing: what was read is what there is."""
+        return False
+
     def schemas(self) -> tuple[SourceSchema, ...]:
         """None before the files are read."""
         return ()

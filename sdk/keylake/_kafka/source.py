@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from keylake._captured.absence import SourceAway
 from keylake._captured.source import CHANGES, Lag, Step
-from keylake._captured.tables import SourceSchema, TableChange
+from keylake._captured.tables import SourceSchema, SourceTable, TableChange
 from keylake._kafka.columns import FoundTables
 from keylake._kafka.messages import MessageFormat
 from keylake._kafka.offsets import PartitionOffsets, Stretch, Topics, as_option, lost, planned
@@ -76,6 +76,10 @@ class KafkaSource:
         """Go on at these offsets, by partition, and with these tables: columns are what they were, or wider."""
         self._found = FoundTables.of(schemas)
         self._at = {partition: offset for partition, offset in positions.items() if partition != _TOLD}
+
+    def reread(self, table: SourceTable) -> bool:  # noqa: ARG002
+        """Nothing: what was read is what there is."""
+        return False
 
     def schemas(self) -> tuple[SourceSchema, ...]:
         """The tables that were declared, or that rows have told of."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from keylake._captured.tables import (
     ColumnModified,
     ColumnRenamed,
     SourceSchema,
+    SourceTable,
     TableChange,
     TableCreated,
     TableDropped,
@@ -68,10 +69,12 @@ def run_pipeline(
     once: bool = False,
     load: Load | None = None,
     ending: threading.Event | None = None,
+    refusal: Callable[[], str | None] = lambda: None,
 ) -> PipelineReport:
     """Run a pipeline until `ending` is set or somebody stops it; with `once` until its source has nothing more.
 
-    `load` sizes its batches otherwise than its definition says.
+    `load` sizes its batches otherwise than its definition says. `refusal` is asked where somebody wants the pipeline to
+    begin anew: why its new definition cannot be used. It goes on as it is then.
 
     Errors: `DefinitionError` for a transform that Spark refuses, `PipelineBusy` where another process runs it.
 
@@ -89,6 +92,7 @@ def run_pipeline(
         freshness=pipeline.sink.freshness.total_seconds(),
         load=load or load_of(pipeline, once=once),
         steps=tuple(step.as_run(options.name) for step in pipeline.steps),
+        refusal=refusal,
     )
     return run(_Followed(opened_source(pipeline, lake), pipeline), lake, settings, ending=ending)
 
@@ -175,6 +179,9 @@ class _Followed:
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         self._source.begin(positions, schemas)
 
+    def reread(self, table: SourceTable) -> bool:
+        return self._source.reread(table)
+
     def schemas(self) -> tuple[SourceSchema, ...]:
         return self._source.schemas()
 
@@ -194,7 +201,9 @@ class _Followed:
         self._source.close()
 
     def _follows(self, change: TableChange) -> bool:
-        word = _WORDS[type(change)]
+        word = _WORDS.get(type(change))
+        if word is None:  # of rows and keys
+            return True
         included, excluded = self._sink.include_changes, self._sink.exclude_changes
         if any(each in word for each in excluded):
             return False

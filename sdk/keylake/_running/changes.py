@@ -2,32 +2,45 @@
 
     change ── seen before? ── schema then ── shaped ── Alteration ── alter
 
-`evolve` makes every change, and ends the pipeline at one that cannot be made. `try_evolve` goes on there, and says so.
-`lenient` goes on, too, and takes nothing away: columns are added and widened, a column that is dropped or renamed
+`evolve` makes every change, and sets the table aside at one that cannot be made. `try_evolve` goes on there, and says
+so. `lenient` goes on, too, and takes nothing away: columns are added and widened, a column that is dropped or renamed
 stays, with the values that it had, and so do the rows of a table that is truncated or dropped. `ignore` makes none, and
-`exception` ends the pipeline at the first. Tables that are created are created always.
+`exception` ends the pipeline at the first. Tables that are created are created always, and another key is followed by
+none: rows would be taken for others.
 """
+
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
 
 from keylake._captured.tables import (
     ColumnAdded,
     ColumnDropped,
     ColumnModified,
     ColumnRenamed,
+    KeyChanged,
     SourceSchema,
+    SourceTable,
     TableChange,
     TableCreated,
     TableDropped,
     TableRenamed,
+    TableReread,
     TableTruncated,
 )
 from keylake._running.evolution import Made, after_change, alteration, table_of
+from keylake._running.rereads import Rereads
 from keylake._running.settings import RunSettings, Target
 from keylake._running.state import StateTable, TableState
 from keylake._running.targets import Targets
+from keylake._running.waiting import Waiting, without_fields
 from keylake.errors import DefinitionError, SchemaMismatch, Unsupported
 
 LOG = logging.getLogger("keylake")
@@ -39,10 +52,11 @@ _OF_COLUMNS = (ColumnAdded, ColumnDropped, ColumnModified, ColumnRenamed)
 class Changes:
     """Makes the changes of source tables in the keyed tables, and keeps what it made in the state."""
 
-    def __init__(self, settings: RunSettings, state: StateTable, targets: Targets) -> None:
+    def __init__(self, settings: RunSettings, state: StateTable, targets: Targets, rereads: Rereads) -> None:
         self._settings = settings
         self._state = state
         self._targets = targets
+        self._rereads = rereads
 
     def is_done(self, made: Made, target: str, *, aside: bool) -> bool:
         """Whether a change was made in a keyed table before, or leaves it as it is.
@@ -69,6 +83,8 @@ class Changes:
         change = made.change
         if isinstance(change, TableCreated):
             self._create(change.schema, target)
+            if change.filled:
+                self._rereads.ask(target.table)
             return
         known = self._known(change, target.table)
         assert known is not None
@@ -79,6 +95,43 @@ class Changes:
             done = {**known.done, **{partition: (end, made.number) for partition, end in made.ends.items()}}
             self._state.tables[str(then.table), target.table] = TableState(then, done)
         self._state.write()
+
+    def unrenamed(self, changes: Sequence[TableChange]) -> list[TableChange]:
+        """A table whose new name belongs to another keyed table is one that goes, and one that comes.
+
+        All of a step go first: names may be swapped.
+        """
+        gone: list[TableChange] = []
+        others: list[TableChange] = []
+        moved: dict[SourceTable, SourceSchema] = {}
+        for change in changes:
+            if not (isinstance(change, TableRenamed) and self._moves(change)):
+                others.append(change)
+                continue
+            schema = moved.pop(change.table, None)  # the name may be one in between
+            if schema is None:
+                gone.append(TableDropped(change.table))
+                known = (each.schema for (name, _), each in self._state.tables.items() if name == str(change.table))
+                schema = next(known, None)
+            if schema is not None:
+                moved[change.to] = replace(schema, table=change.to)
+        return [*gone, *others, *(TableCreated(schema, filled=True) for schema in moved.values())]
+
+    def _moves(self, change: TableRenamed) -> bool:
+        targets = self._settings.shaping.targets
+        return {each.table for each in targets(change.table)} != {each.table for each in targets(change.to)}
+
+    def shaped(self, target: str, waiting: Waiting) -> pa.Table:
+        """The rows for a keyed table, without columns of their source that it has not: a change was not made in it."""
+        shaping = self._settings.shaping
+        there = {name.lower() for name in self._targets.spec(target).column_names}
+        parts: list[pa.Table] = []
+        for name, rows in waiting.by_source():
+            schema = self._state.tables[name, target].schema
+            more = [column.name for column in shaping.schema(schema).columns if column.name.lower() not in there]
+            shaped = shaping.rows(schema, rows)
+            parts.append(without_fields(shaped, more) if more else shaped)
+        return pa.concat_tables(parts)
 
     def _known(self, change: TableChange, target: str) -> TableState | None:
         """What is known of the table that changes, also if it was renamed by this very change."""
@@ -104,6 +157,12 @@ class Changes:
     def _evolve(self, made: Made, target: str, before: SourceSchema, then: SourceSchema) -> None:
         """Do with a change what is to be done with changes."""
         behaviour, told = self._settings.behaviour, _told(made.change)
+        if isinstance(made.change, TableReread):
+            self._rereads.done(made.change, target)
+            return
+        if isinstance(made.change, KeyChanged):
+            self._refuse_key(target, before, then)
+            return
         if behaviour == "exception":
             raise SchemaMismatch(
                 f"{told}, and schema.change.behavior is exception. Change {target} by hand, or use evolve."
@@ -118,16 +177,23 @@ class Changes:
                 raise SchemaMismatch(f"{told}, and {target} cannot follow: {error}") from error
             LOG.warning("%s: %s, and %s goes on without it: %s", self._settings.name, told, target, error)
 
+    def _refuse_key(self, target: str, before: SourceSchema, then: SourceSchema) -> None:
+        """Rows of another key would be taken for each other, unless the keyed table has a key of its own."""
+        old, new = (self._settings.shaping.schema(each).key for each in (before, then))
+        if {name.lower() for name in old} != {name.lower() for name in new}:
+            raise SchemaMismatch(
+                f"{then.table} has the key {', '.join(new) or '(none)'} now, and {target} has the key "
+                f"{', '.join(old)}, which stays. Drop or rename {target}, and let keylake resnapshot make it anew; "
+                "or name a key in the pipeline (transform: primary-keys)."
+            )
+
     def _change(self, made: Made, target: str, before: SourceSchema, then: SourceSchema) -> None:
         change = made.change
         match change:
             case TableTruncated() | TableDropped():
                 self._empty(made, target)
-            case TableRenamed(to=to):
-                tables = [each.table for each in self._settings.shaping.targets(to)]
-                if target not in tables:
-                    where = ", ".join(tables) or "no table"
-                    raise Unsupported(f"its rows would go to {where} from now on. Route both names to one table")
+            case TableRenamed():
+                pass  # both names belong to one keyed table
             case _:
                 self._alter(change, target, before, then)
 
@@ -175,6 +241,10 @@ def _told(change: TableChange) -> str:
             return f"column {name!r} of {table} is called {to!r} now"
         case TableRenamed(to=to):
             return f"{table} is called {to} now"
+        case KeyChanged(key=key):
+            return f"{table} has the key {', '.join(key)} now"
+        case TableReread():
+            return f"{table} was read once more"
         case TableTruncated():
             return f"{table} was truncated"
         case TableDropped():

@@ -33,12 +33,38 @@ def resume(lake: Lake, name: str, table: str, namespace: str = "keylake") -> Non
 
     Mend what kept them from being written first: change the table, or delete the rows from `keylake.dead_letters`.
     """
+    _check_aside(lake, name, table, namespace)
+    _wish(lake, namespace, name, "target", table, "resume")
+
+
+def skip(lake: Lake, name: str, table: str, namespace: str = "keylake") -> None:
+    """Let a keyed table that is set aside go on without the rows that were kept: they are lost."""
+    _check_aside(lake, name, table, namespace)
+    _wish(lake, namespace, name, "target", table, "skip")
+
+
+def resnapshot(lake: Lake, name: str, table: str | None = None, namespace: str = "keylake") -> None:
+    """Have the source tables of a keyed table read once more; of all, without `table`.
+
+    Rows that are there are written anew, rows that are gone in the source become deletes. Readers see the table as it
+    was meanwhile. A table that is set aside goes on. Without `table` the log is read from its end on, so that a
+    pipeline goes on whose place in the log is gone. A pipeline that does not run does it when it runs again.
+    """
+    known = ", ".join(state.name for state in states_of(lake, namespace)) or "none"
+    if name not in known.split(", "):
+        raise NothingToDo(f"This lake knows no pipeline {name!r}. It knows: {known}.")
+    _wish(lake, namespace, name, "target", table or "", "resnapshot")
+
+
+def _check_aside(lake: Lake, name: str, table: str, namespace: str) -> None:
     asides = asides_of(lake, namespace, name)
     if table not in asides:
         known = ", ".join(sorted(asides)) or "none"
         raise NothingToDo(f"Pipeline {name!r} has not set {table!r} aside. Set aside: {known}.")
-    _wish(lake, namespace, name, "target", table, "resume")
 
 
 def _wish(lake: Lake, namespace: str, pipeline: str, kind: str, name: str, wanted: str) -> None:
-    opened(lake, namespace).update([{"pipeline": pipeline, "kind": kind, "name": name, "wanted": wanted}])
+    rows = [{"pipeline": pipeline, "kind": kind, "name": name, "wanted": wanted}]
+    if kind == "target":  # the pipeline looks at one row every round, and at those of tables where that says so
+        rows.append({"pipeline": pipeline, "kind": "wish", "name": "", "wanted": "asked"})
+    opened(lake, namespace).update(rows)

@@ -111,6 +111,13 @@ class DeadLetters:
         keys = self._table().read(columns=_KEY, where=f"{self._of(target)} AND place <= {place}").toArrow()
         self._table().delete(keys)
 
+    def forget_all(self, target: str) -> None:
+        """What was kept of a keyed table is not needed: a new snapshot has it."""
+        if not self._missing():
+            keys = self._table().read(columns=_KEY, where=self._of(target)).toArrow()
+            if keys.num_rows:
+                self._table().delete(keys)
+
     def _of(self, target: str) -> str:
         return f"pipeline = {literal(self._pipeline)} AND target = {literal(target)}"
 

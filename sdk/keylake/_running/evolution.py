@@ -25,6 +25,7 @@ from keylake._captured.tables import (
     ColumnDropped,
     ColumnModified,
     ColumnRenamed,
+    KeyChanged,
     SourceColumn,
     SourceSchema,
     SourceTable,
@@ -76,6 +77,8 @@ def after_change(schema: SourceSchema, change: TableChange) -> SourceSchema:
             return replace(schema, columns=tuple(columns), key=key)
         case TableRenamed(to=to):
             return replace(schema, table=to)
+        case KeyChanged(key=key):
+            return replace(schema, key=key)
         case _:
             return schema
     return replace(schema, columns=tuple(columns))

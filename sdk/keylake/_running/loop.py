@@ -26,26 +26,30 @@ import pyarrow.compute as pc
 
 from keylake._captured.absence import SourceAway
 from keylake._captured.source import CHANGES, Lag, Source, Step
-from keylake._captured.tables import SourceSchema, SourceTable, TableCreated
+from keylake._captured.tables import (
+    SourceSchema,
+    SourceTable,
+    TableCreated,
+)
+from keylake._running.asides import OF_NO_TABLE, Asides
 from keylake._running.changes import Changes
 from keylake._running.dead_letters import DeadLetters
 from keylake._running.evolution import Made, table_of
 from keylake._running.outages import Outage, passes
+from keylake._running.rereads import Rereads
 from keylake._running.rounds import Rounds, shown
 from keylake._running.settings import PipelineReport, RunSettings, Target
 from keylake._running.signs import SignsOfLife
-from keylake._running.state import StateTable, TargetState
+from keylake._running.state import StateTable
 from keylake._running.steps import Steps
 from keylake._running.targets import Targets
-from keylake._running.waiting import Waiting, by_table, offsets_in, without_fields
-from keylake.errors import Cancelled, CommitConflict, KeylakeError, PipelineBusy, ServerUnreachable, StoreFailed
+from keylake._running.waiting import Waiting, by_table
+from keylake.errors import KeylakeError, ServerUnreachable
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
 
 LOG = logging.getLogger("keylake")
-# After other errors a table is set aside.
-_OF_NO_TABLE = (ServerUnreachable, StoreFailed, CommitConflict, Cancelled, PipelineBusy)
 _BETWEEN_SIGNS = 15.0  # seconds between two signs of life of a pipeline that has nothing to do
 
 
@@ -70,8 +74,8 @@ class _Loop:
         self._ending = ending
         self._state = StateTable(lake, settings.state_namespace, settings.name)
         self._dead = DeadLetters(lake, settings.state_namespace, settings.name)
-        self._targets = Targets(lake, settings.name)
-        self._changes = Changes(settings, self._state, self._targets)
+        self._open_targets()
+        self._wishes: dict[str, str] = {}  # of keyed tables, that are not done
         self._waiting: dict[str, Waiting] = {}
         self._ends: dict[str, int] = {}
         self._offered: dict[str, SourceSchema] = {}  # the tables of the source, where it knows them
@@ -129,9 +133,14 @@ class _Loop:
         self._is_begun = False
         self._waiting.clear()
         self._rounds.begin_again()
-        self._targets = Targets(self._lake, self._settings.name)
-        self._changes = Changes(self._settings, self._state, self._targets)
+        self._open_targets()
         self._ends = dict(self._state.positions)
+
+    def _open_targets(self) -> None:
+        self._targets = Targets(self._lake, self._settings.name)
+        self._rereads = Rereads(self._settings, self._state, self._source, self._targets)
+        self._changes = Changes(self._settings, self._state, self._targets, self._rereads)
+        self._asides = Asides(self._settings, self._state, self._dead, self._targets, self._changes, self._rereads)
 
     def _begin(self) -> None:
         known = {name: each.schema for (name, _), each in self._state.tables.items()}
@@ -152,7 +161,7 @@ class _Loop:
         ]
         self._targets.prepare((target, self._settings.shaping.schema(schema)) for target, schema in new)
         for target, schema in new:
-            self._changes.make(Made(TableCreated(schema), {}, 0), target)
+            self._make(Made(TableCreated(schema), {}, 0), target)
 
     def _wait_for_the_lake(self, error: KeylakeError) -> None:
         """An error where the run is asked to end meanwhile: rows that wait cannot be written."""
@@ -177,14 +186,15 @@ class _Loop:
     def _round(self) -> bool:
         """One poll, and a write where it is time for one; False where it was the last."""
         begun, before = time.monotonic(), self._rows
-        ends = self._wishes()
+        ends = self._listen()
         setting = self._settings.load.next(self._rounds.take_last())
         asked = time.monotonic()
         patience = self._rounds.patience(setting, self._waiting_rows(), ends=ends)
         steps = self._polled(setting.rows, patience, ends=ends)
+        asked_for = self._fulfil()
         polling = time.monotonic() - asked
         rows = sum(map(self._take, steps))
-        ends = ends or (self._settings.once and not steps and not self._outage.lasts)
+        ends = ends or (self._settings.once and not steps and not asked_for and not self._outage.lasts)
         self._lag = replace(self._lag, behind=None) if self._outage.lasts else self._source.lag()
         is_time = ends or self._rounds.is_time(setting, self._waiting_rows())
         due = [name for name, waiting in self._waiting.items() if ends or (is_time and self._is_due(waiting))]
@@ -215,14 +225,43 @@ class _Loop:
     def _waiting_rows(self) -> int:
         return sum(each.count for each in self._waiting.values())
 
-    def _wishes(self) -> bool:
-        """Do what others want of the pipeline; whether it is to end."""
+    def _listen(self) -> bool:
+        """What others want of the pipeline; whether it is to end."""
         self._is_ending = self._ending.is_set()
-        wanted = self._state.wanted()
-        for target in wanted & self._state.targets.keys():
-            self._resume(target)
-        self._is_ending = bool(wanted & {"stop", "restart"}) or self._ending.is_set()
+        self._wishes |= self._state.wishes()
+        if self._wishes.get("") and self._state.give_up_positions():
+            self._forget()
+        wanted = self._state.is_wanted()
+        if wanted == "restart" and (reason := self._settings.refusal()) is not None:
+            LOG.error("%s goes on as it was: %s", self._settings.name, reason)
+            self._state.heard("", kind="pipeline")
+            wanted = None
+        self._is_ending = wanted is not None or self._ending.is_set()
         return self._is_ending
+
+    def _fulfil(self) -> bool:
+        """Do what others want of keyed tables, once the source has begun; whether there was something."""
+        if not self._wishes or not self._is_begun:
+            return bool(self._wishes)
+        everything = self._wishes.pop("", None) is not None
+        every = {target for _, target in self._state.tables} | self._state.targets.keys() if everything else set[str]()
+        for name, wish in {**self._wishes, **dict.fromkeys(every, "resnapshot")}.items():
+            self._write([name] if name in self._waiting else [])
+            if wish == "resnapshot":
+                self._asides.resnapshot(name, self._offered_now())
+            elif name in self._state.targets:
+                self._asides.resume(name, with_rows=wish == "resume")
+            self._state.heard(name)
+        if everything:
+            self._state.heard("")
+        self._wishes = {}
+        self._rows, self._asides.rows = self._rows + self._asides.rows, 0
+        return True
+
+    def _offered_now(self) -> tuple[SourceSchema, ...]:
+        """The tables of the source, as it knows them, or as its rows have shown them."""
+        known = {str(each.schema.table): each.schema for each in self._state.tables.values()}
+        return tuple({**known, **{str(each.table): each for each in self._source.schemas()}}.values())
 
     def _is_due(self, waiting: Waiting) -> bool:
         old = time.monotonic() - waiting.since >= self._settings.freshness
@@ -270,8 +309,9 @@ class _Loop:
         for name, part in parts:
             self._wait(name, part)
         for partition, end in step.ends.items():
+            self._state.check_grows(partition, end)
             self._ends[partition] = max(end, self._ends.get(partition, end))
-        for number, change in enumerate(step.changes):
+        for number, change in enumerate(self._changes.unrenamed(step.changes)):
             self._change(Made(change, step.ends, number))
         return int(rows.num_rows)
 
@@ -308,10 +348,11 @@ class _Loop:
             try:
                 self._changes.make(made, target)
             except KeylakeError as error:
-                # A table that is new does not end the pipeline of others; one that was there says what to do.
-                if not isinstance(made.change, TableCreated) or isinstance(error, _OF_NO_TABLE):
+                # What a pipeline was told to end at ends it; else the trouble of a table is its own.
+                is_told = self._settings.behaviour == "exception" and not isinstance(made.change, TableCreated)
+                if is_told or isinstance(error, OF_NO_TABLE):
                     raise
-                self._set_aside(target.table, made.ends, error)
+                self._asides.add(target.table, made.ends, error)
                 self._make(made, target)
         elif made.ends:
             self._dead.keep_change(target.table, made, aside.reason)
@@ -326,73 +367,20 @@ class _Loop:
         for name, waiting in raw.items():
             if name not in self._state.targets:
                 try:
-                    shaped[name] = self._shaped(name, waiting)
+                    shaped[name] = self._changes.shaped(name, waiting)
                 except KeylakeError as error:
                     failed[name] = error
         some = {name: rows for name, rows in shaped.items() if rows.num_rows}
         self._steps.register(some)
         complete = {} if self._lag.snapshots else {name: self._steps.watermark(name, some[name]) for name in some}
         failed |= self._targets.write(some, self._ends, complete)
-        passing = next((each for each in failed.values() if isinstance(each, _OF_NO_TABLE)), None)
+        passing = next((each for each in failed.values() if isinstance(each, OF_NO_TABLE)), None)
         if passing is not None:
             raise passing
         for name, reason in failed.items():
-            self._set_aside(name, raw[name].first, reason)
+            self._asides.add(name, raw[name].first, reason)
         for name in raw.keys() & self._state.targets.keys():
             for _, rows in raw[name].by_source():
                 self._dead.keep(name, rows, self._state.targets[name].reason)
                 self._letters += rows.num_rows
         self._rows += sum(rows.num_rows for name, rows in shaped.items() if name not in failed)
-
-    def _shaped(self, target: str, waiting: Waiting) -> pa.Table:
-        """The rows for a keyed table, without columns of their source that it has not: a change was not made in it."""
-        shaping = self._settings.shaping
-        there = {name.lower() for name in self._targets.spec(target).column_names}
-        parts: list[pa.Table] = []
-        for name, rows in waiting.by_source():
-            schema = self._state.tables[name, target].schema
-            more = [column.name for column in shaping.schema(schema).columns if column.name.lower() not in there]
-            shaped = shaping.rows(schema, rows)
-            parts.append(without_fields(shaped, more) if more else shaped)
-        return pa.concat_tables(parts)
-
-    def _set_aside(self, name: str, since: Mapping[str, int], error: KeylakeError) -> None:
-        self._state.targets[name] = TargetState(dict(since), str(error))
-        at = ", ".join(f"{offset} of {partition}" for partition, offset in sorted(since.items()))
-        LOG.error("%s: %s is set aside since offset %s: %s", self._settings.name, name, at, error)
-
-    def _resume(self, name: str) -> None:
-        """Write the rows that were kept of a table, and make the changes between them; then it goes on."""
-        aside = self._state.targets[name]
-        self._write([name] if name in self._waiting else [])
-        self._targets.forget(name)
-        try:
-            for place, kept in self._dead.kept(name):
-                if isinstance(kept, pa.Table):
-                    self._write_kept(name, kept)
-                else:
-                    for target in self._settings.shaping.targets(table_of(kept.change)):
-                        if target.table == name and not self._changes.is_done(kept, name, aside=False):
-                            self._changes.make(kept, target)
-                self._dead.forget(name, place)
-        except KeylakeError as error:
-            if isinstance(error, _OF_NO_TABLE):
-                raise
-            self._state.targets[name] = TargetState(aside.aside, str(error))
-            LOG.error("%s: %s stays set aside: %s", self._settings.name, name, error)
-        else:
-            del self._state.targets[name]
-            LOG.info("%s: %s goes on", self._settings.name, name)
-        self._state.write()
-        self._state.heard(name)
-
-    def _write_kept(self, name: str, rows: pa.Table) -> None:
-        rows = self._targets.new_rows(name, rows)
-        waiting = Waiting(0.0)
-        for source, part in by_table(rows):
-            waiting.add(source, part)
-        if rows.num_rows:
-            ends = {partition: end for partition, (_, end) in offsets_in(rows).items()}
-            for error in self._targets.write({name: self._shaped(name, waiting)}, ends).values():
-                raise error
-            self._rows += rows.num_rows

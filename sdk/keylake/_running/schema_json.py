@@ -17,6 +17,7 @@ from keylake._captured.tables import (
     ColumnDropped,
     ColumnModified,
     ColumnRenamed,
+    KeyChanged,
     SourceColumn,
     SourceSchema,
     SourceTable,
@@ -24,6 +25,7 @@ from keylake._captured.tables import (
     TableCreated,
     TableDropped,
     TableRenamed,
+    TableReread,
     TableTruncated,
 )
 from keylake.types import numbered
@@ -39,6 +41,8 @@ _CHANGES: dict[str, type[TableChange]] = {
         TableTruncated,
         TableDropped,
         TableRenamed,
+        KeyChanged,
+        TableReread,
     )
 }
 
@@ -90,17 +94,24 @@ def _value(name: str, value: Any) -> Any:
         return _schema_of(value)
     if name == "column":
         return _columns_of(value)[0]
+    if name == "key":
+        return tuple(value)
     return SourceTable(tuple(value)) if isinstance(value, list) else value
 
 
 def _schema(schema: SourceSchema) -> dict[str, Any]:
     columns = _columns(schema.columns)
-    return {"table": list(schema.table.parts), "columns": columns, "key": list(schema.key), "comment": schema.comment}
+    said = {"table": list(schema.table.parts), "columns": columns, "key": list(schema.key), "comment": schema.comment}
+    return said | ({"refused": schema.refused} if schema.refused else {})
 
 
 def _schema_of(said: dict[str, Any]) -> SourceSchema:
     return SourceSchema(
-        SourceTable(tuple(said["table"])), _columns_of(said["columns"]), tuple(said["key"]), said["comment"]
+        SourceTable(tuple(said["table"])),
+        _columns_of(said["columns"]),
+        tuple(said["key"]),
+        said["comment"],
+        said.get("refused", ""),
     )
 
 

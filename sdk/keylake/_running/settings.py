@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -120,6 +121,7 @@ class RunSettings:
     that small commits stay few: fewer than `few` rows. `lease` are the seconds after the last sign of life of a process
     of the pipeline after which another one may take its place. `outage` are the seconds for which a run with `once`
     waits for a source that does not answer, or for the lake. `steps` are run for closed intervals of keyed tables.
+    `refusal` is asked before the run ends to begin anew: why it could not begin, so that it goes on instead.
     """
 
     name: str
@@ -133,6 +135,7 @@ class RunSettings:
     outage: float = 300.0
     state_namespace: str = "keylake"
     steps: tuple[TableStep, ...] = ()
+    refusal: Callable[[], str | None] = lambda: None
 
 
 @dataclass(frozen=True)

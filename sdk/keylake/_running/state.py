@@ -17,6 +17,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import socket
 import threading
 import uuid
@@ -33,7 +34,7 @@ from keylake._display.sparklines import html_bars
 from keylake._running.rounds import Recent, recent_from_json, recent_to_json, series
 from keylake._running.schema_json import schema_from_json, schema_to_json
 from keylake._server.statements import literal
-from keylake.errors import BadRows, KeylakeError, PipelineBusy, TableNotFound
+from keylake.errors import BadRows, KeylakeError, PipelineBusy, SourceFailed, TableNotFound
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
@@ -144,6 +145,8 @@ class StateTable:
         self._table = opened(lake, namespace)
         self._written: dict[tuple[str, str], Mapping[str, object]] = {}
         self._next = 0
+        self._given_up: dict[str, int] = {}
+        self._has_looked = False  # for wishes of before the run
         self._one_at_a_time = threading.RLock()
 
     def read(self) -> None:
@@ -165,6 +168,23 @@ class StateTable:
                     pass
         self._written = self._rows()
 
+    def give_up_positions(self) -> bool:
+        """All tables are to be read once more: the log is read from its end on. False where that was said before."""
+        if self._given_up:
+            return False
+        self._given_up, self.positions = self.positions, {}
+        return True
+
+    def check_grows(self, partition: str, end: int) -> None:
+        """After positions were given up: rows of a log that are older than those of before would not count."""
+        before = self._given_up.get(partition, end)
+        is_log = not re.search(r"[/ ]", partition)  # which are in the names of snapshots
+        if is_log and end < before:
+            raise SourceFailed(
+                f"{partition} is at {end:,} now, and was at {before:,}: its rows would be older than those that are in "
+                "tables. Another server, or a log that was reset, needs a pipeline of another name, and new tables."
+            )
+
     def take(self, lease: float) -> PipelineState:
         """Become the process of the pipeline, unless another one is; its state then."""
         other = self.pipeline
@@ -181,15 +201,25 @@ class StateTable:
         self.write()
         return state
 
-    def wanted(self) -> frozenset[str]:
-        """What others want: `stop`, and names of keyed tables that go on."""
-        keys = [("pipeline", ""), *(("target", target) for target in self.targets)]
-        rows: Any = [self._table.get(pipeline=self.name, kind=kind, name=name) for kind, name in keys]
-        return frozenset(row.name or row.wanted for row in rows if row is not None and row.wanted is not None)
+    def is_wanted(self) -> str | None:
+        """What others want of the pipeline itself: `stop` or `restart`."""
+        row: Any = self._table.get(pipeline=self.name, kind="pipeline", name="")
+        return None if row is None else row.wanted
 
-    def heard(self, target: str) -> None:
-        """A wish about a keyed table is fulfilled, or cannot be."""
-        self._table.update([{"pipeline": self.name, "kind": "target", "name": target, "wanted": None}])
+    def wishes(self) -> dict[str, str]:
+        """What others want of keyed tables, by their names; of all of them by ''. A wish is told once."""
+        row: Any = self._table.get(pipeline=self.name, kind="wish", name="")
+        if self._has_looked and (row is None or row.wanted is None):
+            return {}
+        if row is not None and row.wanted is not None:  # before they are read: one that comes meanwhile is not missed
+            self._table.update([{"pipeline": self.name, "kind": "wish", "name": "", "wanted": None}])
+        self._has_looked = True
+        where = f"pipeline = {literal(self.name)} AND kind = 'target' AND wanted IS NOT NULL"
+        return {row["name"]: row["wanted"] for row in rows_of(self._table, where)}
+
+    def heard(self, target: str, *, kind: str = "target") -> None:
+        """A wish about a keyed table, or the pipeline, is fulfilled, or cannot be."""
+        self._table.update([{"pipeline": self.name, "kind": kind, "name": target, "wanted": None}])
 
     def seen(self, **changes: Any) -> None:
         """The pipeline lives, and what else is new of it."""

@@ -58,6 +58,8 @@ class Targets:
 
     def create(self, target: Target, schema: SourceSchema) -> TableSpec:
         """The table for rows of this schema; one that is there has to have its key."""
+        if schema.refused:
+            raise DefinitionError(schema.refused)
         if not schema.key:
             raise DefinitionError(
                 f"The source table {schema.table} has no key, so its rows cannot be told apart. Give it a primary key, "
@@ -97,6 +99,12 @@ class Targets:
             comment=words.comment or None,
             after=words.after or None,
         )
+
+    def remove_older(self, name: str, version: int) -> int:
+        """Remove the rows of a table whose newest value is older than a version; how many they were."""
+        table = self._open(name).table
+        gone = table.read(columns=list(table.spec.key), where=f"_merge_info.version < {version}")
+        return 0 if gone.isEmpty() else table.delete(gone, version=version, stream=self._stream).rows
 
     def empty(self, name: str, idempotency_key: str) -> None:
         """Remove all rows of a table, once."""

@@ -1,0 +1,113 @@
+"""Keyed tables that are set aside, and the ways on: with the rows that were kept, without these, or by a snapshot."""
+
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from keylake._captured.tables import SourceSchema, TableCreated
+from keylake._running.changes import Changes
+from keylake._running.dead_letters import DeadLetters
+from keylake._running.evolution import Made, table_of
+from keylake._running.rereads import Rereads
+from keylake._running.settings import RunSettings
+from keylake._running.state import StateTable, TargetState
+from keylake._running.targets import Targets
+from keylake._running.waiting import Waiting, by_table, offsets_in
+from keylake.errors import Cancelled, CommitConflict, KeylakeError, PipelineBusy, ServerUnreachable, StoreFailed
+
+LOG = logging.getLogger("keylake")
+# After other errors a table is set aside.
+OF_NO_TABLE = (ServerUnreachable, StoreFailed, CommitConflict, Cancelled, PipelineBusy)
+
+
+class Asides:
+    """Sets keyed tables aside, and lets them go on."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        state: StateTable,
+        dead: DeadLetters,
+        targets: Targets,
+        changes: Changes,
+        rereads: Rereads,
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._dead = dead
+        self._targets = targets
+        self._changes = changes
+        self._rereads = rereads
+        self.rows = 0  # that were kept and are written
+
+    def add(self, name: str, since: Mapping[str, int], error: KeylakeError) -> None:
+        """Set a keyed table aside since these offsets."""
+        self._state.targets[name] = TargetState(dict(since), str(error))
+        at = ", ".join(f"{offset} of {partition}" for partition, offset in sorted(since.items()))
+        pipeline = self._settings.name
+        ways = f"keylake resume {pipeline} {name}, or keylake resnapshot {pipeline} {name}"
+        since_when = f" since offset {at}" if at else ""
+        LOG.error("%s: %s is set aside%s: %s The way on: %s", pipeline, name, since_when, error, ways)
+
+    def resume(self, name: str, *, with_rows: bool = True) -> None:
+        """Write the rows that were kept of a table, and make the changes between them; then it goes on."""
+        aside = self._state.targets[name]
+        self._targets.forget(name)
+        try:
+            for place, kept in self._dead.kept(name):
+                if not isinstance(kept, pa.Table):
+                    self._change(name, kept)
+                elif with_rows:
+                    self._write(name, kept)
+                self._dead.forget(name, place)
+        except KeylakeError as error:
+            if isinstance(error, OF_NO_TABLE):
+                raise
+            self._state.targets[name] = TargetState(aside.aside, str(error))
+            LOG.error("%s: %s stays set aside: %s", self._settings.name, name, error)
+        else:
+            del self._state.targets[name]
+            LOG.info("%s: %s goes on", self._settings.name, name)
+        self._state.write()
+
+    def _change(self, name: str, kept: Made) -> None:
+        for target in self._settings.shaping.targets(table_of(kept.change)):
+            if target.table == name and not self._changes.is_done(kept, name, aside=False):
+                self._changes.make(kept, target)
+
+    def _write(self, name: str, rows: pa.Table) -> None:
+        rows = self._targets.new_rows(name, rows)
+        waiting = Waiting(0.0)
+        for source, part in by_table(rows):
+            waiting.add(source, part)
+        if rows.num_rows:
+            ends = {partition: end for partition, (_, end) in offsets_in(rows).items()}
+            for error in self._targets.write({name: self._changes.shaped(name, waiting)}, ends).values():
+                raise error
+            self.rows += rows.num_rows
+
+    def resnapshot(self, name: str, offered: Iterable[SourceSchema]) -> None:
+        """Read the source tables of a keyed table once more, as they are now; what was kept of it is not needed."""
+        self._targets.forget(name)
+        before = self._state.targets.pop(name, None)
+        known = {key: self._state.tables.pop(key) for key in list(self._state.tables) if key[1] == name}
+        try:
+            for schema in offered:
+                for target in self._settings.shaping.targets(schema.table):
+                    if target.table == name:
+                        self._changes.make(Made(TableCreated(schema), {}, 0), target)
+            self._rereads.ask(name)
+        except KeylakeError as error:
+            if isinstance(error, OF_NO_TABLE):
+                raise
+            self._state.tables |= known
+            self.add(name, {} if before is None else before.aside, error)
+        else:
+            self._dead.forget_all(name)
+        self._state.write()

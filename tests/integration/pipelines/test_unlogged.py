@@ -1,0 +1,234 @@
+"""What databases do to rows without a word in their logs: tables are read once more, or set aside with a way on."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import keylake as kl
+from integration.pipelines.mariadb.server import MariaDb
+from integration.pipelines.postgres_server import PASSWORD, Postgres
+from integration.pipelines.test_opened import defined, tables_of
+from integration.twin import fresh_name
+from keylake._running.control import resnapshot
+
+pytestmark = pytest.mark.slow
+
+PARTITIONED = (
+    "(id INT, y INT, v INT, PRIMARY KEY (id, y)) PARTITION BY RANGE (y)"
+    " (PARTITION p1 VALUES LESS THAN (2000), PARTITION p2 VALUES LESS THAN MAXVALUE)"
+)
+
+
+class Shop:
+    """A database, its pipeline, and what both have."""
+
+    def __init__(self, lake: kl.Lake, server: MariaDb, folder: Path) -> None:
+        self.name = fresh_name("unlogged").replace(".", "_")
+        self._lake, self._server, self._folder = lake, server, folder
+        server.run(f"CREATE DATABASE {self.name}")
+
+    def run(self, *statements: str) -> None:
+        self._server.run(f"USE {self.name}", *statements)
+
+    def follow(self) -> kl.PipelineReport:
+        definition = defined(self._folder, self.name, tables_of(self._server, self.name))
+        return kl.run_pipeline(definition, self._lake, once=True)
+
+    def in_source(self, table: str) -> list[dict[str, object]]:
+        with self._server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {self.name}.{table}")
+            names = [each[0] for each in cursor.description]
+            return ordered([dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
+
+    def in_lake(self, table: str, columns: Sequence[str] | None = None) -> list[dict[str, object]]:
+        return ordered(self._lake.table(f"{self.name}.{table}").read(columns=columns).toArrow().to_pylist())
+
+    def check(self, *tables: str) -> None:
+        for table in tables:
+            rows = self.in_source(table)
+            assert self.in_lake(table, list(rows[0]) if rows else None) == rows, table
+
+
+def ordered(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    return sorted(rows, key=lambda row: str(sorted(row.items())))
+
+
+@pytest.fixture
+def shop(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", MariaDb.PASSWORD)
+    return Shop(lake, mariadb, tmp_path)
+
+
+def test_partitions_that_go(shop: Shop) -> None:
+    tables = ("dropped", "emptied", "exchanged", "converted")
+    for table in tables:
+        shop.run(
+            f"CREATE TABLE {table} {PARTITIONED}",
+            f"INSERT INTO {table} VALUES (1, 1990, 1), (2, 1995, 2), (3, 2020, 3)",
+        )
+    shop.run("CREATE TABLE other (id INT, y INT, v INT, PRIMARY KEY (id, y))", "INSERT INTO other VALUES (50, 1999, 5)")
+    shop.follow()
+    shop.run(
+        "ALTER TABLE dropped DROP PARTITION p1",
+        "ALTER TABLE emptied TRUNCATE PARTITION p1",
+        "ALTER TABLE exchanged EXCHANGE PARTITION p1 WITH TABLE other",
+        "ALTER TABLE converted CONVERT PARTITION p1 TO TABLE apart",
+        "UPDATE dropped SET v = 33",
+        "INSERT INTO emptied VALUES (9, 1991, 9)",
+    )
+    assert not shop.follow().set_aside
+    shop.check(*tables, "other", "apart")
+
+
+def test_statements_with_words_around_them(shop: Shop) -> None:
+    for table in ("waited", "filled", "emptied", "unknown"):
+        shop.run(
+            f"CREATE TABLE {table} (id INT PRIMARY KEY, a INT, b INT)",
+            f"INSERT INTO {table} VALUES (1, 10, 11), (2, 20, 21)",
+        )
+    shop.follow()
+    shop.run(
+        "UPDATE waited SET b = 12 WHERE id = 1",
+        "ALTER TABLE waited NOWAIT RENAME COLUMN a TO renamed",
+        "INSERT INTO waited VALUES (3, 30, 31)",
+        "ALTER TABLE filled WAIT 5 ADD COLUMN n INT NOT NULL DEFAULT 7",
+        "SET STATEMENT lock_wait_timeout = 5 FOR TRUNCATE TABLE emptied",
+        "INSERT INTO emptied VALUES (3, 30, 31)",
+        "ALTER TABLE unknown CONVERT TO CHARACTER SET latin1, RENAME COLUMN b TO c",
+    )
+    assert not shop.follow().set_aside
+    shop.check("waited", "filled", "emptied", "unknown")
+    assert shop.in_lake("waited", ["id", "renamed"])[0] == {"id": 1, "renamed": 10}
+
+
+def test_names_that_are_swapped(shop: Shop) -> None:
+    shop.run(
+        "CREATE TABLE a (id INT PRIMARY KEY, x INT)",
+        "CREATE TABLE b (id INT PRIMARY KEY, x INT)",
+        "INSERT INTO a VALUES (1, 1), (2, 2)",
+        "INSERT INTO b VALUES (7, 7)",
+    )
+    shop.follow()
+    shop.run("RENAME TABLE a TO t, b TO a, t TO b", "INSERT INTO a VALUES (8, 8)", "INSERT INTO b VALUES (3, 3)")
+    assert not shop.follow().set_aside
+    shop.check("a", "b")
+
+
+def test_another_key(shop: Shop, lake: kl.Lake) -> None:
+    """The keyed table keeps its key, is set aside, and is made anew when it is out of the way."""
+    shop.run(
+        "CREATE TABLE t (id INT PRIMARY KEY, other INT NOT NULL, v VARCHAR(9))",
+        "CREATE TABLE u (id INT PRIMARY KEY)",
+        "INSERT INTO t VALUES (1, 101, 'a'), (2, 102, 'b')",
+    )
+    shop.follow()
+    shop.run(
+        "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (other)",
+        "INSERT INTO t VALUES (1, 999, 'second')",
+        "INSERT INTO u VALUES (5)",
+    )
+    assert shop.follow().set_aside == (f"{shop.name}.t",)
+    shop.check("u")
+    resnapshot(lake, shop.name, f"{shop.name}.t")
+    assert shop.follow().set_aside == (f"{shop.name}.t",)
+    lake.spark.sql(f"DROP TABLE lake.{shop.name}.t").collect()
+    resnapshot(lake, shop.name, f"{shop.name}.t")
+    assert not shop.follow().set_aside
+    shop.check("t", "u")
+
+
+def test_a_table_without_a_key_beside_others(shop: Shop, lake: kl.Lake) -> None:
+    shop.run(
+        "CREATE TABLE keyless (a INT)",
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "INSERT INTO keyless VALUES (1)",
+        "INSERT INTO t VALUES (1)",
+    )
+    assert shop.follow().set_aside == (f"{shop.name}.keyless",)
+    shop.run("INSERT INTO keyless VALUES (2)", "INSERT INTO t VALUES (2)")
+    assert shop.follow().set_aside == (f"{shop.name}.keyless",)
+    shop.check("t")
+    shop.run("ALTER TABLE keyless ADD PRIMARY KEY (a)", "INSERT INTO keyless VALUES (3)")
+    resnapshot(lake, shop.name, f"{shop.name}.keyless")
+    assert not shop.follow().set_aside
+    shop.check("t", "keyless")
+
+
+def test_columns_of_tables_that_nobody_reads(shop: Shop, mariadb: MariaDb) -> None:
+    """The log has types that its reader does not know; a table that has one is set aside where it is read."""
+    shop.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    shop.follow()
+    mariadb.run(
+        f"CREATE DATABASE {shop.name}_other",
+        f"CREATE TABLE {shop.name}_other.packed (id INT PRIMARY KEY, b BLOB COMPRESSED)",
+        f"INSERT INTO {shop.name}_other.packed VALUES (1, 'z')",
+    )
+    shop.run("INSERT INTO t VALUES (2)")
+    assert not shop.follow().set_aside
+    shop.check("t")
+
+
+def test_tables_that_change_with_others(shop: Shop, lake: kl.Lake, caplog: pytest.LogCaptureFixture) -> None:
+    shop.run(
+        "CREATE TABLE parent (id INT PRIMARY KEY)",
+        "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
+        "INSERT INTO parent VALUES (1), (2)",
+        "INSERT INTO child VALUES (10, 1), (20, 2)",
+    )
+    shop.follow()
+    assert f"Rows of {shop.name}.child change with those of {shop.name}.parent" in caplog.text
+    shop.run("DELETE FROM parent WHERE id = 1")
+    shop.follow()
+    resnapshot(lake, shop.name, f"{shop.name}.child")
+    shop.follow()
+    shop.check("parent", "child")
+
+
+@pytest.mark.parametrize("one", [True, False])
+def test_rows_that_somebody_changed_in_the_lake(shop: Shop, lake: kl.Lake, one: bool) -> None:
+    """A new snapshot brings what is there, and removes what is not, but for what is newer than the source."""
+    shop.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
+    shop.follow()
+    table = lake.table(f"{shop.name}.t")
+    table.upsert([{"id": 77, "v": 7}], version=5)
+    newest = lake.spark.sql(f"SELECT max(_merge_info.version) FROM lake.{shop.name}.t").collect()[0][0]
+    table.delete([{"id": 1}], version=newest + 1)
+    shop.run("CREATE TABLE another (id INT PRIMARY KEY)")  # the log goes on
+    resnapshot(lake, shop.name, f"{shop.name}.t" if one else None)
+    assert not shop.follow().set_aside
+    shop.check("t")
+    shop.run("UPDATE t SET v = 3", "INSERT INTO another VALUES (4)")
+    assert not shop.follow().set_aside
+    shop.check("t", "another")
+
+
+def test_a_slot_that_is_gone(
+    lake: kl.Lake, postgres: Postgres, postgres_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is missed from the first run on, though the log had no row; a new snapshot of all tables goes on."""
+    name = fresh_name("slots").replace(".", "_")
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", PASSWORD)
+    source = (
+        f"  type: postgres\n  hostname: 127.0.0.1\n  port: {postgres.port}\n  username: postgres\n"
+        f"  password: ${{DB_PASSWORD}}\n  tables: {postgres_database}.public.\\.*\n  slot.name: {name}\n"
+    )
+    pipeline = defined(tmp_path, name, source)
+    with postgres.connect(postgres_database) as connection:
+        connection.execute("CREATE TABLE t (id INT PRIMARY KEY, v TEXT)")
+        connection.execute("INSERT INTO t VALUES (1, 'a'), (3, 'c')")
+        kl.run_pipeline(pipeline, lake, once=True)
+        connection.execute("INSERT INTO t VALUES (2, 'b')")
+        connection.execute("UPDATE t SET v = 'changed' WHERE id = 1")
+        connection.execute("DELETE FROM t WHERE id = 3")
+        connection.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+        with pytest.raises(kl.SourceFailed, match=r"has no slot .* resnapshot"):
+            kl.run_pipeline(pipeline, lake, once=True)
+        resnapshot(lake, name)
+        kl.run_pipeline(pipeline, lake, once=True)
+        rows = lake.table(f"{name}.t").read(columns=["id", "v"]).toArrow().to_pylist()
+        assert ordered(rows) == [{"id": 1, "v": "changed"}, {"id": 2, "v": "b"}]
+        connection.execute("UPDATE t SET v = 'later' WHERE id = 2")
+        kl.run_pipeline(pipeline, lake, once=True)
+        assert lake.table(f"{name}.t").get(id=2).v == "later"  # type: ignore[union-attr]
