@@ -6,11 +6,21 @@ from decimal import Decimal
 import pytest
 from pyiceberg.types import BinaryType, BooleanType, DecimalType, IntegerType, LongType, StringType
 
-from keylake._captured.tables import ColumnAdded, ColumnDropped, ColumnRenamed, SourceColumn, SourceTable, TableRenamed
+from keylake._captured.tables import (
+    ColumnAdded,
+    ColumnDropped,
+    ColumnRenamed,
+    KeyChanged,
+    SourceColumn,
+    SourceTable,
+    TableDropped,
+    TableRenamed,
+    TableTruncated,
+)
 from keylake._mysql.forms import form_of
 from keylake._mysql.images import LoggedColumn, image_reader, read_by
 from keylake._mysql.keys import BEGIN, KeyColumn, Offsets
-from keylake._mysql.known import KnownTables, Selection
+from keylake._mysql.known import KnownTables, Outcome, Selection
 from keylake._mysql.literals import FROM_TEXT
 from keylake._mysql.places import file_and_byte, place_of, version_of
 from keylake._mysql.server import CatalogColumn
@@ -223,6 +233,71 @@ def test_a_ghost_takes_the_place_of_its_table_with_its_changes() -> None:
 def test_a_table_that_only_looks_like_a_ghost_is_a_table() -> None:
     assert known(_t_old="id").takes(("shop", "_t_old"))
     assert not known(_t_old="id", t="id").takes(("shop", "_t_old"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE t DROP PARTITION p1",
+        "ALTER TABLE shop.t WAIT 5 TRUNCATE PARTITION p1, p2",
+        "ALTER TABLE other EXCHANGE PARTITION p WITH TABLE t",
+        "ALTER TABLE t CONVERT TABLE other TO PARTITION p VALUES LESS THAN (3)",
+        "ALTER TABLE t CONVERT TO CHARACTER SET latin1",
+        "ALTER TABLE t ADD INDEX (a), IMPORT TABLESPACE",
+        "ALTER TABLE t PERFORM MAGIC (1, 2)",
+        "TRANSMUTE TABLE `shop`.`t` INTO gold",
+    ],
+)
+def test_rows_that_a_statement_may_have_changed_are_read_once_more(text: str) -> None:
+    tables = known(t="id a", other="id a")
+    statement = statement_of(text, "shop")
+    assert statement is not None
+    assert T in tables.follow(statement).reread
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE t ADD INDEX (a), ADD CONSTRAINT c CHECK (a > 0), COMMENT = 'x', ENGINE = InnoDB",
+        "ALTER ONLINE TABLE t ALTER COLUMN a SET DEFAULT 4, ALGORITHM = INPLACE, LOCK = NONE",
+        "ALTER TABLE t ADD PARTITION (PARTITION p VALUES LESS THAN (9)), AUTO_INCREMENT 7",
+        "ALTER TABLE t REORGANIZE PARTITION p INTO (PARTITION q VALUES LESS THAN (9))",
+        "ALTER TABLE t PARTITION BY HASH (id) PARTITIONS 4",
+        "ALTER TABLE t RENAME INDEX a TO b, DROP FOREIGN KEY f, ENABLE KEYS",
+        "CREATE INDEX i ON t (a)",
+        "ANALYZE TABLE t",
+    ],
+)
+def test_statements_that_leave_rows_and_columns_as_they_are(text: str) -> None:
+    tables = known(t="id a", other="id a")
+    statement = statement_of(text, "shop")
+    outcome = Outcome() if statement is None else tables.follow(statement)
+    assert (outcome.changes, outcome.again, outcome.reread) == ([], set(), set())
+
+
+def test_words_around_a_statement() -> None:
+    tables = known(t="id a")
+    assert followed(tables, "ALTER TABLE t NOWAIT RENAME COLUMN a TO b") == [ColumnRenamed(SourceTable(T), "a", "b")]
+    assert followed(tables, "SET STATEMENT x = 1, y = 'FOR' FOR TRUNCATE TABLE t") == [TableTruncated(SourceTable(T))]
+    assert followed(tables, "DROP TABLE IF EXISTS t WAIT 10") == [TableDropped(SourceTable(T))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE t DROP PRIMARY KEY, ADD CONSTRAINT p PRIMARY KEY USING BTREE (a)",
+        "ALTER TABLE t ADD PRIMARY KEY (a)",
+    ],
+)
+def test_another_key(text: str) -> None:
+    assert followed(known(t="id a"), text) == [KeyChanged(SourceTable(T), ("a",))]
+
+
+def test_a_key_that_no_statement_said_is_found_before_rows() -> None:
+    tables = known(t="id a")
+    columns = (SourceColumn("id", IntegerType()), SourceColumn("a", IntegerType()))
+    assert tables.observe(T, columns, ("id",)) == ()
+    assert tables.observe(T, columns, ("a",)) == (KeyChanged(SourceTable(T), ("a",)),)
 
 
 def test_a_renamed_table_keeps_its_columns() -> None:

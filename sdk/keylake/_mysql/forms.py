@@ -24,6 +24,10 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from keylake._captured.tables import SourceColumn
+from keylake._mysql.words import Name
+from keylake.errors import DefinitionError
+
 LARGEST_PRECISION = 38  # of Iceberg; MariaDB's decimals have up to 65 digits
 _UNSIGNED_LONG = DecimalType(20, 0)
 
@@ -115,3 +119,21 @@ def form_of(definition: str) -> Form | None:
         if form is TEXT and (_BINARY_TEXT.search(text) or (name == "long" and "varbinary" in text)):
             form = BINARY
     return form
+
+
+def plain_definition(definition: str) -> str:
+    """A definition without what does not change values: the width in which whole numbers are shown."""
+    if re.match(r"\s*(?:enum|set)\b", definition, re.IGNORECASE):
+        return definition.strip()
+    return re.sub(r"\b(\w*int|integer)\(\d+\)", r"\1", re.sub(r"\s+", " ", definition.lower().strip()))
+
+
+def source_column(table: Name, name: str, definition: str, comment: str) -> SourceColumn:
+    """A column of a definition; raises DefinitionError for a type that the log has in no form that is known."""
+    form = form_of(definition)
+    if form is None:
+        raise DefinitionError(
+            f"Column {name} of {'.'.join(table)} is {definition!r}, a type that cannot be read from the log."
+            " Leave the table out, or add a generated column of another type and drop this one."
+        )
+    return SourceColumn(name, form.type, comment)

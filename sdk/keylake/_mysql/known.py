@@ -9,7 +9,7 @@ it takes the place of its table, that table gets its columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from keylake._captured.tables import (
@@ -17,6 +17,7 @@ from keylake._captured.tables import (
     ColumnDropped,
     ColumnModified,
     ColumnRenamed,
+    KeyChanged,
     SourceColumn,
     SourceSchema,
     SourceTable,
@@ -27,7 +28,7 @@ from keylake._captured.tables import (
     TableTruncated,
 )
 from keylake._mysql.differences import changed, difference, of_table
-from keylake._mysql.forms import form_of
+from keylake._mysql.forms import plain_definition, source_column
 from keylake._mysql.server import CatalogTable
 from keylake._mysql.statements import (
     Add,
@@ -36,14 +37,15 @@ from keylake._mysql.statements import (
     Create,
     Defined,
     Drop,
+    DropDatabase,
     Drops,
-    Name,
     RenameColumn,
     Renames,
     RenameTable,
     Statement,
     Truncate,
 )
+from keylake._mysql.words import Name
 from keylake.errors import DefinitionError
 
 _GHOSTS = (
@@ -60,6 +62,13 @@ def base_of_ghost(name: str) -> str | None:
     """
     found = next(filter(None, (pattern.fullmatch(name) for pattern in _GHOSTS)), None)
     return found["table"] if found else None
+
+
+def _keyless(name: Name) -> str:
+    return (
+        f"Table {'.'.join(name)} has no primary key, so its rows cannot be told apart. Give it one, or name its key in"
+        " the pipeline (transform: primary-keys)."
+    )
 
 
 @dataclass(frozen=True)
@@ -85,28 +94,16 @@ class Known:
 
 @dataclass
 class Outcome:
-    """What a statement has done: changes that are told, tables to read again, and tables that it touched."""
+    """What a statement has done: changes that are told, tables to read again, and tables that it touched.
+
+    Of those to read `again`, rows have other values of which the log has nothing; of those to `reread`, rows may be
+    gone besides.
+    """
 
     changes: list[TableChange] = field(default_factory=list)
     again: set[Name] = field(default_factory=set)
+    reread: set[Name] = field(default_factory=set)
     touched: set[Name] = field(default_factory=set)
-
-
-def _plain(definition: str) -> str:
-    """A definition without what does not change values: the width in which whole numbers are shown."""
-    if re.match(r"\s*(?:enum|set)\b", definition, re.IGNORECASE):
-        return definition.strip()
-    return re.sub(r"\b(\w*int|integer)\(\d+\)", r"\1", re.sub(r"\s+", " ", definition.lower().strip()))
-
-
-def source_column(table: Name, name: str, definition: str, comment: str) -> SourceColumn:
-    form = form_of(definition)
-    if form is None:
-        raise DefinitionError(
-            f"Column {name} of {'.'.join(table)} is {definition!r}, a type that cannot be read from the log."
-            " Leave the table out, or add a generated column of another type and drop this one."
-        )
-    return SourceColumn(name, form.type, comment)
 
 
 class KnownTables:
@@ -115,6 +112,7 @@ class KnownTables:
     def __init__(self, selection: Selection, catalog: Mapping[Name, CatalogTable]) -> None:
         self._selection = selection
         self._tables: dict[Name, Known] = {}
+        self._refused: dict[Name, SourceSchema] = {}  # until reading begins again
         self._aside: dict[Name, Known] = {}  # renamed to a ghost's name, until the ghost comes to this one
         names = set(catalog)
         for name, (columns, key, comment) in catalog.items():
@@ -129,11 +127,14 @@ class KnownTables:
                     self._key(name, key),
                     comment,
                 )
-            except DefinitionError:
-                if ghost:
-                    continue
-                raise
-            definitions = {each.name: _plain(each.definition) for each in columns}
+            except DefinitionError as error:
+                if not ghost:
+                    self._refused[name] = SourceSchema(SourceTable(name), (), (), comment, str(error))
+                continue
+            if not schema.key and not ghost:
+                self._refused[name] = replace(schema, refused=_keyless(name))
+                continue
+            definitions = {each.name: plain_definition(each.definition) for each in columns}
             self._tables[name] = Known(schema, definitions, changes=None)
 
     def _key(self, name: Name, key: tuple[str, ...]) -> tuple[str, ...]:
@@ -146,15 +147,20 @@ class KnownTables:
 
     def takes(self, name: Name) -> bool:
         """Whether rows of the table are given."""
-        return self._selection.takes(name) and self._ghost_of(name) is None
+        return self._selection.takes(name) and self._ghost_of(name) is None and name not in self._refused
 
     def watches(self, name: Name) -> bool:
         """Whether the table is one whose rows are given, or a ghost of one."""
         ghost_of = self._ghost_of(name)
-        return self._selection.takes(name if ghost_of is None else ghost_of)
+        return self._selection.takes(name if ghost_of is None else ghost_of) and name not in self._refused
 
     def schemas(self) -> dict[Name, SourceSchema]:
+        """The tables whose rows are given."""
         return {name: known.schema for name, known in self._tables.items() if self.takes(name)}
+
+    def refused(self) -> tuple[SourceSchema, ...]:
+        """The tables whose rows cannot be given, with the reasons."""
+        return tuple(self._refused.values())
 
     def ghosts(self) -> dict[Name, Known]:
         """The ghosts that were seen since they were made."""
@@ -177,7 +183,10 @@ class KnownTables:
         return known.definitions.get(column, "") if known else ""
 
     def observe(self, name: Name, columns: tuple[SourceColumn, ...], key: tuple[str, ...]) -> tuple[TableChange, ...]:
-        """What the log says of a table before rows: what is new in it, after all statements that were understood."""
+        """What the log says of a table before rows: what is new in it, after all statements that were understood.
+
+        Where something is, a statement was not: what it made of rows from before is not known.
+        """
         known = self._tables.get(name)
         if known is None:
             schema = SourceSchema(SourceTable(name), columns, self._key(name, key))
@@ -185,8 +194,10 @@ class KnownTables:
             return (TableCreated(schema),) if self.takes(name) else ()
         comments = {column.name: column.comment for column in known.schema.columns}
         logged = tuple(replace(column, comment=comments.get(column.name, "")) for column in columns)
-        found = tuple(difference(known.schema.table, known.schema.columns, logged))
+        found: tuple[TableChange, ...] = tuple(difference(known.schema.table, known.schema.columns, logged))
         schema = replace(known.schema, columns=logged, key=self._key(name, key) or known.schema.key)
+        if set(schema.key) != set(known.schema.key):
+            found = (*found, KeyChanged(schema.table, schema.key))
         self._tables[name] = replace(known, schema=schema, sure=True)
         if known.sure and self.takes(name):
             return found
@@ -209,10 +220,22 @@ class KnownTables:
         elif isinstance(statement, Drops):
             for name in statement.tables:
                 self._drop(name, outcome)
-        else:
+        elif isinstance(statement, DropDatabase):
             for name in [each for each in self._tables if each[0] == statement.name]:
                 self._drop(name, outcome)
+        else:
+            self._reread(statement.tables, outcome)
         return outcome
+
+    def _reread(self, names: Iterable[Name], outcome: Outcome) -> None:
+        """Rows of these tables may be others, without a word in the log."""
+        for name in names:
+            known = self._tables.get(name)
+            if known is not None and self.takes(name):
+                outcome.reread.add(name)
+                outcome.touched.add(name)
+            elif known is not None:  # a ghost is compared with its table when it takes its place
+                self._tables[name] = replace(known, changes=None)
 
     def _create(self, create: Create, outcome: Outcome) -> None:
         name = create.table
@@ -229,7 +252,7 @@ class KnownTables:
             columns = tuple(self._column(name, column) for column in create.columns)
             if not columns:
                 return
-            definitions = {column.name: _plain(column.definition) for column in create.columns}
+            definitions = {column.name: plain_definition(column.definition) for column in create.columns}
             known = Known(SourceSchema(SourceTable(name), columns, self._key(name, create.key)), definitions, sure=True)
         self._tables[name] = known
         if self.takes(name):
@@ -256,7 +279,18 @@ class KnownTables:
                     outcome.touched.add(name)
                     if filled:
                         outcome.again.add(name)
+            if alter.key is not None and self._key(name, alter.key) != known.schema.key:
+                known = replace(known, schema=replace(known.schema, key=self._key(name, alter.key)))
             self._tables[name] = known
+            if alter.key is not None and self.takes(name):
+                outcome.changes.append(KeyChanged(known.schema.table, known.schema.key))
+                outcome.touched.add(name)
+        if alter.made is not None:
+            self._create(Create(alter.made, like=name), outcome)
+            self._reread([alter.made], outcome)
+        if alter.taken is not None:
+            self._drop(alter.taken, outcome)
+        self._reread(alter.unlogged, outcome)
         if alter.to is not None:
             self._rename(RenameTable(name, alter.to), outcome)
 
@@ -282,7 +316,7 @@ class KnownTables:
         if before is None or (before.type, before.comment) != (column.type, column.comment):
             changes.append(ColumnModified(table, column))
         # What is not sure may be what the statement makes of it.
-        same = known.sure and known.definitions.get(action.name) == _plain(action.column.definition)
+        same = known.sure and known.definitions.get(action.name) == plain_definition(action.column.definition)
         return tuple(changes), not same
 
     @staticmethod
@@ -295,7 +329,7 @@ class KnownTables:
         else:
             if isinstance(action, Change):
                 definitions.pop(action.name, None)
-            definitions[action.column.name] = _plain(action.column.definition)
+            definitions[action.column.name] = plain_definition(action.column.definition)
         return definitions
 
     def _rename(self, rename: RenameTable, outcome: Outcome) -> None:

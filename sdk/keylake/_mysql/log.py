@@ -10,7 +10,7 @@ decoding loses values (sets lose their order, zero years and times after 2038 ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,8 @@ from keylake._mysql.maps import TableMap, table_map
 from keylake._mysql.places import BEGINNING_OF_FILE, place_of, version_of
 from keylake._mysql.rows import Rows, row_json
 from keylake._mysql.server import Server, notice_silence, other_log
-from keylake._mysql.statements import Name, statement_of
+from keylake._mysql.statements import statement_of
+from keylake._mysql.words import Name
 from keylake.errors import SourceFailed
 
 _COMPRESSED = (40, *range(165, 172))  # transactions of MySQL, statements and rows of MariaDB
@@ -75,6 +76,37 @@ class _Connections:
         return connection
 
 
+class _Watched:
+    """Tables whose columns mysql-replication takes apart: it fails at types of tables that nobody reads.
+
+    It asks for the name of a table, and then for that of its database.
+    """
+
+    def __init__(self, tables: KnownTables) -> None:
+        self._tables = tables
+        self._asked = ""
+
+    def names(self) -> Container[str]:
+        return _Answers(self._any)
+
+    def databases(self) -> Container[str]:
+        return _Answers(lambda database: self._tables.watches((database, self._asked)))
+
+    def _any(self, table: str) -> bool:
+        self._asked = table
+        return True
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """A container of what a question is answered with yes for."""
+
+    question: Callable[[str], bool]
+
+    def __contains__(self, name: object) -> bool:
+        return self.question(str(name))
+
+
 class BinaryLog:
     """Reads from a place on, in transactions, until there are no more."""
 
@@ -93,6 +125,7 @@ class BinaryLog:
         self.begun: int | None = None  # when the file began that was read last, in seconds
         self._found: list[TableChange] = []  # in a transaction that did not end yet
         self.again: set[Name] = set()  # tables of which a changed key came without the other columns
+        self.unclear: set[Name] = set()  # tables with other columns than the statements on them say
 
     def close(self) -> None:
         if self._stream is not None:
@@ -128,6 +161,7 @@ class BinaryLog:
         self._found = []
         self._begins = place_of(file, byte)
         self._is_first_file = True
+        watched = _Watched(self._tables)
         self._stream = BinLogStreamReader(
             self._server.settings(),
             server_id=self._number,
@@ -137,6 +171,8 @@ class BinaryLog:
             blocking=False,
             freeze_schema=True,  # a table that changes gets another number, so each number is described once
             filter_non_implemented_events=False,
+            only_tables=watched.names(),
+            only_schemas=watched.databases(),
             enable_logging=False,
             pymysql_wrapper=_Connections(),
             only_events=[
@@ -240,8 +276,10 @@ class BinaryLog:
         described = table_map(
             event, self._charsets, lambda column: self._tables.definition(name, column), self._server.name
         )
-        for change in self._tables.observe(name, described.columns, described.key):
-            self._found.append(change)
+        found = self._tables.observe(name, described.columns, described.key)
+        self._found.extend(found)
+        if found:
+            self.unclear.add(name)
         schema = self._tables.schema(name)
         described.key = schema.key if schema else described.key
         self._maps[event.table_id] = described if self._tables.takes(name) else None

@@ -11,7 +11,7 @@ from keylake._captured.tables import SourceColumn
 from keylake._mysql.charsets import BINARY, codec_of
 from keylake._mysql.forms import Form
 from keylake._mysql.images import LoggedColumn, Reader, image_reader, read_by
-from keylake._mysql.statements import Name
+from keylake._mysql.words import Name
 from keylake.errors import DefinitionError, SourceFailed
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import socket
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -184,12 +185,11 @@ def check_log(server: Server, connection: Connection[Any]) -> None:
 def check_place(server: Server, files: LogFiles, place: int) -> tuple[str, int]:
     """The file and the byte of a place, if the log still has them."""
     file, byte = file_and_byte(place, files.newest)
-    begin_again = "Begin with a new snapshot into new tables, or let a new snapshot go over these tables"
     if place < files.first and file not in files.sizes:
         raise SourceFailed(
             f"{server.name} has purged {file}, which was not read to its end: changes up to"
             f" {next(iter(files.sizes))} are lost."
-            f" {begin_again}: it brings every row that is there, rows that were deleted meanwhile stay."
+            " Let keylake resnapshot, with the name of the pipeline, read all tables once more."
             " Keep the log longer (binlog_expire_logs_seconds)."
         )
     if file not in files.sizes or byte > files.sizes[file]:
@@ -241,6 +241,8 @@ class CatalogColumn:
 CatalogTable = tuple[tuple[CatalogColumn, ...], tuple[str, ...], str]  # columns, key, comment
 
 _MOST_READINGS = 10
+LOG = logging.getLogger("keylake")
+_CASCADING = ("CASCADE", "SET NULL", "SET DEFAULT")
 _HIDDEN = ("information_schema", "mysql", "performance_schema", "sys")
 
 
@@ -294,6 +296,25 @@ def _catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str
         )
         for database, table, comment in named
     }
+
+
+def tell_cascades(server: Server, connection: Connection[Any], tables: Container[tuple[str, str]]) -> None:
+    """Names in the log those tables whose rows change with others by a foreign key: InnoDB logs nothing of it."""
+    with server.asked("asking for its foreign keys"):
+        found = rows_of(
+            connection,
+            "SELECT constraint_schema, table_name, unique_constraint_schema, referenced_table_name"
+            " FROM information_schema.referential_constraints"
+            " WHERE delete_rule IN %s OR update_rule IN %s ORDER BY 1, 2, 3, 4",
+            [_CASCADING, _CASCADING],
+        )
+    for database, table, other, parent in found:
+        if (database, table) in tables:
+            LOG.warning(
+                "Rows of %s.%s change with those of %s.%s by a foreign key, and the log of %s has no word of it. Let"
+                " keylake resnapshot read the table once more after such changes.",
+                *(database, table, other, parent, server.name),
+            )
 
 
 def _as_text(value: str | bytes | None) -> str:

@@ -27,7 +27,7 @@ from keylake._mysql.keys import BEGIN, KeyColumn, Offsets, after, up_to
 from keylake._mysql.literals import FROM_TEXT, NULL, text_literal
 from keylake._mysql.places import place_of
 from keylake._mysql.server import Server, log_end, rows_of
-from keylake._mysql.statements import Name
+from keylake._mysql.words import Name
 from keylake._server.statements import quoted
 
 _MOVED = (1054, 1146, 1412, 1051, 1205, 1213)  # the table has changed meanwhile, or a wait was too long: read again
@@ -61,6 +61,7 @@ class Snapshot:
     name: Name
     partition: str
     at: int = BEGIN
+    since: int | None = None  # the place where rows of the table went without a word in the log
     chunks: list[Chunk] = field(default_factory=list[Chunk])
     high: tuple[object, ...] | None = None  # up to which chunks are planned
     planned: bool = False  # up to the end of the table

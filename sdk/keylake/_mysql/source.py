@@ -7,22 +7,23 @@
 Partitions: `mysql:HOST:PORT` is the log, its offset the place where a transaction begins (`places`); with `/begun`
 behind it, when the file of that place began, by which another log is noticed. `shop.orders/snapshot` is the snapshot of
 a table (`keys` says what its offset is). `shop.orders/snapshot@NUMBER` goes on with it after a restart, or is another
-one, which a statement made necessary: it filled columns of rows that the log does not have. `shop._orders_gho/ghost` is
-where a ghost was made, so that its statements are known after a restart in the middle of a migration.
+one, which a statement made necessary: it filled columns of rows that the log does not have. Where rows may be gone,
+too, `shop.orders/since@NUMBER` is the place since which the log knows of all others. `shop._orders_gho/ghost` is where
+a ghost was made, so that its statements are known after a restart in the middle of a migration.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 from keylake._captured.absence import Absence, SourceAway
 from keylake._captured.source import Lag, Step
-from keylake._captured.tables import SourceSchema, TableChange, TableCreated
-from keylake._mysql.keys import BEGIN, DONE
+from keylake._captured.tables import SourceSchema, SourceTable, TableChange, TableCreated, TableReread
+from keylake._mysql.keys import DONE
 from keylake._mysql.known import KnownTables, Selection
 from keylake._mysql.log import BinaryLog, Transaction
 from keylake._mysql.places import place_of
@@ -36,10 +37,11 @@ from keylake._mysql.server import (
     check_place,
     log_end,
     log_files,
+    tell_cascades,
 )
 from keylake._mysql.snapshot import Chunk, ChunkReader, Read, Snapshot
 from keylake._mysql.starts import Start, place_of_start
-from keylake._mysql.statements import Name
+from keylake._mysql.words import Name
 from keylake.errors import DefinitionError
 
 _GHOST = "/ghost"
@@ -105,7 +107,7 @@ class MySqlSource:
         check_log(self._server, control)
         files = log_files(self._server, control)
         tables = self._tables = KnownTables(self._selection, catalog(self._server, control))
-        self._refuse_keyless(tables.schemas().values())
+        tell_cascades(self._server, control, tables.schemas())
         found = positions.get(self._server.name)
         if found is None:
             self._place = place_of_start(self._server, control, files, self._start, lambda: self._without_rows(control))
@@ -143,14 +145,6 @@ class MySqlSource:
         nothing = KnownTables(Selection(()), {})
         return BinaryLog(self._server, self._number, charsets(self._server, control), nothing, with_rows=False)
 
-    def _refuse_keyless(self, schemas: Iterable[SourceSchema]) -> None:
-        for schema in schemas:
-            if not schema.key:
-                raise DefinitionError(
-                    f"Table {schema.table} has no primary key. Give it one, name its key in the definition of the"
-                    f" source (keys={{'{schema.table}': [...]}}), or leave it out."
-                )
-
     def _unfinished(self, positions: Mapping[str, int]) -> dict[Name, Snapshot]:
         found: dict[Name, Snapshot] = {}
         for name in self._tables.schemas():
@@ -164,19 +158,28 @@ class MySqlSource:
                 found[name] = Snapshot(name, partition)
             elif at != DONE:
                 # Chunks have other bounds now, so their offsets are not those of the same rows: another partition.
-                found[name] = Snapshot(name, self._another(name), at)
-                self._first_ends |= {found[name].partition: at, partition: DONE}
+                found[name] = Snapshot(name, self._another(name), at, positions.get(_since(partition)))
+                self._first_ends |= {**_told(found[name]), partition: DONE}
         return found
 
     def schemas(self) -> tuple[SourceSchema, ...]:
         """The tables as they are now. A log that is behind has changes of them that it tells when it comes there."""
-        return tuple(self._tables.schemas().values())
+        return (*self._tables.schemas().values(), *self._tables.refused())
+
+    def reread(self, table: SourceTable) -> bool:
+        """Read all rows of a table once more: a snapshot from the place on up to which the log was read."""
+        name = (table.parts[0], table.parts[-1])
+        if name not in self._tables.schemas():
+            return False
+        self._first_ends |= self._read_again(name, self._place)
+        return True
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
         """Steps of the log and of snapshots; connections that break are made anew."""
         if not self._told:  # alone: who writes rows of the log knows then where it began, whatever happens to them
             self._told = True
-            return (Step(None, {**self._ends(), **{each.partition: each.at for each in self._snapshots.values()}}),)
+            begun = {name: at for each in self._snapshots.values() for name, at in _told(each).items()}
+            return (Step(None, {**self._ends(), **begun}),)
         until = time.monotonic() + seconds
         while True:
             steps: list[Step] = []  # those of before a connection is lost count
@@ -294,13 +297,19 @@ class MySqlSource:
             ends[f"{'.'.join(name)}{_GHOST}"] = DONE
             del self._ghosts[name]
         again, log.again = outcome.again | log.again, set()
-        for name in again:
-            if (before := self._snapshots.pop(name, None)) is not None:
-                ends[before.partition] = DONE  # the new one has what is left of it
-            partition = self._another(name)
-            self._snapshots[name] = Snapshot(name, partition)
-            ends[partition] = BEGIN
+        reread, log.unclear = outcome.reread | log.unclear, set()
+        for name in again | reread:
+            if name in self._tables.schemas():
+                ends |= self._read_again(name, transaction.end if name in reread else None)
         return outcome.changes, ends
+
+    def _read_again(self, name: Name, since: int | None) -> dict[str, int]:
+        """Begins another snapshot of a table, which has what is left of one that is under way."""
+        before = self._snapshots.pop(name, None)
+        if before is not None and since is None:
+            since = before.since
+        snapshot = self._snapshots[name] = Snapshot(name, self._another(name), since=since)
+        return _told(snapshot) | ({} if before is None else {before.partition: DONE})
 
     # ------------------------------------------------------------------------------------------------------ snapshots
 
@@ -349,13 +358,13 @@ class MySqlSource:
         return found
 
     def _given(self, snapshot: Snapshot, found: Read) -> list[Step]:
-        steps: list[Step] = []
         schema = self._tables.schema(snapshot.name)
         own = {(each.name, each.type) for each in found.columns}
         if schema is not None and {(each.name, each.type) for each in schema.columns} != own:
             # The log was read up to the chunk, so its columns are right, and a statement was not understood.
             changes = self._tables.observe(snapshot.name, found.columns, schema.key)
-            steps += [Step(None, self._ends(), changes, 0)] if changes else []
+            if changes:
+                return [Step(None, {**self._ends(), **self._read_again(snapshot.name, self._place)}, changes, 0)]
         snapshot.chunks.pop(0)
         begins, done = snapshot.at, snapshot.planned and not snapshot.chunks
         if done:
@@ -368,9 +377,21 @@ class MySqlSource:
         for each in found.rows:
             rows.add(table, "r", each, found.place, begins, None)
         ends = {**self._ends(), snapshot.partition: snapshot.at}
-        return [*steps, Step(rows.as_arrow() if len(rows) else None, ends, (), len(rows))]
+        gone = (TableReread(SourceTable(snapshot.name), snapshot.since),) if done and snapshot.since is not None else ()
+        return [Step(rows.as_arrow() if len(rows) else None, ends, gone, len(rows))]
 
     def _another(self, name: Name) -> str:
         """The name of one more snapshot of a table, that no other had."""
         self._count += 1
         return f"{'.'.join(name)}/snapshot@{time.time_ns() + self._count}"
+
+
+def _since(partition: str) -> str:
+    """Where it is kept since when rows may be gone that a snapshot does not find."""
+    return partition.replace("/snapshot@", "/since@")
+
+
+def _told(snapshot: Snapshot) -> dict[str, int]:
+    """The positions of a snapshot as it begins, or goes on."""
+    since = {} if snapshot.since is None else {_since(snapshot.partition): snapshot.since}
+    return {snapshot.partition: snapshot.at, **since}

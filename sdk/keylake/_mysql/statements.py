@@ -1,17 +1,17 @@
 """What statements of the log do to tables, as values: CREATE, ALTER, RENAME, TRUNCATE and DROP of tables.
 
 The log has no other word of a renamed column, of a comment, or of a table without rows. Only what names columns is
-understood; the rest of a statement is passed over. What a statement makes of the columns is checked before the next
-rows, by what the log says of them there.
+understood, and what is known to leave columns and rows as they are is passed over. Where a statement moves rows of
+which the log has nothing (partitions), or has a word that is not known, its tables are named: they are read once more.
+What a statement makes of the columns is checked before the next rows, by what the log says of them there.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-Name = tuple[str, str]  # of a database and a table
+from keylake._mysql.words import Name, Token, Words, words_of
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ class RenameColumn:
     to: str
 
 
+Action = Add | Drop | Change | RenameColumn
+
+
 @dataclass(frozen=True)
 class RenameTable:
     table: Name
@@ -59,8 +62,12 @@ class RenameTable:
 @dataclass(frozen=True)
 class Alter:
     table: Name
-    actions: tuple[Add | Drop | Change | RenameColumn, ...]
+    actions: tuple[Action, ...]
     to: Name | None = None
+    key: tuple[str, ...] | None = None  # another primary key; () if it has none any more
+    unlogged: tuple[Name, ...] = ()  # tables whose rows may be others now, without a word of them in the log
+    made: Name | None = None  # a table that a partition was made to
+    taken: Name | None = None  # a table that was made to a partition
 
 
 @dataclass(frozen=True)
@@ -92,19 +99,15 @@ class DropDatabase:
     name: str
 
 
-Statement = Alter | Create | Renames | Drops | Truncate | DropDatabase
+@dataclass(frozen=True)
+class Unknown:
+    """A statement that is not known, and the names in it that may be those of tables."""
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|--[\s].*?(?:\n|$)|\#.*?(?:\n|$)|/\*[^!M].*?\*/|/\*\*/)
-      | (?P<opened>/\*M?!\d*)|(?P<closed>\*/)
-      | `(?P<quoted>(?:[^`]|``)*)`
-      | (?P<text>'(?:[^'\\]|''|\\.)*')
-      | (?P<double>"(?:[^"\\]|""|\\.)*")
-      | (?P<word>[\w$\u0080-\uffff]+)
-      | (?P<sign>.)""",
-    re.VERBOSE | re.DOTALL,
-)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+    tables: tuple[Name, ...]
+
+
+Statement = Alter | Create | Renames | Drops | Truncate | DropDatabase | Unknown
+
 _NO_COLUMN = frozenset(
     {"INDEX", "KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "PRIMARY", "CONSTRAINT", "FOREIGN", "CHECK", "PARTITION"}
     | {"PERIOD", "SYSTEM", "VECTOR"}
@@ -113,96 +116,26 @@ _BEHIND_TYPES = frozenset(
     {"NOT", "NULL", "DEFAULT", "COMMENT", "PRIMARY", "UNIQUE", "KEY", "AUTO_INCREMENT", "AS", "GENERATED", "CHECK"}
     | {"REFERENCES", "ON", "INVISIBLE", "WITH", "REF_SYSTEM_ID"}
 )
+# First words of clauses of ALTER TABLE that leave columns, keys and rows as they are.
+_OF_NO_ROWS = frozenset(
+    {"ALGORITHM", "ALTER", "ANALYZE", "AUTO_INCREMENT", "AUTOEXTEND_SIZE", "AVG_ROW_LENGTH", "CHARACTER", "CHARSET"}
+    | {"CHECK", "CHECKSUM", "COALESCE", "COLLATE", "COMMENT", "COMPRESSION", "CONNECTION", "DATA", "DEFAULT"}
+    | {"DELAY_KEY_WRITE", "DISABLE", "ENABLE", "ENCRYPTED", "ENCRYPTION", "ENCRYPTION_KEY_ID", "ENGINE", "FORCE"}
+    | {"INDEX", "INSERT_METHOD", "KEY_BLOCK_SIZE", "LOCK", "MAX_ROWS", "MIN_ROWS", "OPTIMIZE", "ORDER", "PACK_KEYS"}
+    | {"PAGE_CHECKSUM", "PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL", "PARTITION", "PASSWORD", "REBUILD", "REMOVE"}
+    | {"REORGANIZE", "REPAIR", "ROW_FORMAT", "STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES"}
+    | {"STORAGE", "TABLESPACE", "TRANSACTIONAL", "UNION", "WITH", "WITHOUT"}
+)
+# First words of statements that change neither columns nor rows of tables, or whose rows the log has.
+_OF_NO_TABLE = frozenset(
+    {"ALTER", "ANALYZE", "BEGIN", "CALL", "CHANGE", "CHECK", "COMMIT", "CREATE", "DELETE", "DO", "DROP", "EXECUTE"}
+    | {"FLUSH", "GRANT", "INSERT", "INSTALL", "KILL", "LOAD", "LOCK", "OPTIMIZE", "PURGE", "RELEASE", "RENAME"}
+    | {"REPAIR", "REPLACE", "RESET", "REVOKE", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHUTDOWN", "START", "STOP"}
+    | {"UNINSTALL", "UNLOCK", "UPDATE", "USE", "WITH", "XA"}
+)
 
 
-@dataclass(frozen=True)
-class _Token:
-    kind: str
-    text: str
-
-    def says(self, *words: str) -> bool:
-        return self.kind in ("word", "sign") and self.text.upper() in words
-
-    @property
-    def sql(self) -> str:
-        return "'" + self.text.replace("'", "''") + "'" if self.kind == "text" else self.text
-
-
-def _unquoted(text: str) -> str:
-    quote = text[0]
-    inner = text[1:-1].replace(quote * 2, quote)
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), inner, flags=re.DOTALL)
-
-
-def _tokens(statement: str) -> Iterator[_Token]:
-    for found in _TOKEN.finditer(statement):
-        kind, text = found.lastgroup or "", found[0]
-        if kind in ("space", "opened", "closed"):
-            continue
-        if kind == "quoted":
-            yield _Token("name", (found["quoted"] or "").replace("``", "`"))
-        elif kind in ("text", "double"):
-            yield _Token("text", _unquoted(text))
-        else:
-            yield _Token(kind, text)
-
-
-@dataclass
-class _Reader:
-    """Tokens, and how far they were read."""
-
-    tokens: list[_Token]
-    database: str
-    at: int = 0
-    _end: _Token = field(default=_Token("end", ""))
-
-    @property
-    def next(self) -> _Token:
-        return self.tokens[self.at] if self.at < len(self.tokens) else self._end
-
-    def take(self) -> _Token:
-        token = self.next
-        self.at += 1
-        return token
-
-    def skip(self, *words: str) -> bool:
-        """Passes over these words, if they come next in this order."""
-        for i, word in enumerate(words):
-            if self.at + i >= len(self.tokens) or not self.tokens[self.at + i].says(word):
-                return False
-        self.at += len(words)
-        return True
-
-    def table(self) -> Name:
-        first = self.take().text
-        return (first, self.take().text) if self.skip(".") else (self.database, first)
-
-    def part(self) -> list[_Token]:
-        """The tokens up to a comma or a bracket that closes what was opened before."""
-        depth = 0
-        begin = self.at
-        while self.next.kind != "end":
-            if depth == 0 and self.next.says(",", ")"):
-                break
-            depth += self.next.says("(") - self.next.says(")")
-            self.at += 1
-        return self.tokens[begin : self.at]
-
-    def names(self) -> tuple[str, ...]:
-        """The first names of what stands in brackets, between commas."""
-        found: list[str] = []
-        if self.skip("("):
-            while True:
-                part = self.part()
-                if part:
-                    found.append(part[0].text)
-                if not self.skip(","):
-                    break
-            self.skip(")")
-        return tuple(found)
-
-
-def _definition(tokens: list[_Token], words: list[str]) -> str:
+def _definition(tokens: list[Token], words: list[str]) -> str:
     """The type alone, as the catalog writes it."""
     end = next((i for i, word in enumerate(words) if word in _BEHIND_TYPES), len(words))
     text = ""
@@ -213,7 +146,7 @@ def _definition(tokens: list[_Token], words: list[str]) -> str:
     return text
 
 
-def _defined(name: str, tokens: list[_Token]) -> tuple[Defined, str | None]:
+def _defined(name: str, tokens: list[Token]) -> tuple[Defined, str | None]:
     """A column from what follows its name, and the column that it is to stand behind."""
     after: str | None = None
     if len(tokens) > 1 and tokens[-2].says("AFTER"):
@@ -239,7 +172,7 @@ def _defined(name: str, tokens: list[_Token]) -> tuple[Defined, str | None]:
     return column, after
 
 
-def _added(reader: _Reader) -> Iterator[Add]:
+def _added(reader: Words) -> Iterator[Add]:
     reader.skip("COLUMN")
     reader.skip("IF", "NOT", "EXISTS")
     if reader.skip("("):
@@ -254,42 +187,104 @@ def _added(reader: _Reader) -> Iterator[Add]:
         yield Add(*_defined(name, reader.part()))
 
 
-def _alter(reader: _Reader) -> Alter:
-    reader.skip("IF", "EXISTS")
-    table = reader.table()
-    actions: list[Add | Drop | Change | RenameColumn] = []
+@dataclass
+class _Altered:
+    """What the clauses of an ALTER TABLE were found to do."""
+
+    table: Name
+    actions: list[Action] = field(default_factory=list["Action"])
     to: Name | None = None
+    key: tuple[str, ...] | None = None
+    unlogged: list[Name] = field(default_factory=list[Name])
+    made: Name | None = None
+    taken: Name | None = None
+
+
+def _alter(reader: Words) -> Alter:
+    reader.skip("IF", "EXISTS")
+    found = _Altered(reader.table())
     while reader.next.kind != "end":
-        if reader.skip("ADD"):
-            if not (reader.next.kind == "word" and reader.next.says(*_NO_COLUMN)):
-                actions.extend(_added(reader))
-        elif reader.skip("DROP"):
-            if not (reader.next.kind == "word" and reader.next.says(*_NO_COLUMN)):
-                reader.skip("COLUMN")
-                reader.skip("IF", "EXISTS")
-                actions.append(Drop(reader.take().text))
-        elif reader.skip("MODIFY") or reader.skip("CHANGE"):
-            changed = reader.tokens[reader.at - 1].says("CHANGE")
-            reader.skip("COLUMN")
-            reader.skip("IF", "EXISTS")
-            name = reader.take().text
-            new = reader.take().text if changed else name
-            actions.append(Change(name, _defined(new, reader.part())[0]))
-        elif reader.skip("RENAME", "COLUMN"):
-            reader.skip("IF", "EXISTS")
-            name = reader.take().text
-            reader.skip("TO")
-            actions.append(RenameColumn(name, reader.take().text))
-        elif reader.skip("RENAME") and not reader.next.says("INDEX", "KEY"):
-            _ = reader.skip("TO") or reader.skip("AS") or reader.skip("=")
-            to = reader.table()
+        _clause(reader, found)
         reader.part()
         if not reader.skip(",") and reader.next.kind != "end":
             reader.take()
-    return Alter(table, tuple(actions), to)
+    unlogged = tuple(dict.fromkeys(found.unlogged))
+    return Alter(found.table, tuple(found.actions), found.to, found.key, unlogged, found.made, found.taken)
 
 
-def _create(reader: _Reader, replaces: bool) -> Create:
+def _clause(reader: Words, found: _Altered) -> None:
+    """One clause; what is left of it is passed over by the caller."""
+    if reader.skip("ADD"):
+        _add(reader, found)
+    elif reader.skip("DROP"):
+        _drop(reader, found)
+    elif reader.skip("MODIFY"):
+        _modify(reader, found, renames=False)
+    elif reader.skip("CHANGE"):
+        _modify(reader, found, renames=True)
+    elif reader.skip("RENAME", "COLUMN"):
+        reader.skip("IF", "EXISTS")
+        name = reader.take().text
+        reader.skip("TO")
+        found.actions.append(RenameColumn(name, reader.take().text))
+    elif reader.skip("RENAME"):
+        if not reader.next.says("INDEX", "KEY"):
+            _ = reader.skip("TO") or reader.skip("AS") or reader.skip("=")
+            found.to = reader.table()
+    elif not (reader.next.kind == "word" and reader.next.says(*_OF_NO_ROWS)):
+        found.unlogged.append(found.table)
+        _move_partition(reader, found)
+
+
+def _drop(reader: Words, found: _Altered) -> None:
+    if not (reader.next.kind == "word" and reader.next.says(*_NO_COLUMN)):
+        reader.skip("COLUMN")
+        reader.skip("IF", "EXISTS")
+        found.actions.append(Drop(reader.take().text))
+    elif reader.skip("PRIMARY"):
+        found.key = found.key or ()
+    elif reader.next.says("PARTITION", "SYSTEM"):
+        found.unlogged.append(found.table)
+
+
+def _modify(reader: Words, found: _Altered, *, renames: bool) -> None:
+    reader.skip("COLUMN")
+    reader.skip("IF", "EXISTS")
+    name = reader.take().text
+    column = _defined(reader.take().text if renames else name, reader.part())[0]
+    found.actions.append(Change(name, column))
+    found.key = (column.name,) if column.key else found.key
+
+
+def _move_partition(reader: Words, found: _Altered) -> None:
+    """Between tables; what else is not known moves rows of this one alone."""
+    if reader.skip("EXCHANGE", "PARTITION"):
+        reader.take()
+        _ = reader.skip("WITH", "TABLE")
+        found.unlogged.append(reader.table())
+    elif reader.skip("CONVERT", "PARTITION"):
+        reader.take()
+        _ = reader.skip("TO", "TABLE")
+        found.made = reader.table()
+    elif reader.skip("CONVERT", "TABLE"):
+        found.taken = reader.table()
+
+
+def _add(reader: Words, found: _Altered) -> None:
+    if reader.skip("CONSTRAINT") and not reader.next.says("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
+        reader.take()
+    if reader.skip("PRIMARY", "KEY"):
+        while reader.at < len(reader.tokens) and not reader.next.says("("):
+            reader.take()
+        found.key = reader.names()
+    elif not (reader.next.kind == "word" and reader.next.says(*_NO_COLUMN)):
+        added = list(_added(reader))
+        found.actions += added
+        keys = tuple(each.column.name for each in added if each.column.key)
+        found.key = keys or found.key
+
+
+def _create(reader: Words, replaces: bool) -> Create:
     reader.skip("IF", "NOT", "EXISTS")
     table = reader.table()
     if reader.skip("LIKE") or reader.skip("(", "LIKE"):
@@ -315,7 +310,10 @@ def _create(reader: _Reader, replaces: bool) -> Create:
 
 def statement_of(text: str, database: str) -> Statement | None:
     """What a statement does to tables, or None if it does nothing to their columns or rows."""
-    reader = _Reader(list(_tokens(text)), database)
+    reader = words_of(text, database)
+    if reader.skip("SET", "STATEMENT"):
+        while reader.next.kind != "end" and not reader.skip("FOR"):
+            reader.take()
     if reader.skip("ALTER"):
         while reader.skip("ONLINE") or reader.skip("OFFLINE") or reader.skip("IGNORE"):
             pass
@@ -338,17 +336,24 @@ def statement_of(text: str, database: str) -> Statement | None:
         while reader.skip(","):
             tables.append(reader.table())
         return Drops(tuple(tables))
-    return None
+    if reader.next.kind == "end" or reader.next.says(*_OF_NO_TABLE):
+        return None
+    return Unknown(tuple(_names_in(reader)))
 
 
-def _renames(reader: _Reader) -> Iterator[RenameTable]:
+def _names_in(reader: Words) -> Iterator[Name]:
+    """What may be the name of a table."""
+    while reader.next.kind != "end":
+        first = reader.take()
+        if first.kind in ("word", "name"):
+            yield (reader.database, first.text)
+            if reader.next.says("."):
+                yield (first.text, reader.tokens[reader.at + 1].text if reader.at + 1 < len(reader.tokens) else "")
+
+
+def _renames(reader: Words) -> Iterator[RenameTable]:
     while reader.next.kind != "end":
         table = reader.table()
-        if reader.next.says("WAIT"):
-            reader.take()
-            reader.take()
-        elif reader.next.says("NOWAIT"):
-            reader.take()
         reader.skip("TO")
         yield RenameTable(table, reader.table())
         if not reader.skip(","):
