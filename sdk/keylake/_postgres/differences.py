@@ -124,3 +124,18 @@ class _Slot:
 
     def cost_without(self) -> int:
         return 0 if self.column is None else _LEFT_OUT
+
+
+def changed_meanwhile(catalog: Catalog, read: Mapping[str, int]) -> tuple[TableChange, ...]:
+    """Columns of tables that have changed, or come, since positions were kept; what is known changes nothing."""
+    found: list[TableChange] = []
+    for number, table in catalog.tables.items():
+        if any(each.partition not in read for each in catalog.rows[number]):
+            previous = [None, *[each.name for each in table.columns]]
+            found.append(TableCreated(table.schema))
+            found += [
+                ColumnAdded(table.name, each.shown, after)
+                for each, after in zip(table.columns, previous[:-1], strict=True)
+            ]
+            found += [ColumnModified(table.name, each.shown) for each in table.columns]
+    return tuple(found)

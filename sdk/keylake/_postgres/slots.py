@@ -118,6 +118,6 @@ def start_of_slot(server: Server, connection: Connection, slot: str, position: i
 
 
 _HOW_TO_GO_ON = (
-    "Begin again without positions: a snapshot brings all rows; those that were deleted meanwhile stay in tables, "
-    "unless these are emptied first."
+    "Let keylake resnapshot, with the name of the pipeline, read all tables once more: rows that were deleted "
+    "meanwhile are deleted then."
 )

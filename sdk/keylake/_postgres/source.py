@@ -13,19 +13,17 @@ import psycopg
 from keylake._captured.absence import Absence, SourceAway
 from keylake._captured.source import Lag, Step
 from keylake._captured.tables import (
-    ColumnAdded,
-    ColumnModified,
     SourceSchema,
     SourceTable,
     TableChange,
-    TableCreated,
     TableTruncated,
 )
 from keylake._postgres.catalog import Looks
-from keylake._postgres.differences import aligned, changes_of_tables
+from keylake._postgres.differences import aligned, changed_meanwhile, changes_of_tables
 from keylake._postgres.lookups import filled
 from keylake._postgres.messages import Begin, Relation, decoded
 from keylake._postgres.positions import commit_of, place, version_of_part
+from keylake._postgres.rereads import Rereads
 from keylake._postgres.rows import Layout
 from keylake._postgres.server import Server
 from keylake._postgres.slots import check_server, publish, start_of_slot
@@ -82,6 +80,7 @@ class PostgresSource:
         self._stream: LogStream | None = None
         self._snapshot: Snapshot | None = None
         self._rows_read: dict[str, int] = {}  # blocks by partition
+        self._rereads = Rereads({})
         self._transactions = Transactions(self._describe, self._fill, self._emptied)
         self._unknown: tuple[TableChange, ...] = ()  # of tables that changed before `begin`
         self._renamed: dict[str, int] = {}  # positions under new names, which no step has told
@@ -97,13 +96,13 @@ class PostgresSource:
         """Go on at these positions; without one of the log, at the slot's, and with all rows of tables first."""
         self.close()
         self._rows_read = {name: at for name, at in positions.items() if name != LOG}
-        self._renamed = {}
+        self._rereads = Rereads(positions)
         try:
             connection = self._connected()
             check_server(self._server, connection)
             database: Any = connection.execute("SELECT current_database()").fetchone()
             self._looks = Looks(database[0], self._tables, self._keys, self._as_text)
-            self._catalog = self._looks.look(connection, None)
+            self._catalog = self._rereads.applied(self._looks.look(connection, None))
             self._names = {}
             self._keep_names(self._catalog)
             publish(self._server, connection, self._publication, self._catalog.tables.values())
@@ -115,8 +114,19 @@ class PostgresSource:
             raise self._server.failed(error, "beginning") from None
         self._looked = time.monotonic()
         self._told = self._confirmed = positions.get(LOG, version_of_part(start, 0))
+        self._renamed = {} if LOG in positions else {LOG: self._told}  # so that a slot that goes is missed
         self._transactions.start_at(self._told)
-        self._unknown = self._changed_meanwhile() if positions else ()
+        self._unknown = changed_meanwhile(self._catalog, self._rows_read) if positions else ()
+
+    def reread(self, table: SourceTable) -> bool:
+        """Read all rows of a table once more, as of a place behind what was read of the log."""
+        number = next((number for number, each in self._catalog.tables.items() if each.name == table), None)
+        if number is None:
+            return False
+        self._renamed |= self._rereads.ask(number, self._told)
+        self._catalog = self._rereads.applied(self._catalog)
+        self._end_rows()
+        return True
 
     def schemas(self) -> tuple[SourceSchema, ...]:
         """The tables as the last look at the catalog found them."""
@@ -200,7 +210,7 @@ class PostgresSource:
         """Adds what is there to the steps, which count also if an error follows."""
         if time.monotonic() - self._looked > _SECONDS_BETWEEN_LOOKS:
             steps += self._cut(self._look())
-        if self._unknown:
+        if self._unknown or self._renamed:
             steps += self._cut(self._unknown)
             self._unknown = ()
         self._begin_rows()
@@ -285,6 +295,7 @@ class PostgresSource:
             return None
         if step is not None:
             self._rows_read.update(step.ends)
+            step = self._rereads.ended(step, self._catalog, self._rows_read)
         if snapshot.done:
             self._end_rows()
         return step
@@ -300,7 +311,7 @@ class PostgresSource:
         """Changes since the last look; what waits for its step is laid out as tables are now."""
         assert self._looks is not None
         connection = self._connected()
-        before, after = self._catalog, self._looks.look(connection, self._catalog)
+        before, after = self._catalog, self._rereads.applied(self._looks.look(connection, self._catalog))
         self._looked = time.monotonic()
         changes = changes_of_tables(before, after)
         if after.tables.keys() - before.tables.keys():
@@ -313,20 +324,6 @@ class PostgresSource:
         if before.tables != after.tables or _partitions(before) != _partitions(after):
             self._end_rows()
         return changes
-
-    def _changed_meanwhile(self) -> tuple[TableChange, ...]:
-        """Columns of tables that have changed, or come, since positions were kept; what is known changes nothing."""
-        found: list[TableChange] = []
-        for number, table in self._catalog.tables.items():
-            if any(each.partition not in self._rows_read for each in self._catalog.rows[number]):
-                previous = [None, *[each.name for each in table.columns]]
-                found.append(TableCreated(table.schema))
-                found += [
-                    ColumnAdded(table.name, each.shown, after)
-                    for each, after in zip(table.columns, previous[:-1], strict=True)
-                ]
-                found += [ColumnModified(table.name, each.shown) for each in table.columns]
-        return tuple(found)
 
     def _keep_names(self, catalog: Catalog) -> None:
         for table in catalog.tables.values():

@@ -78,16 +78,18 @@ class StoredRows:
     filled: int
     blocks: int
     names: int
+    again: int = 0  # the place since which they are read once more, for whatever reason
 
     @property
-    def content(self) -> tuple[int, int, int]:
+    def content(self) -> tuple[int, int, int, int]:
         """What changes when the rows have values that the log does not tell of."""
-        return self.number, self.file, self.filled
+        return self.number, self.file, self.filled, self.again
 
     @property
     def partition(self) -> str:
         """The name under which the position in these rows is kept."""
-        return f"rows {self.schema}.{self.name} {self.number}.{self.file}.{self.filled}.{self.names:x}"
+        again = f".{self.again:x}" if self.again else ""
+        return f"rows {self.schema}.{self.name} {self.number}.{self.file}.{self.filled}.{self.names:x}{again}"
 
 
 @dataclass(frozen=True)

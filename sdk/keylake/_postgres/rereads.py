@@ -1,0 +1,56 @@
+"""Tables that are read once more: since which place, and whether that is done.
+
+    again 16397 = since ── rows lie under other names of positions ── all read: TableReread, gone 16397 = since
+
+The names are those of tables by number (OID), and their positions grow as the log does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from keylake._captured.source import Step
+from keylake._captured.tables import TableReread
+from keylake._postgres.snapshot import END
+from keylake._postgres.tables import Catalog
+
+
+class Rereads:
+    """What positions say of tables that are read once more."""
+
+    def __init__(self, positions: Mapping[str, int]) -> None:
+        self._since = _of(positions, "again")
+        self._gone = _of(positions, "gone")
+
+    def ask(self, table: int, since: int) -> dict[str, int]:
+        """The positions that say that a table is read once more."""
+        self._since[table] = since
+        return {f"again {table}": since}
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        """The catalog, in which rows that are read once more have other names of positions."""
+        rows = {
+            number: tuple(replace(each, again=self._since.get(number, 0)) for each in stored)
+            for number, stored in catalog.rows.items()
+        }
+        return replace(catalog, rows=rows)
+
+    def ended(self, step: Step, catalog: Catalog, read: Mapping[str, int]) -> Step:
+        """A step with rows of tables, and which tables were read to their end with it."""
+        done = {
+            number: since
+            for number, since in self._since.items()
+            if number in catalog.tables
+            and self._gone.get(number, 0) < since
+            and all(read.get(each.partition, 0) >= END for each in catalog.rows[number])
+        }
+        self._gone |= done
+        changes = tuple(TableReread(catalog.tables[number].name, since) for number, since in done.items())
+        ends = {f"gone {number}": since for number, since in done.items()}
+        return replace(step, ends={**step.ends, **ends}, changes=(*step.changes, *changes)) if done else step
+
+
+def _of(positions: Mapping[str, int], word: str) -> dict[int, int]:
+    found = {name.partition(" ")[2]: at for name, at in positions.items() if name.startswith(f"{word} ")}
+    return {int(number): at for number, at in found.items() if number.isdecimal()}
