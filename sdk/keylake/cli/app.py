@@ -53,7 +53,15 @@ app.command("explain-row", context_settings=WITH_KEYS)(reading.explain_row)
 app.add_typer(changing.branch, name="branch")
 for changes in (changing.compact, changing.publish, changing.undo):
     app.command()(changes)
-for pipeline in (pipelines.run, pipelines.status, pipelines.stop, pipelines.restart, pipelines.resume):
+for pipeline in (
+    pipelines.run,
+    pipelines.status,
+    pipelines.stop,
+    pipelines.restart,
+    pipelines.resume,
+    pipelines.skip,
+    pipelines.resnapshot,
+):
     app.command()(pipeline)
 app.command()(serving.serve)
 app.command("server-conf")(serving.server_conf)

@@ -71,7 +71,7 @@ def run(
     _end_on_signals(ending)
     while True:
         pipeline = _loaded(file, start)
-        report, is_to_restart = _run(pipeline, lake, start, once, ending)
+        report, is_to_restart = _run(pipeline, file, lake, start, once, ending)
         if not is_to_restart:
             break
         tell(f"{report}; it begins anew")
@@ -142,6 +142,38 @@ def resume(
     )
 
 
+def skip(
+    name: NameArgument,
+    table: Annotated[str, typer.Argument(help="The keyed table that was set aside.")],
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a table that was set aside go on without the rows that were kept. They are lost."""
+    with opened(lake, catalog) as found:
+        control.skip(found, name, table)
+    said = f"{name} is asked to go on with {table} without the rows that were kept."
+    show({"name": name, "table": table, "wanted": "skip"} if as_json else said, as_json)
+
+
+def resnapshot(
+    name: NameArgument,
+    table: Annotated[str | None, typer.Argument(help="The keyed table; all of them unless said.")] = None,
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Have all rows of a table's sources read once more. Rows that are gone there become deletes.
+
+    A table that was set aside goes on. Without a table, a pipeline begins again at the end of its source's log. One
+    that does not run does it when it runs again.
+    """
+    with opened(lake, catalog) as found:
+        control.resnapshot(found, name, table)
+    said = f"{name} is asked to read {table or 'all tables'} once more."
+    show({"name": name, "table": table, "wanted": "resnapshot"} if as_json else said, as_json)
+
+
 # -------------------------------------------------------------------------------------------------------- a run
 
 _SHOWN = ("name", "state", "seen", "lag", "rounds", "rows", "host", "process", "wanted", "last_error")
@@ -168,7 +200,7 @@ def _lake_of(pipeline: kl.Pipeline, lake: str | None, *, is_made: bool = True) -
 
 
 def _run(
-    pipeline: kl.Pipeline, lake: str | None, start: str | None, once: bool, ending: threading.Event
+    pipeline: kl.Pipeline, file: str, lake: str | None, start: str | None, once: bool, ending: threading.Event
 ) -> tuple[PipelineReport, bool]:
     """Run a pipeline to its end; also, whether it was asked to begin anew."""
     name = pipeline.pipeline.name
@@ -178,9 +210,21 @@ def _run(
                 f"Pipeline {name!r} has run in this lake, and goes on where it was: --from is for a first run. Leave "
                 "it out, or give the pipeline another name."
             )
-        report = kl.run_pipeline(pipeline, found, once=once, load=load, ending=ending)
+        report = kl.run_pipeline(
+            pipeline, found, once=once, load=load, ending=ending, refusal=lambda: _refusal(file, pipeline)
+        )
         wanted = [state.wanted for state in control.states(found) if state.name == name]
     return report, wanted == ["restart"] and not ending.is_set()
+
+
+def _refusal(file: str, running: kl.Pipeline) -> str | None:
+    """Why a file cannot take the place of the pipeline that runs; None where it can."""
+    try:
+        found = kl.Pipeline.load(file)
+    except kl.KeylakeError as error:
+        return str(error)
+    name = running.pipeline.name
+    return None if found.pipeline.name == name else f"{file} is of pipeline {found.pipeline.name!r} now, not {name!r}."
 
 
 def _end_on_signals(ending: threading.Event) -> None:
