@@ -308,10 +308,11 @@ def _read(source: SourceSchema, rows: DataFrame) -> DataFrame:
     """The rows with the columns of the source by their names, and what is known of them under names of our own."""
     ddl = ", ".join(f"{quoted(column.name)} {spark_type(column.type)}" for column in source.columns)
     *above, table = source.table.parts
-    namespace, schema = (*above, "", "")[:2]
+    # As in Flink CDC, the database of MySQL is a schema, and has no namespace.
+    namespace, schema = (["CAST(NULL AS STRING)", "CAST(NULL AS STRING)"] + [literal(each) for each in above])[-2:]
     known = {
-        "__namespace_name__": literal(namespace),
-        "__schema_name__": literal(schema),
+        "__namespace_name__": namespace,
+        "__schema_name__": schema,
         "__table_name__": literal(table),
         "__data_event_type__": f"CASE {_OP} WHEN 'd' THEN '-D' WHEN 'u' THEN '+U' ELSE '+I' END",
         "op_ts": f"unix_millis({_own('at')})",

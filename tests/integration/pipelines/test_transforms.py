@@ -105,7 +105,7 @@ def test_of_several_transforms_the_first_whose_filter_fits_counts(lake: kl.Lake)
 
 
 def test_deletes_are_rows_with_soft_delete_and_metadata_is_there(lake: kl.Lake) -> None:
-    projection = "*, __data_event_type__ AS did, __namespace_name__ || '.' || __table_name__ AS came_from"
+    projection = "*, __data_event_type__ AS did, __schema_name__ || '.' || __table_name__ AS came_from"
     plan = transformed(lake, schema(), {"projection": projection, "converter_after_transform": "SOFT_DELETE"})
     assert run(lake, plan, ("c", {"id": 1}), ("u", {"id": 1}), ("d", {"id": 1})) == [
         ("c", {"id": 1, "did": "+I", "came_from": "shop.orders"}),
