@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from keylake._captured.absence import SourceAway
 from keylake._mysql.places import BITS, file_and_byte, number_of, place_of
+from keylake._server.statements import quoted
 from keylake.errors import DefinitionError, KeylakeError, SourceFailed
 
 if TYPE_CHECKING:
@@ -242,7 +244,7 @@ CatalogTable = tuple[tuple[CatalogColumn, ...], tuple[str, ...], str]  # columns
 
 _MOST_READINGS = 10
 LOG = logging.getLogger("keylake")
-_CASCADING = ("CASCADE", "SET NULL", "SET DEFAULT")
+_CASCADING = re.compile(r"REFERENCES (\S+) \([^\n]*?\)[^\n]* ON (?:DELETE|UPDATE) (?:CASCADE|SET)")
 _HIDDEN = ("information_schema", "mysql", "performance_schema", "sys")
 
 
@@ -300,21 +302,24 @@ def _catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str
 
 def tell_cascades(server: Server, connection: Connection[Any], tables: Container[tuple[str, str]]) -> None:
     """Names in the log those tables whose rows change with others by a foreign key: InnoDB logs nothing of it."""
-    with server.asked("asking for its foreign keys"):
-        found = rows_of(
+    with server.asked(
+        "asking for its foreign keys"
+    ):  # whose rules the catalog shows to those who may do more than read
+        referring = rows_of(
             connection,
-            "SELECT constraint_schema, table_name, unique_constraint_schema, referenced_table_name"
-            " FROM information_schema.referential_constraints"
-            " WHERE delete_rule IN %s OR update_rule IN %s ORDER BY 1, 2, 3, 4",
-            [_CASCADING, _CASCADING],
+            "SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage"
+            " WHERE referenced_table_name IS NOT NULL ORDER BY 1, 2",
         )
-    for database, table, other, parent in found:
-        if (database, table) in tables:
-            LOG.warning(
-                "Rows of %s.%s change with those of %s.%s by a foreign key, and the log of %s has no word of it. Let"
-                " keylake resnapshot read the table once more after such changes.",
-                *(database, table, other, parent, server.name),
-            )
+        for database, table in referring:
+            if (database, table) not in tables:
+                continue
+            definition = _as_text(rows_of(connection, f"SHOW CREATE TABLE {quoted(database)}.{quoted(table)}")[0][1])
+            for parent in sorted({found[1] for found in _CASCADING.finditer(definition)}):
+                LOG.warning(
+                    "Rows of %s.%s change with those of %s by a foreign key, and the log of %s has no word of it. Let"
+                    " keylake resnapshot read the table once more after such changes.",
+                    *(database, table, parent.replace("`", ""), server.name),
+                )
 
 
 def _as_text(value: str | bytes | None) -> str:

@@ -178,7 +178,7 @@ def test_tables_that_change_with_others(shop: Shop, lake: kl.Lake, caplog: pytes
         "INSERT INTO child VALUES (10, 1), (20, 2)",
     )
     shop.follow()
-    assert f"Rows of {shop.name}.child change with those of {shop.name}.parent" in caplog.text
+    assert f"Rows of {shop.name}.child change with those of parent by a foreign key" in caplog.text
     shop.run("DELETE FROM parent WHERE id = 1")
     shop.follow()
     resnapshot(lake, shop.name, f"{shop.name}.child")
