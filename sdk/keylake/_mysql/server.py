@@ -302,9 +302,8 @@ def _catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str
 
 def tell_cascades(server: Server, connection: Connection[Any], tables: Container[tuple[str, str]]) -> None:
     """Names in the log those tables whose rows change with others by a foreign key: InnoDB logs nothing of it."""
-    with server.asked(
-        "asking for its foreign keys"
-    ):  # whose rules the catalog shows to those who may do more than read
+    # The catalog shows their rules to those who may do more than read.
+    with server.asked("asking for its foreign keys"):
         referring = rows_of(
             connection,
             "SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage"
