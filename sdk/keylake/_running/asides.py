@@ -107,7 +107,10 @@ class Asides:
             if isinstance(error, OF_NO_TABLE):
                 raise
             self._state.tables |= known
-            self.add(name, {} if before is None else before.aside, error)
+            if before is None:
+                LOG.error("%s: %s goes on as it was: %s", self._settings.name, name, error)
+            else:
+                self.add(name, before.aside, error)
         else:
             self._dead.forget_all(name)
         self._state.write()

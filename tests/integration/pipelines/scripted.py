@@ -51,6 +51,9 @@ class Log:
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         self._next = positions.get("log", 0)
 
+    def reread(self, table: SourceTable) -> bool:
+        return False
+
     def schemas(self) -> tuple[SourceSchema, ...]:
         return self._schemas
 

@@ -20,7 +20,7 @@ from keylake._captured.tables import (
     TableDropped,
     TableTruncated,
 )
-from keylake._running.control import resume, states
+from keylake._running.control import resnapshot, resume, skip, states
 from keylake._running.loop import run
 
 ORDERS = table("shop.orders")
@@ -184,3 +184,29 @@ def drawn(random: random.Random, count: int) -> list[Event]:
             some = random.sample(sorted(columns), random.randint(1, len(columns)))
             events.append(put(random.randrange(9), **dict.fromkeys(some, f"{number}")))
     return events
+
+
+@pytest.mark.slow
+def test_a_table_that_cannot_be_read_once_more_goes_on(
+    lake: kl.Lake, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = settings(namespace, namespace)
+    events: list[Event] = [CREATED, put(1, a=1)]
+    run(Log(events), lake, told)
+    resnapshot(lake, namespace, f"{namespace}.orders")
+    assert not run(Log([*events, put(2, a=2)]), lake, told).set_aside
+    assert "cannot be read once more" in caplog.text
+    assert found(lake.table(f"{namespace}.orders")) == {1: {"id": 1, "a": 1}, 2: {"id": 2, "a": 2}}
+
+
+@pytest.mark.slow
+def test_a_table_goes_on_without_the_rows_that_were_kept(lake: kl.Lake, namespace: str) -> None:
+    """The changes between them are made: the next rows need them."""
+    told = settings(namespace, namespace, behaviour="evolve")
+    events: list[Event] = [CREATED, put(1, a=1), put(9, a=2**50), ColumnAdded(ORDERS, SourceColumn("c", LongType()))]
+    assert run(Log(events), lake, told).set_aside
+    skip(lake, namespace, f"{namespace}.orders")
+    assert not run(Log([*events, put(2, c=2)]), lake, told).set_aside
+    rows = found(lake.table(f"{namespace}.orders"))
+    assert rows[2] == {"id": 2, "c": 2}
+    assert 9 not in rows
