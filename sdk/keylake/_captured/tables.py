@@ -121,6 +121,14 @@ class KeyChanged:
 
 
 @dataclass(frozen=True)
+class TableRefused:
+    """Rows of a table cannot be read any more, and why."""
+
+    table: SourceTable
+    reason: str
+
+
+@dataclass(frozen=True)
 class TableReread:
     """All rows of a table were read once more. What is older than `version` is not in the table any more."""
 
@@ -138,5 +146,6 @@ TableChange = (
     | TableDropped
     | TableRenamed
     | KeyChanged
+    | TableRefused
     | TableReread
 )

@@ -22,7 +22,7 @@ from typing import Any
 
 from keylake._captured.absence import Absence, SourceAway
 from keylake._captured.source import Lag, Step
-from keylake._captured.tables import SourceSchema, SourceTable, TableChange, TableCreated, TableReread
+from keylake._captured.tables import SourceSchema, SourceTable, TableChange, TableCreated, TableRefused, TableReread
 from keylake._mysql.keys import DONE
 from keylake._mysql.known import KnownTables, Selection
 from keylake._mysql.log import BinaryLog, Transaction
@@ -94,13 +94,14 @@ class MySqlSource:
         self._tables = KnownTables(self._selection, {})
         self._snapshots: dict[Name, Snapshot] = {}
         self._touched: dict[Name, int] = {}
-        self._told = False  # where the log and snapshots begin
+        self._told = False  # where the log and snapshots begin, and
+        self._lost: list[TableRefused] = []  # tables that could be read before
         self._first_ends: dict[str, int] = {}
         self._ghosts: dict[Name, int] = {}  # where each was made
         self._count = 0
         self._absence = Absence()
 
-    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at positions; where they have no log, `start` says what is read."""
         self.close()
         control = self._control = self._server.connect()
@@ -123,6 +124,8 @@ class MySqlSource:
         self._snapshots = self._unfinished(positions) if self._start == "snapshot" or found is not None else {}
         self._touched = {}
         self._told = False
+        known = {schema.table for schema in schemas}
+        self._lost = [TableRefused(each.table, each.refused) for each in tables.refused() if each.table in known]
 
     def _remember_ghosts(self, positions: Mapping[str, int], files: LogFiles) -> None:
         """Reads the statements of the log once more from where the oldest ghost was made that has not switched yet."""
@@ -179,7 +182,7 @@ class MySqlSource:
         if not self._told:  # alone: who writes rows of the log knows then where it began, whatever happens to them
             self._told = True
             begun = {name: at for each in self._snapshots.values() for name, at in _told(each).items()}
-            return (Step(None, {**self._ends(), **begun}),)
+            return (Step(None, {**self._ends(), **begun}, tuple(self._lost)),)
         until = time.monotonic() + seconds
         while True:
             steps: list[Step] = []  # those of before a connection is lost count

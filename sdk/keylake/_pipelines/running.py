@@ -120,7 +120,7 @@ def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
         finally:
             source.close()
     return tuple(
-        _plan(lake, schema, shaping.schema(schema), target.table)
+        _plan(lake, schema, schema if schema.refused else shaping.schema(schema), target.table)
         for schema in schemas
         for target in shaping.targets(schema.table)
     )
@@ -143,6 +143,8 @@ def _schemas(source: Source) -> tuple[SourceSchema, ...]:
 
 def _plan(lake: Lake, schema: SourceSchema, shaped: SourceSchema, table: str) -> TablePlan:
     columns = tuple(f"{column.name} {column.type}" for column in shaped.columns)
+    if schema.refused:
+        return TablePlan(str(schema.table), table, False, (), columns, (f"set aside: {schema.refused}",))
     try:
         spec = lake.table(table).spec
     except TableNotFound:

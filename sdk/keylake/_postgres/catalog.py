@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import LiteralString
 
-from keylake._captured.tables import SourceTable
+from keylake._captured.tables import SourceSchema, SourceTable
 from keylake._postgres.forms import TEXT, Form, PostgresType, form_of
 from keylake._postgres.tables import Catalog, Column, StoredRows, Table
 from keylake.errors import DefinitionError
@@ -86,19 +86,21 @@ class Looks:
             of_tables = {table: list(rows) for table, rows in groupby(columns, key=lambda row: row[0])}
             stored = _rows(connection, _ROWS, {"tables": numbers})
         tables: dict[int, Table] = {}
+        refused: dict[int, SourceSchema] = {}
         for row in found:
             try:
                 tables[row[0]] = self._table(row, of_tables.get(row[0], []))
-            except DefinitionError:
-                if known is None or row[0] in known.tables:
-                    raise
+            except DefinitionError as error:
+                if known is None or row[0] in known.tables or row[0] in known.refused:
+                    name = SourceTable((self._database, row[1], row[2]))
+                    refused[row[0]] = SourceSchema(name, (), (), row[3], str(error))
         rows: dict[int, tuple[StoredRows, ...]] = dict.fromkeys(tables, ())
         for row in stored:
             table, (_, number, schema, name, file, filled, blocks) = tables.get(row[0]), row
             if table is not None:
                 stored_rows = StoredRows(table.number, number, schema, name, file, filled, blocks, table.names)
                 rows[table.number] += (stored_rows,)
-        return Catalog(tables, rows)
+        return Catalog(tables, rows, refused)
 
     def _table(self, row: tuple[Any, ...], attributes: Sequence[tuple[Any, ...]]) -> Table:
         number, schema, name, comment, identity, key = row

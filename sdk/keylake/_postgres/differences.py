@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from keylake._captured.tables import (
@@ -10,19 +10,25 @@ from keylake._captured.tables import (
     ColumnDropped,
     ColumnModified,
     ColumnRenamed,
+    KeyChanged,
+    SourceSchema,
     TableChange,
     TableCreated,
     TableDropped,
+    TableRefused,
     TableRenamed,
 )
 from keylake._postgres.messages import RelationColumn
 from keylake._postgres.tables import Catalog, Column, Table
-from keylake.errors import SourceFailed
 
 
 def changes_of_tables(before: Catalog, after: Catalog) -> tuple[TableChange, ...]:
     """What happened to tables between two looks, in an order in which it can be repeated."""
-    gone = [TableDropped(table.name) for number, table in before.tables.items() if number not in after.tables]
+    gone = [
+        TableRefused(table.name, after.refused[number].refused) if number in after.refused else TableDropped(table.name)
+        for number, table in before.tables.items()
+        if number not in after.tables
+    ]
     found: list[TableChange] = [*gone]
     for number, table in after.tables.items():
         known = before.tables.get(number)
@@ -32,11 +38,6 @@ def changes_of_tables(before: Catalog, after: Catalog) -> tuple[TableChange, ...
 
 def changes_of_table(before: Table, after: Table) -> Iterator[TableChange]:
     """What happened to one table: columns are known by their numbers, which stay when names change."""
-    if before.key != after.key:
-        raise SourceFailed(
-            f"The key of {before.name} was {', '.join(before.key_names)} and is {', '.join(after.key_names)}. The key "
-            "of a keyed table does not change: leave the table out, or begin with a new table and no positions."
-        )
     if before.name != after.name:
         yield TableRenamed(before.name, after.name)
     kept = {each.number: each for each in after.columns}
@@ -51,6 +52,8 @@ def changes_of_table(before: Table, after: Table) -> Iterator[TableChange]:
         elif (old.form.type, old.comment) != (column.form.type, column.comment):
             yield ColumnModified(after.name, column.shown)
         previous = column.name
+    if set(before.key) != set(after.key):
+        yield KeyChanged(after.name, after.key_names)
 
 
 def _renamed(table: Table, names: dict[str, str]) -> Iterator[TableChange]:
@@ -126,9 +129,19 @@ class _Slot:
         return 0 if self.column is None else _LEFT_OUT
 
 
-def changed_meanwhile(catalog: Catalog, read: Mapping[str, int]) -> tuple[TableChange, ...]:
-    """Columns of tables that have changed, or come, since positions were kept; what is known changes nothing."""
-    found: list[TableChange] = []
+def changed_meanwhile(
+    catalog: Catalog, read: Mapping[str, int], known: Iterable[SourceSchema]
+) -> tuple[TableChange, ...]:
+    """Tables that have changed, or come, since positions were kept; what is known changes nothing."""
+    keys = {schema.table: schema.key for schema in known}
+    found: list[TableChange] = [
+        TableRefused(each.table, each.refused) for each in catalog.refused.values() if each.table in keys
+    ]
+    found += [
+        KeyChanged(table.name, table.key_names)
+        for table in catalog.tables.values()
+        if set(keys.get(table.name, table.key_names)) != set(table.key_names)
+    ]
     for number, table in catalog.tables.items():
         if any(each.partition not in read for each in catalog.rows[number]):
             previous = [None, *[each.name for each in table.columns]]

@@ -25,4 +25,4 @@ def tables_of(
             found = Looks(database[0], tables, keys, ()).look(connection, None)
     except psycopg.Error as error:
         raise server.failed(error, "looking at its tables") from None
-    return tuple(table.schema for table in found.tables.values())
+    return found.schemas

@@ -92,7 +92,7 @@ class PostgresSource:
 
     # ------------------------------------------------------------------------------------------------- the contract
 
-    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these positions; without one of the log, at the slot's, and with all rows of tables first."""
         self.close()
         self._rows_read = {name: at for name, at in positions.items() if name != LOG}
@@ -116,7 +116,7 @@ class PostgresSource:
         self._told = self._confirmed = positions.get(LOG, version_of_part(start, 0))
         self._renamed = {} if LOG in positions else {LOG: self._told}  # so that a slot that goes is missed
         self._transactions.start_at(self._told)
-        self._unknown = changed_meanwhile(self._catalog, self._rows_read) if positions else ()
+        self._unknown = changed_meanwhile(self._catalog, self._rows_read, schemas) if positions else ()
 
     def reread(self, table: SourceTable) -> bool:
         """Read all rows of a table once more, as of a place behind what was read of the log."""
@@ -130,7 +130,7 @@ class PostgresSource:
 
     def schemas(self) -> tuple[SourceSchema, ...]:
         """The tables as the last look at the catalog found them."""
-        return tuple(table.schema for table in self._catalog.tables.values())
+        return self._catalog.schemas
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
         """Rows of the log that are there, and of tables that are not read yet; connections that break are made anew."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from zlib import crc32
 
 from keylake._captured.tables import SourceColumn, SourceSchema, SourceTable
@@ -94,7 +94,13 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What the source has at one moment, by numbers of tables."""
+    """What the source has at one moment, by numbers of tables; those that are `refused` cannot be read."""
 
     tables: Mapping[int, Table]
     rows: Mapping[int, tuple[StoredRows, ...]]
+    refused: Mapping[int, SourceSchema] = field(default_factory=dict[int, SourceSchema], hash=False)
+
+    @property
+    def schemas(self) -> tuple[SourceSchema, ...]:
+        """The tables as all sources tell of theirs."""
+        return (*(table.schema for table in self.tables.values()), *self.refused.values())

@@ -31,6 +31,7 @@ from keylake._captured.tables import (
     TableChange,
     TableCreated,
     TableDropped,
+    TableRefused,
     TableRenamed,
     TableReread,
     TableTruncated,
@@ -66,11 +67,13 @@ class Changes:
         known = self._known(made.change, target)
         if isinstance(made.change, TableCreated) and not aside:
             return known is not None
+        if isinstance(made.change, TableRefused):
+            return aside or known is None  # which no place of the log tells
         if known is None:
             return not aside  # it was dropped since
         if (
             not aside
-            and isinstance(made.change, _OF_COLUMNS)
+            and isinstance(made.change, (*_OF_COLUMNS, KeyChanged))
             and after_change(known.schema, made.change) == known.schema
         ):
             return True
@@ -142,6 +145,8 @@ class Changes:
 
     def _create(self, schema: SourceSchema, target: Target) -> None:
         """A source table that is seen for the first time; the keyed table may be there, with rows of others."""
+        if schema.refused:
+            raise DefinitionError(schema.refused)
         shaped = self._settings.shaping.schema(schema)
         spec = self._targets.create(target, shaped)
         words = alteration(shaped, spec, keep=True)
@@ -160,6 +165,8 @@ class Changes:
         if isinstance(made.change, TableReread):
             self._rereads.done(made.change, target)
             return
+        if isinstance(made.change, TableRefused):
+            raise SchemaMismatch(made.change.reason)
         if isinstance(made.change, KeyChanged):
             self._refuse_key(target, before, then)
             return
@@ -243,6 +250,8 @@ def _told(change: TableChange) -> str:
             return f"{table} is called {to} now"
         case KeyChanged(key=key):
             return f"{table} has the key {', '.join(key)} now"
+        case TableRefused():
+            return f"{table} cannot be read any more"
         case TableReread():
             return f"{table} was read once more"
         case TableTruncated():

@@ -159,7 +159,8 @@ class _Loop:
             for target in self._settings.shaping.targets(schema.table)
             if (name, target.table) not in self._state.tables and target.table not in self._state.targets
         ]
-        self._targets.prepare((target, self._settings.shaping.schema(schema)) for target, schema in new)
+        readable = [(target, schema) for target, schema in new if not schema.refused]
+        self._targets.prepare((target, self._settings.shaping.schema(schema)) for target, schema in readable)
         for target, schema in new:
             self._make(Made(TableCreated(schema), {}, 0), target)
 

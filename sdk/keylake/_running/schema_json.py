@@ -24,6 +24,7 @@ from keylake._captured.tables import (
     TableChange,
     TableCreated,
     TableDropped,
+    TableRefused,
     TableRenamed,
     TableReread,
     TableTruncated,
@@ -42,6 +43,7 @@ _CHANGES: dict[str, type[TableChange]] = {
         TableDropped,
         TableRenamed,
         KeyChanged,
+        TableRefused,
         TableReread,
     )
 }

@@ -58,8 +58,6 @@ class Targets:
 
     def create(self, target: Target, schema: SourceSchema) -> TableSpec:
         """The table for rows of this schema; one that is there has to have its key."""
-        if schema.refused:
-            raise DefinitionError(schema.refused)
         if not schema.key:
             raise DefinitionError(
                 f"The source table {schema.table} has no key, so its rows cannot be told apart. Give it a primary key, "

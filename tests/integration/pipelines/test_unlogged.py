@@ -154,6 +154,8 @@ def test_a_table_without_a_key_beside_others(shop: Shop, lake: kl.Lake) -> None:
     resnapshot(lake, shop.name, f"{shop.name}.keyless")
     assert not shop.follow().set_aside
     shop.check("t", "keyless")
+    shop.run("ALTER TABLE keyless DROP PRIMARY KEY", "INSERT INTO keyless VALUES (4)")
+    assert shop.follow().set_aside == (f"{shop.name}.keyless",)
 
 
 def test_columns_of_tables_that_nobody_reads(shop: Shop, mariadb: MariaDb) -> None:
@@ -202,6 +204,39 @@ def test_rows_that_somebody_changed_in_the_lake(shop: Shop, lake: kl.Lake, one: 
     shop.run("UPDATE t SET v = 3", "INSERT INTO another VALUES (4)")
     assert not shop.follow().set_aside
     shop.check("t", "another")
+
+
+def test_keys_of_postgres(
+    lake: kl.Lake, postgres: Postgres, postgres_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table without a key, and one whose key changes, are set aside, and leave the others alone."""
+    name = fresh_name("keys").replace(".", "_")
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", PASSWORD)
+    source = (
+        f"  type: postgres\n  hostname: 127.0.0.1\n  port: {postgres.port}\n  username: postgres\n"
+        f"  password: ${{DB_PASSWORD}}\n  tables: {postgres_database}.public.\\.*\n  slot.name: {name}\n"
+    )
+    pipeline = defined(tmp_path, name, source)
+    with postgres.connect(postgres_database) as connection:
+        connection.execute("CREATE TABLE keyless (a INT)")
+        connection.execute("CREATE TABLE changed (id INT PRIMARY KEY, other INT NOT NULL)")
+        connection.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+        connection.execute("INSERT INTO changed VALUES (1, 2)")
+        assert kl.run_pipeline(pipeline, lake, once=True).set_aside == (f"{name}.keyless",)
+        connection.execute("ALTER TABLE changed DROP CONSTRAINT changed_pkey, ADD PRIMARY KEY (other)")
+        connection.execute("INSERT INTO changed VALUES (1, 3)")
+        connection.execute("INSERT INTO t VALUES (4)")
+        aside = kl.run_pipeline(pipeline, lake, once=True).set_aside
+        assert aside == (f"{name}.changed", f"{name}.keyless")
+        assert lake.table(f"{name}.t").read().toArrow().to_pylist() == [{"id": 4}]
+        connection.execute("ALTER TABLE keyless ADD PRIMARY KEY (a)")
+        connection.execute("INSERT INTO keyless VALUES (5)")
+        lake.spark.sql(f"DROP TABLE lake.{name}.changed").collect()
+        for table in aside:
+            resnapshot(lake, name, table)
+        assert not kl.run_pipeline(pipeline, lake, once=True).set_aside
+        assert lake.table(f"{name}.keyless").read().toArrow().to_pylist() == [{"a": 5}]
+        assert lake.table(f"{name}.changed").read(columns=["id"]).toArrow().num_rows == 2
 
 
 def test_a_slot_that_is_gone(
