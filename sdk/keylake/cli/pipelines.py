@@ -149,7 +149,7 @@ def skip(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a table that was set aside go on without the rows that were kept. They are lost."""
+    """Let a table go on without rows that were kept. They are lost."""
     with opened(lake, catalog) as found:
         control.skip(found, name, table)
     said = f"{name} is asked to go on with {table} without the rows that were kept."
@@ -163,7 +163,7 @@ def resnapshot(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Have all rows of a table's sources read once more. Rows that are gone there become deletes.
+    """Read a table of the source once more. Rows that are gone there become deletes.
 
     A table that was set aside goes on. Without a table, a pipeline begins again at the end of its source's log. One
     that does not run does it when it runs again.

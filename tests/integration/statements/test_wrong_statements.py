@@ -109,7 +109,7 @@ def test_a_wrong_statement(lake: kl.Lake, table: tuple[str, str], kind: str) -> 
         text = str(raised.value)
         assert re.search(rf"\[{condition}[A-Z_.]*\]", text), f"{said}\n{text}"
         assert re.search(r"SQLSTATE: \w{5}", text), f"{said}\n{text}"
-        assert "_merge_info" not in text, f"{said}\n{text}"
+        assert kind != "MERGE" or "_merge_info" not in text, f"{said}\n{text}"  # a filter of ours
         assert state(lake, quoted) == before, said
 
 
