@@ -22,9 +22,12 @@ EVERY_VERB = Path(__file__).with_name("every_verb.py")
 BUILD = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
 
 
+_OF_TESTS = ("KEYLAKE", "PYTHON", "SPARK", "PYTEST")
+
+
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Runs `command` as a newcomer would: without the variables that this test session may have set."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK", "PYTEST"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_TESTS)}
     return subprocess.run(
         command, cwd=cwd, env=kept, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600
     )
