@@ -26,11 +26,7 @@ import pyarrow.compute as pc
 
 from keylake._captured.absence import SourceAway
 from keylake._captured.source import CHANGES, Lag, Source, Step
-from keylake._captured.tables import (
-    SourceSchema,
-    SourceTable,
-    TableCreated,
-)
+from keylake._captured.tables import SourceSchema, SourceTable, TableCreated
 from keylake._running.asides import OF_NO_TABLE, Asides
 from keylake._running.changes import Changes
 from keylake._running.dead_letters import DeadLetters
@@ -244,9 +240,10 @@ class _Loop:
         """Do what others want of keyed tables, once the source has begun; whether there was something."""
         if not self._wishes or not self._is_begun:
             return bool(self._wishes)
-        everything = self._wishes.pop("", None) is not None
+        everything = "" in self._wishes
         every = {target for _, target in self._state.tables} | self._state.targets.keys() if everything else set[str]()
-        for name, wish in {**self._wishes, **dict.fromkeys(every, "resnapshot")}.items():
+        of_tables = {name: wish for name, wish in self._wishes.items() if name}
+        for name, wish in {**of_tables, **dict.fromkeys(every, "resnapshot")}.items():
             self._write([name] if name in self._waiting else [])
             if wish == "resnapshot":
                 self._asides.resnapshot(name, self._offered_now())
