@@ -279,7 +279,7 @@ class KnownTables:
                     outcome.touched.add(name)
                     if filled:
                         outcome.again.add(name)
-            if alter.key is not None and self._key(name, alter.key) != known.schema.key:
+            if alter.key is not None:
                 known = replace(known, schema=replace(known.schema, key=self._key(name, alter.key)))
             self._tables[name] = known
             if alter.key is not None and self.takes(name):

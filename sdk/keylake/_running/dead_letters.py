@@ -108,15 +108,17 @@ class DeadLetters:
 
     def forget(self, target: str, place: int) -> None:
         """What was kept of a keyed table is in it, up to a place."""
-        keys = self._table().read(columns=_KEY, where=f"{self._of(target)} AND place <= {place}").toArrow()
-        self._table().delete(keys)
+        self._delete(f"{self._of(target)} AND place <= {place}")
 
     def forget_all(self, target: str) -> None:
         """What was kept of a keyed table is not needed: a new snapshot has it."""
         if not self._missing():
-            keys = self._table().read(columns=_KEY, where=self._of(target)).toArrow()
-            if keys.num_rows:
-                self._table().delete(keys)
+            self._delete(self._of(target))
+
+    def _delete(self, where: str) -> None:
+        keys = self._table().read(columns=_KEY, where=where).toArrow()
+        if keys.num_rows:
+            self._table().delete(keys)
 
     def _of(self, target: str) -> str:
         return f"pipeline = {literal(self._pipeline)} AND target = {literal(target)}"

@@ -32,6 +32,7 @@ from keylake.cli.shown import JsonOption, show, show_all, show_table, tell
 
 NameArgument = Annotated[str, typer.Argument(help="The name of a pipeline.")]
 OptionalName = Annotated[str | None, typer.Argument(help="The name of a pipeline; all unless said.")]
+AsideArgument = Annotated[str, typer.Argument(help="The keyed table that was set aside.")]
 RunLake = Annotated[
     str | None,
     typer.Option(
@@ -128,7 +129,7 @@ def restart(
 
 def resume(
     name: NameArgument,
-    table: Annotated[str, typer.Argument(help="The keyed table that was set aside.")],
+    table: AsideArgument,
     lake: LakeOption = USUAL_LAKE,
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
@@ -136,15 +137,12 @@ def resume(
     """Let a table that was set aside go on. The rows that were kept come first."""
     with opened(lake, catalog) as found:
         control.resume(found, name, table)
-    show(
-        {"name": name, "table": table, "wanted": "resume"} if as_json else f"{name} is asked to resume {table}.",
-        as_json,
-    )
+    _show_wish(name, table, "resume", f"{name} is asked to resume {table}.", as_json)
 
 
 def skip(
     name: NameArgument,
-    table: Annotated[str, typer.Argument(help="The keyed table that was set aside.")],
+    table: AsideArgument,
     lake: LakeOption = USUAL_LAKE,
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
@@ -153,7 +151,7 @@ def skip(
     with opened(lake, catalog) as found:
         control.skip(found, name, table)
     said = f"{name} is asked to go on with {table} without the rows that were kept."
-    show({"name": name, "table": table, "wanted": "skip"} if as_json else said, as_json)
+    _show_wish(name, table, "skip", said, as_json)
 
 
 def resnapshot(
@@ -171,7 +169,7 @@ def resnapshot(
     with opened(lake, catalog) as found:
         control.resnapshot(found, name, table)
     said = f"{name} is asked to read {table or 'all tables'} once more."
-    show({"name": name, "table": table, "wanted": "resnapshot"} if as_json else said, as_json)
+    _show_wish(name, table, "resnapshot", said, as_json)
 
 
 # -------------------------------------------------------------------------------------------------------- a run
@@ -306,6 +304,10 @@ def _ask(name: str, wanted: str, lake: str, catalog: str, as_json: bool) -> None
         show(_row(state) | {"wanted": wanted}, as_json)
     else:
         typer.echo(f"{name} on {state.host}, process {state.process}, is asked to {wanted} after the batch under way.")
+
+
+def _show_wish(name: str, table: str | None, wanted: str, said: str, as_json: bool) -> None:
+    show({"name": name, "table": table, "wanted": wanted} if as_json else said, as_json)
 
 
 def _row(state: PipelineState) -> dict[str, object]:
