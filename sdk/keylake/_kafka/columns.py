@@ -54,6 +54,8 @@ class FoundTables:
 
     _columns: dict[str, dict[str, IcebergType]] = field(default_factory=dict[str, dict[str, IcebergType]])
     _keys: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    other_names: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    """By table, names of the last batch that differ from a column's in case alone, each with that of the column."""
 
     @classmethod
     def of(cls, schemas: Iterable[SourceSchema]) -> FoundTables:
@@ -76,12 +78,19 @@ class FoundTables:
         >>> created, added = tables.add([("shop.orders", '{"key": ["id"], "columns": {"id": ["long"]}}')])
         >>> tables.add([("shop.orders", '{"key": ["id"], "columns": {"id": ["long"], "n": ["double"]}}')])
         (ColumnAdded(table=SourceTable(parts=('shop', 'orders')), column=SourceColumn(name='n', type=DoubleType(), comment=''), after=None),)
+        >>> tables.add([("shop.orders", '{"key": ["id"], "columns": {"N": ["double"]}}')]), tables.other_names
+        ((), {'shop.orders': {'N': 'n'}})
         """  # noqa: E501
         said: dict[str, dict[str, list[IcebergType]]] = {}
+        self.other_names = {}
         for table, text in found:
             entry = json.loads(text)
             columns = said.setdefault(table, {})
-            for name, types in entry["columns"].items():
+            names = {name.lower(): name for name in (*columns, *self._columns.get(table, ()))}
+            for seen, types in entry["columns"].items():
+                name = names.setdefault(seen.lower(), seen)
+                if name != seen:
+                    self.other_names.setdefault(table, {})[seen] = name
                 columns.setdefault(name, []).extend(map(_type, types))
             if entry["key"] or table not in self._keys:
                 self._keys[table] = tuple(entry["key"])

@@ -176,3 +176,29 @@ def check_defaults(
     do(f"INSERT INTO {name}.orders (id, b) VALUES (3, 1)")
     assert run().rows == 1
     assert read() == {1: [7, 0, "none"], 2: [None, 0, "none"], 3: [8, 1, "some"]}
+
+
+def test_messages_that_no_table_holds(lake: kl.Lake, broker: Broker, tmp_path: Path) -> None:
+    """They are dead letters one by one; a table whose column cannot take a value is set aside, and others go on."""
+    name = fresh_name("opened").replace(".", "_")
+    rows, numbers = broker.topic(1), broker.topic(1)
+    source = f"  type: kafka\n  bootstrap.servers: {broker.servers}\n  topics: {rows}, {numbers}\n"
+    source += "  format: json\n  key: id\n"
+
+    def sent(topic: str, *messages: str) -> None:
+        broker.send(topic, [(None, message.encode()) for message in messages])
+
+    sent(rows, '{"id":1,"name":"a","tags":["a",1.50],"home":{"zip":1}}', '{"id":2,"":1}', '{"id":3,"n":1,"N":2}')
+    sent(rows, '{"id":4,"name":"\\ud83d"}', '{"id":5,"NAME":"b","tags":[]}')
+    sent(numbers, '{"id":1,"n":1}')
+    report = run_once(lake, tmp_path, name, source)
+    assert (report.dead_letters, report.set_aside) == (3, ())
+    sent(rows, '{"id":6,"Name":"c"}')
+    sent(numbers, '{"id":2,"n":1.5}', '{"id":3,"n":1}')
+    assert run_once(lake, tmp_path, name, source).set_aside == (f"{name}.{numbers}",)
+    found = lake.table(f"{name}.{rows}").read(columns=["id", "name", "tags", "home"]).toArrow().to_pylist()
+    assert sorted(found, key=lambda row: row["id"]) == [
+        {"id": 1, "name": "a", "tags": '["a",1.50]', "home": '{"zip":1}'},
+        {"id": 5, "name": "b", "tags": "[]", "home": None},
+        {"id": 6, "name": "c", "tags": None, "home": None},
+    ]

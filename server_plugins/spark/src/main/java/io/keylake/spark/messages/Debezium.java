@@ -16,9 +16,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class Debezium implements Envelope {
   private static final int MILLIS = 1000;
-  // What stands in place of a value that the database did not log, since it had not changed.
-  private static final String NOT_LOGGED = "__debezium_unavailable_value";
-  private static final String NOT_LOGGED_BYTES = "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==";
 
   private final Keys keys;
 
@@ -78,9 +75,7 @@ final class Debezium implements Envelope {
     ObjectNode after = Envelope.object(value.member("after"), "after");
     List<String> absent = new ArrayList<>();
     for (Map.Entry<String, JsonNode> each : after.properties()) {
-      JsonNode found = each.getValue();
-      if (found.isTextual()
-          && (found.textValue().equals(NOT_LOGGED) || found.textValue().equals(NOT_LOGGED_BYTES))) {
+      if (NotLogged.is(each.getValue())) {
         absent.add(each.getKey());
       }
     }

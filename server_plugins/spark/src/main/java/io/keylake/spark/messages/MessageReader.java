@@ -31,6 +31,7 @@ public final class MessageReader {
   private final Envelope envelope;
   private final List<String> version;
   private final @Nullable FoundColumns found;
+  private final Fields fields = new Fields();
 
   public MessageReader(MessageFormat format) {
     this.values = format.values();
@@ -57,12 +58,18 @@ public final class MessageReader {
       long base = rows.isEmpty() || version.isEmpty() ? offset : version(document);
       List<Change> changes = new ArrayList<>(rows.size());
       for (Envelope.Row row : rows) {
+        fields.check(row);
+        if (found != null) {
+          Fields.flatten(row);
+        }
+        byte[] json = JsonEncoding.MAPPER.writeValueAsBytes(row.row());
+        Fields.checkTexts(row, json);
         long of = Math.addExact(Math.multiplyExact(base, MOST_CHANGES), changes.size());
         changes.add(
             new Change(
                 row.table(),
                 row.op(),
-                JsonEncoding.MAPPER.writeValueAsBytes(row.row()),
+                json,
                 of,
                 row.at(),
                 null,
