@@ -178,10 +178,14 @@ def check_log(server: Server, connection: Connection[Any]) -> None:
         "log_bin_compress": ("OFF", "run: SET GLOBAL log_bin_compress = OFF"),
         "binlog_transaction_compression": ("OFF", "run: SET GLOBAL binlog_transaction_compression = OFF"),
     }
-    for name, (value, step) in wanted.items():
-        is_ = said.get(name, "OFF" if value == "OFF" else "unknown to this server")
-        if is_.upper() != value:
-            raise DefinitionError(f"{name} of {server.name} is {is_}, and has to be {value}: {step}.")
+    found = {name: said.get(name, "OFF" if wanted[name][0] == "OFF" else "unknown to this server") for name in wanted}
+    wrong = [
+        f"{name} of {server.name} is {found[name]}, and has to be {value}: {step}."
+        for name, (value, step) in wanted.items()
+        if found[name].upper() != value
+    ]
+    if wrong:
+        raise DefinitionError(" ".join(wrong))
 
 
 def check_place(server: Server, files: LogFiles, place: int) -> tuple[str, int]:
