@@ -29,7 +29,6 @@ def define(columns: Mapping[str, pa.DataType] = COLUMNS, **words: object) -> kl.
         ({"key": []}, ("key",)),
         ({"key": ["user"]}, ("'user'",)),
         ({"key": ["k", "k"]}, ("'k'", "twice")),
-        ({"key": ["K"]}, ("'K'", "'k'")),
         ({"buckets": 0}, ("buckets", "0")),
         ({"buckets": -3}, ("buckets", "-3")),
         ({"bucket_by": ["a"]}, ("bucket_by", "'a'")),

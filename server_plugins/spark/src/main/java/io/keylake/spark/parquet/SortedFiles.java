@@ -199,8 +199,10 @@ public final class SortedFiles implements Closeable {
     Map<String, String> properties = new HashMap<>(table.properties());
     PageRows.limit(first.get(0), storedType).forEach(properties::putIfAbsent);
     Dictionaries.leftOut(first, areAll, stored).forEach(properties::putIfAbsent);
-    return FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
-            FileFormat.PARQUET, InternalRow.class, file)
+    return EmptyConfiguration.during(
+            () ->
+                FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
+                    FileFormat.PARQUET, InternalRow.class, file))
         .setAll(properties)
         .metricsConfig(metrics)
         .schema(stored)
