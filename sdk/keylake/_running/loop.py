@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from keylake._captured.absence import SourceAway
 from keylake._captured.source import CHANGES, Lag, Source, Step
 from keylake._captured.tables import SourceSchema, SourceTable, TableCreated
+from keylake._running.ahead import ReadAhead
 from keylake._running.asides import OF_NO_TABLE, Asides
 from keylake._running.changes import Changes
 from keylake._running.dead_letters import DeadLetters
@@ -55,11 +56,12 @@ def run(source: Source, lake: Lake, settings: RunSettings, *, ending: threading.
     `ending`, set by another thread, ends it after the round under way. Raises `PipelineBusy` where another process runs
     it, and the error that it ended with.
     """
-    loop = _Loop(source, lake, settings, ending or threading.Event())
+    ahead = ReadAhead(source)
+    loop = _Loop(ahead, lake, settings, ending or threading.Event())
     try:
         return loop.run()
     finally:
-        source.close()
+        ahead.close()
 
 
 class _Loop:
