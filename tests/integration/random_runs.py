@@ -13,7 +13,7 @@ from integration.histories import shapes
 DAY = int(os.environ["KEYLAKE_SEED"])  # unless somebody asks for the seed of another run
 FIRST = 1000 * DAY
 MORE = int(os.environ.get("KEYLAKE_RUNS", "1"))  # times as many as the nightly run has
-SHARE = 3  # the slow run has every third of the others
+SHARE = 6  # the slow run has every sixth of the others
 FEW = 4  # cases, of which the slow run has all others
 
 

@@ -95,6 +95,7 @@ def attempts(files: Files | None, *urls: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_clients_that_trust_the_certificate_and_have_the_token(lake: kl.Lake, files: Files) -> None:
     assert lake._server is not None
     token = lake._server._token

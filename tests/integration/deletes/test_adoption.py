@@ -157,6 +157,7 @@ def test_what_cannot_be_adopted(lake: kl.Lake, writer: ForeignWriter) -> None:
         lake.adopt(into, into=fresh_name("adopted"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_empty", [True, False], ids=["from the beginning", "from a commit"])
 def test_commits_that_have_expired(lake: kl.Lake, writer: ForeignWriter, is_empty: bool) -> None:
     """What came before them and was not taken over would be missing."""

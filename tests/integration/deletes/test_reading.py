@@ -25,6 +25,7 @@ def writer(lake: kl.Lake) -> Iterator[ForeignWriter]:
         yield writer
 
 
+@pytest.mark.slow
 def test_one_index_serves_all_tasks(lake: kl.Lake, writer: ForeignWriter) -> None:
     """Each file is loaded once, whatever the tasks; the memory goes back when the last of them is done."""
     with foreign_table(lake, writer, "id BIGINT, value STRING, part INT", partition=["part"]) as table:
@@ -46,6 +47,7 @@ def test_one_index_serves_all_tasks(lake: kl.Lake, writer: ForeignWriter) -> Non
         assert numbers["deleteMemoryTaken"] == numbers["deleteMemoryFreed"] > 0
 
 
+@pytest.mark.slow
 def test_deletes_hold_under_every_projection(lake: kl.Lake, writer: ForeignWriter) -> None:
     """Stock Iceberg can take cached deletes of another projection for those of this one (iceberg#15039)."""
     with foreign_table(lake, writer, "id BIGINT, other STRING, s STRUCT<a: INT, b: ARRAY<INT>>") as table:
@@ -107,6 +109,7 @@ def test_a_table_becomes_keyed(lake: kl.Lake, writer: ForeignWriter) -> None:
         assert lake.spark.sql(f"SELECT count(*) FROM {table.sql}.files WHERE content = 2").collect()[0][0] == 0
 
 
+@pytest.mark.slow
 def test_an_index_that_does_not_fit_is_on_disk(lake: kl.Lake, writer: ForeignWriter) -> None:
     """The budget holds, the answer is the same, and no memory stays."""
     with foreign_table(lake, writer, "id BIGINT, value STRING") as table:

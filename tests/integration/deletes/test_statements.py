@@ -78,6 +78,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @of_every("case", CASES, today=1)
 def test_statements_between_upserts(lake: kl.Lake, writer: ForeignWriter, case: tuple[list[str], str, int]) -> None:
     partition, mode, version = case

@@ -86,6 +86,7 @@ def all_aged(folder: Path, days: float = 5) -> None:
 # --------------------------------------------------------------------------------------------------- whose files
 
 
+@pytest.mark.slow
 def test_only_files_that_a_table_can_have_written_are_deleted(lake: kl.Lake) -> None:
     twin = written(lake)
     home = place(twin)

@@ -76,6 +76,7 @@ def check_history(twin: Twin, random: Random) -> None:
         assert by_key(twin, net) == expected_changes(twin, after, until), (after, until)
 
 
+@pytest.mark.slow
 @shaped
 def test_a_history_whose_bucket_count_grows(lake: kl.Lake, shape: Shape) -> None:
     random = Random(701)
@@ -197,6 +198,7 @@ def expected_left_join(left: Twin, right: Twin) -> Found:
     return {key: row | {"other": others.get(key, {}).get("a")} for key, row in left.expected().items()}
 
 
+@pytest.mark.slow
 def test_a_move_and_writers_at_once(lake: kl.Lake) -> None:
     shape = SHAPES["partitioned"]
     twin = mid_move(lake, shape, seed=770)

@@ -61,6 +61,7 @@ def test_a_history_that_is_settled_now_and_then(lake: kl.Lake, kind: tuple[Shape
 WHOLE = Shape("explicit", buckets=2, reducers={})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_what_a_read_has_found_is_what_is_settled(lake: kl.Lake, table_format: int) -> None:
     """The first table is settled by what the read before has found, the second by a merge: they are settled alike."""

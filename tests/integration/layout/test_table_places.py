@@ -66,6 +66,7 @@ def location(lake: kl.Lake, table: kl.KeyedTable) -> Path:
     return Path(next(row[1] for row in rows if row[0] == "Location").removeprefix("file:"))
 
 
+@pytest.mark.slow
 def test_inside_or_around_another_table_is_refused(lake: kl.Lake) -> None:
     outer = written(lake, "nested.b")
     with refused(lake, "nested.b.c", kl.DefinitionError, "inside the folder of a table", "nested/b"):

@@ -241,6 +241,7 @@ def test_a_table_of_pipelines_that_an_older_version_made(lake: kl.Lake, namespac
     assert (after.rows, [each.rows for each in after.recent]) == (4, [1])
 
 
+@pytest.mark.slow
 def test_a_long_step_at_the_end_keeps_the_place_of_its_process(lake: kl.Lake, namespace: str, tmp_path: Path) -> None:
     script = tmp_path / "slow.sql"
     script.write_text("SELECT java_method('java.lang.Thread', 'sleep', 3000 + id) FROM range(0, 1, 1, 1);\n")

@@ -152,6 +152,7 @@ pipeline:
 """
 
 
+@pytest.mark.slow
 def test_a_pipeline_runs_steps_for_closed_intervals(
     lake: kl.Lake, tables: tuple[kl.KeyedTable, kl.KeyedTable], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

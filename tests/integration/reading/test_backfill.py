@@ -59,6 +59,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 def test_features_of_many_tables(lake: kl.Lake, clicks: Keyed, spend: Keyed, users: Keyed) -> None:
     arrow = pa.Table.from_pylist(SAMPLES)
     frame = lake.spark.createDataFrame(arrow)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import keylake as kl
 import keylake.local
@@ -43,6 +44,7 @@ def test_markup_in_rows_is_text(lake: kl.Lake) -> None:
         assert "<script" not in shown
 
 
+@pytest.mark.slow
 def test_a_lake_without_a_server_shows_itself(lake: kl.Lake, warehouse: Path) -> None:
     name = fresh_name("displays")
     lake.create(kl.TableSpec.from_arrow(SCHEMA, name=name, key=["id"])).upsert([{"id": 1, ODD: EVIL}])

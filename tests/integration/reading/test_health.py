@@ -94,6 +94,7 @@ def test_an_empty_table_and_a_branch(lake: kl.Lake) -> None:
     assert (made.health().reads.rows, draft.health().reads.rows) == (1, 2)
 
 
+@pytest.mark.slow
 def test_the_picture_and_the_page(table: kl.KeyedTable, tmp_path: Path) -> None:
     health = table.health()
     assert len(health.plot().axes) == 6

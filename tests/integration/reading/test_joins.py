@@ -205,6 +205,7 @@ def test_a_table_that_is_broadcast_keeps_buckets_that_others_do_not_have(lake: k
     assert moved(lake, unfiltered)[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(few=1, many=8))
 def test_random_queries_give_what_they_give_with_shuffles(lake: kl.Lake, seed: int) -> None:
     """Joins of joins, of all kinds, with broadcasts of tables in other buckets, filters and groupings."""

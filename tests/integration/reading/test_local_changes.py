@@ -30,6 +30,7 @@ def at(twin: Twin, commits: int) -> int | None:
     return twin.commits[commits - 1].snapshot_id if commits else None
 
 
+@pytest.mark.slow
 @of_every_shape
 def test_random_ranges_of_a_history(lake: kl.Lake, local: keylake.local.LocalLake, shape: Shape) -> None:
     random = Random(FIRST)

@@ -11,6 +11,7 @@ import pytest
 
 import keylake as kl
 from integration.query_plans import changed_settings, explained, rows_of
+from integration.random_runs import of_every
 from integration.twin import fresh_name
 
 ROWS = 12_000  # a bucket of them is several batches
@@ -96,6 +97,7 @@ def on(left: str, right: str) -> str:
     return f"{left}.id = {right}.id AND {left}.name = {right}.name"
 
 
+@pytest.mark.slow
 def test_a_chain_of_joins_is_one(lake: kl.Lake, tables: list[str]) -> None:
     one, two, three = tables
     chain = f"SELECT l.*, r.*, q.place FROM {one} l LEFT JOIN {two} r ON {on('l', 'r')}"
@@ -107,7 +109,7 @@ def test_a_chain_of_joins_is_one(lake: kl.Lake, tables: list[str]) -> None:
     assert joins_in(lake, f"SELECT count(*) FROM {one} l JOIN {two} r ON {on('l', 'r')}") == (1, 0)
 
 
-@pytest.mark.parametrize("how", ["INNER", "LEFT", "RIGHT", "LEFT SEMI", "LEFT ANTI"])
+@of_every("how", {how: how for how in ("INNER", "LEFT", "RIGHT", "LEFT SEMI", "LEFT ANTI")}, today=2)
 def test_kinds_of_joins(lake: kl.Lake, tables: list[str], how: str) -> None:
     one, two, three = tables
     columns = "l.*" if how.startswith("LEFT ") else "l.number AS n, l.text, r.*"
@@ -117,6 +119,7 @@ def test_kinds_of_joins(lake: kl.Lake, tables: list[str], how: str) -> None:
     assert joins_in(lake, further) == ((1, 1) if how == "LEFT" else (1, 0)), "keys of missing rows are nulls"
 
 
+@pytest.mark.slow
 def test_samples_with_nulls_and_keys_that_come_again(lake: kl.Lake, tables: list[str]) -> None:
     """Rows that come one by one are copied into batches where they are narrow."""
     samples = f"""(SELECT /*+ REPARTITION(2, w) */ *, lake.system.key_bucket(2, id, name) AS w FROM (

@@ -161,6 +161,7 @@ GAP = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("literal", GAP)
 def test_days_that_one_calendar_only_has(lake: kl.Lake, literal: str) -> None:
     """Of a value where nothing is merged and where something is, and of a key."""
@@ -278,6 +279,7 @@ def test_a_join_without_a_shuffle_keeps_its_buckets(lake: kl.Lake) -> None:
 # -------------------------------------------------------------------------------------------------------------- slices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape",
     [EXPLICIT, Shape("explicit", COMPOUND), Shape("ordering", TEXT), Shape("commit", {"id": pa.int32()})],

@@ -51,6 +51,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kl.Lake]:
         yield lake
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("seed", seeds(1, 6))
 def test_any_history_is_one_fold(lake: kl.Lake, name: str, seed: int) -> None:

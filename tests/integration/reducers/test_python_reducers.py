@@ -40,6 +40,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kl.Lake]:
         yield lake
 
 
+@pytest.mark.slow
 @of_every("name", {name: name for name in CASES}, today=1)
 @pytest.mark.parametrize("seed", seeds(1, 4))
 def test_any_history_is_one_fold(lake: kl.Lake, name: str, seed: int) -> None:
@@ -58,6 +59,7 @@ def test_any_history_is_one_fold(lake: kl.Lake, name: str, seed: int) -> None:
     check(twin)
 
 
+@pytest.mark.slow
 def test_many_contributions_of_few_keys_and_of_many(lake: kl.Lake) -> None:
     """More of one key than are gathered at a time, and more keys than are completed at a time."""
     twin = table_of(lake, CASES["range"])

@@ -14,6 +14,7 @@ DAILY = "'versions' = 'commit', 'reduce.clicks' = 'Daily(days=90, of=Sum)'"
 TODAY = date(2026, 11, 20)
 
 
+@pytest.mark.slow
 def test_the_last_days_of_events(lake: kl.Lake) -> None:
     """Beside an aggregation of the events themselves, before and after a compaction."""
     random = Random(5)

@@ -49,6 +49,7 @@ def test_a_stream_writes_to_an_experiment(lake: kl.Lake, made: Evolving, tmp_pat
     assert made.rows() == [(1, 1), (2, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retries", [4, 0])
 def test_an_update_of_an_experiment_sees_commits_of_main(
     lake: kl.Lake, made: Evolving, tmp_path: Path, retries: int

@@ -5,6 +5,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame
 
 import keylake as kl
@@ -83,6 +84,7 @@ def test_fields_become_columns(lake: kl.Lake) -> None:
     assert row["text"] == "b"
 
 
+@pytest.mark.slow
 def test_what_fits_nowhere_is_rescued(lake: kl.Lake) -> None:
     """Values of other types, names that no column can have, texts that are no objects, fields that contradict."""
     table = created(
@@ -129,6 +131,7 @@ def test_what_fits_nowhere_is_rescued(lake: kl.Lake) -> None:
     assert "values rescued" in str(commit)
 
 
+@pytest.mark.slow
 def test_rows_of_one_key_and_fields_of_one_column(lake: kl.Lake) -> None:
     table = created(lake, ("at", pa.int64()), ("a", pa.int64()), ordering="at")
     rows = [
@@ -152,6 +155,7 @@ def test_rows_of_one_key_and_fields_of_one_column(lake: kl.Lake) -> None:
     assert found(table, "at", "a", "B") == [(1, 9, 10, "c")]
 
 
+@pytest.mark.slow
 def test_maps_and_variants(lake: kl.Lake) -> None:
     """The same fields from other types of payloads; text of a map is JSON where the column is no text."""
     columns = [("n", pa.int32()), ("t", pa.string()), ("x", pa.string()), ("l", pa.list_(pa.string()))]
@@ -182,6 +186,7 @@ def test_maps_and_variants(lake: kl.Lake) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_mapping_chooses_fields_names_and_types(lake: kl.Lake) -> None:
     table = created(lake, ("zip", pa.int64()), ("a", pa.int64()))
     rows = frame(
@@ -263,6 +268,7 @@ def test_what_cannot_be_written(lake: kl.Lake) -> None:
     assert table.history(at_most=1)[0].stream == "web"
 
 
+@pytest.mark.slow
 def test_groups_keys_of_several_columns_and_no_rows(lake: kl.Lake) -> None:
     """Columns of a group are written together or rescued together, row by row."""
     columns = [("day", pa.date32()), ("x", pa.int64()), ("y", pa.int64()), ("z", pa.int64())]

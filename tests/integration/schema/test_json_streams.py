@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame
 
 import keylake as kl
@@ -21,6 +22,7 @@ def found(table: kl.KeyedTable, *columns: str) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in rows]
 
 
+@pytest.mark.slow
 def test_columns_appear_while_a_stream_runs(lake: kl.Lake, tmp_path: Path) -> None:
     """Each batch is written once, through the session that Spark gives to the batch."""
     table = created(lake)

@@ -246,6 +246,7 @@ def as_canonical(entry: dict[str, Any]) -> str:
     return str(entry["value"]) if entry["field"] is None else canonical(json.loads(entry["value"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(few=1, many=20))
 def test_random_payloads(lake: kl.Lake, seed: int) -> None:
     play = Play(lake, Random(seed))

@@ -54,6 +54,7 @@ def merged_by_each(
         }
 
 
+@pytest.mark.slow
 @of_every_shape
 def test_random_histories(lake: kl.Lake, warehouse: Path, duck: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     twin = shape.create(lake, fresh_name("engines"))

@@ -52,6 +52,7 @@ def snapshot_ids(lake: kl.Lake, copy: str) -> list[int]:
     return [each.snapshot_id for each in opened(lake, copy).metadata.snapshots]
 
 
+@pytest.mark.slow
 @of_every("shape", SHAPES, today=1)
 def test_random_operations(lake: kl.Lake, copy: str, shape: Shape) -> None:
     twin = shape.create(lake, fresh_name("published"))

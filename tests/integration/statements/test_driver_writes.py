@@ -81,6 +81,7 @@ def stored(lake: kl.Lake, twin: Twin) -> list[str]:
     return in_pyiceberg(catalog_of(lake).load_table(twin.table.name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(few=1, many=6))
 @pytest.mark.parametrize("shape", [Shape("explicit"), PARTITIONED, Shape("ordering"), SHAPES["accumulators"]], ids=str)
 def test_a_history_is_stored_as_by_tasks(lake: kl.Lake, shape: Shape, seed: int) -> None:

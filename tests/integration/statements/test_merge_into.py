@@ -84,7 +84,7 @@ def rows(lake: kl.Lake, name: str) -> list[str]:
     return rows_of(lake, f"SELECT * FROM {name}")
 
 
-@of_every("statement", STATEMENTS, today=12)
+@of_every("statement", STATEMENTS, today=3)
 def test_as_a_plain_table(lake: kl.Lake, pair: tuple[str, str], statement: str) -> None:
     for name in pair:
         run(lake, f"MERGE INTO {name} AS t " + statement.format(c=CHANGES, t=name))
@@ -256,6 +256,7 @@ def test_the_target_stays_where_it_is(lake: kl.Lake, pair: tuple[str, str]) -> N
     assert exchanges(update + "WHEN NOT MATCHED THEN INSERT (id, pay) VALUES (c.id + 1, 5)") == 2, "another key"
 
 
+@pytest.mark.slow
 def test_a_target_whose_buckets_are_divided(lake: kl.Lake, pair: tuple[str, str]) -> None:
     """Rows that are joined by fewer buckets than are written are moved before they are written."""
     statement = (

@@ -18,6 +18,7 @@ def version(lake: kl.Lake) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("properties", "clauses", "key"),
     [

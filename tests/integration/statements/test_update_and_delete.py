@@ -131,7 +131,7 @@ CASES = {
 }
 
 
-@of_every("case", CASES, today=3)
+@of_every("case", CASES, today=1)
 def test_the_answers_are_those_of_a_plain_table(
     lake: kl.Lake, other: str, case: tuple[str, list[str]], setting: Setting
 ) -> None:

@@ -130,6 +130,7 @@ def test_whole_results_replace_the_table(lake: kl.Lake, table: kl.KeyedTable, tm
     assert found(table) == [(1, 8, 13, ""), (2, 7, 2, "")]
 
 
+@pytest.mark.slow
 def test_merged_rows_go_from_table_to_table(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
     """Whatever the first table is told, the second one gets its rows."""
     other = lake.create(replace(table.spec, name=fresh_name("streams")))

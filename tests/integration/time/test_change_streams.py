@@ -41,6 +41,7 @@ def told(twin: Twin, *ranges: tuple[int, int]) -> list[tuple[object, ...]]:
     return sorted(rows, key=repr)
 
 
+@pytest.mark.slow
 def test_a_query_goes_on_where_it_ended(lake: kl.Lake, tmp_path: Path) -> None:
     twin = three_commits(lake)
     sink = Sink(twin, tmp_path)

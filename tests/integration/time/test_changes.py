@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from random import Random
 
+import pytest
 from pyspark.sql import DataFrame
 
 import keylake as kl
@@ -49,6 +50,7 @@ def by_key(twin: Twin, frame: DataFrame) -> Found:
     return changes_by_key(twin, frame.toArrow())
 
 
+@pytest.mark.slow
 @of_every_shape
 def test_random_ranges_of_a_history(lake: kl.Lake, shape: Shape) -> None:
     random = Random(7)

@@ -7,6 +7,7 @@ from itertools import product
 from uuid import UUID
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import functions
 
 import keylake as kl
@@ -128,6 +129,7 @@ def test_filters_on_a_key(lake: kl.Lake, kind: str) -> None:
         assert by_key(twin.table.read(where=where).toArrow(), ["k"]) == kept, str(where)
 
 
+@pytest.mark.slow
 def test_a_key_of_many_columns(lake: kl.Lake) -> None:
     kinds = {f"k{number}": kind for number, kind in enumerate(KEYS)}
     twin = create(lake, {name: KEYS[kind][0] for name, kind in kinds.items()}, buckets=4)

@@ -108,6 +108,7 @@ HOT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hot", HOT.values(), ids=HOT.keys())
 @pytest.mark.usefixtures("small_tasks")
 def test_tasks_get_about_as_many_rows_and_files_stay_few(lake: kl.Lake, hot: dict[str, str]) -> None:
@@ -184,6 +185,7 @@ def test_writes_are_spread_without_adaptive_plans(lake: kl.Lake, small_tasks: No
     check_rows(table, frame)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_tasks")
 def test_the_batches_of_a_stream_are_cut_as_well(lake: kl.Lake, tmp_path: Path) -> None:
     frame = visits(lake, day="if(id % 10 < 8, 1, id % 7)")
