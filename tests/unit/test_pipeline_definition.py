@@ -13,7 +13,7 @@ from keylake._captured.tables import SourceTable
 from keylake._load.targets import Bounds
 from keylake._pipelines.definition_fields import is_unused
 from keylake._pipelines.definition_schema import json_schema
-from keylake._pipelines.routes import is_captured, route
+from keylake._pipelines.routes import is_captured, route, unmatched
 from keylake._pipelines.running import load_of
 from keylake._pipelines.yaml_file import parsed as parsed_as
 from keylake._running.settings import Fixed, Setting
@@ -106,6 +106,31 @@ def test_a_file_for_mysql_to_paimon_is_read_after_its_sink_is_changed() -> None:
         "sink.catalog.properties.metastore",
         "sink.catalog.properties.warehouse",
     )
+
+
+def test_keys_of_the_sinks_of_quickstarts_are_told_as_ignored() -> None:
+    keys = {
+        "fenodes": "127.0.0.1:8030", "jdbc-url": "jdbc:mysql://x", "load-url": "x:8080", "hosts": "http://x:9200",
+        "username": "root", "password": "of a sink", "table.create.properties.replication_num": "1",
+        "properties.bootstrap.servers": "x:9092", "sink.enable-delete": "true", "topic": "changes",
+    }  # fmt: skip
+    lines = "".join(f"  {name}: {value!r}\n" for name, value in keys.items())
+    pipeline = parsed(SMALL.replace("  type: keylake\n", f"  type: keylake\n{lines}"), "p.yaml")
+    assert sorted(pipeline.ignored()) == sorted(f"sink.{name}" for name in keys)
+    assert "of a sink" not in pipeline.to_yaml() + repr(pipeline)
+
+
+def test_what_no_table_of_the_source_is_meant_by() -> None:
+    lines = "route:\n  - source-table: shop.order_\\d+\n    sink-table: lake.orders\n"
+    lines += "transform:\n  - source-table: shop.people\n    filter: id > 1\n"
+    source = SMALL.replace(r"tables: shop.\.*", r"tables: shop.orders, shop.old_\.*" + "\n  keys: {shop.events: id}")
+    pipeline = parsed(source + lines, "p.yaml")
+    tables = [SourceTable(("shop", name)) for name in ("orders", "people")]
+    assert unmatched(pipeline, tables) == (
+        r"source.tables 'shop.old_\\.*'", r"route.source-table 'shop.order_\\d+'", "source.keys 'shop.events'",
+    )  # fmt: skip
+    tables += [SourceTable(("shop", name)) for name in ("old_1", "order_1", "events")]
+    assert unmatched(pipeline, tables) == ()
 
 
 def test_what_is_written_is_read_as_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from keylake._pipelines.definition_fields import (
     named,
     unused,
 )
+from keylake._pipelines.definition_sinks import OtherSinks
 from keylake._pipelines.definition_sources import SourceDefinition
 from keylake._pipelines.definition_steps import Step
 from keylake._pipelines.yaml_file import parsed, written
@@ -46,7 +47,7 @@ def _list(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType]
 
 
-class LakeSink(Definition):
+class LakeSink(OtherSinks):
     """The lake that tables are written to, and how new tables are laid out.
 
     Example::

@@ -208,10 +208,19 @@ KeysByTable = Annotated[
 ]
 """The columns of the key of all tables, or of each by its name."""
 
+KeyOfEach = Annotated[
+    Mapping[str, tuple[str, ...]],
+    BeforeValidator(_keys_by_table),
+    PlainSerializer(lambda keys: {table: ", ".join(names) for table, names in keys.items()}),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
+]
+"""The columns of the key of each table by its name."""
+
 Options = Annotated[Mapping[str, str | SecretStr], BeforeValidator(_options)]
 """Free options by their names."""
 
 NO_OPTIONS: Mapping[str, str | SecretStr] = {}
+NO_KEYS: Mapping[str, tuple[str, ...]] = {}
 
 Duration = Annotated[
     datetime.timedelta,

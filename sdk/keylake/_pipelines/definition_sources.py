@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, model_validator
 from typing_extensions import Self
 
 from keylake._pipelines.definition_fields import (
+    NO_KEYS,
     NO_OPTIONS,
     Count,
     Definition,
+    KeyOfEach,
     KeysByTable,
     Lower,
     Names,
@@ -22,6 +25,7 @@ from keylake._pipelines.definition_fields import (
     unused,
 )
 
+NO_COLUMNS: Mapping[str, Literal["as_text"]] = {}
 _TABLES = r"Tables, as regular expressions with commas between them, in which `\.` stands for any character: `shop.\.*`"
 
 
@@ -34,6 +38,9 @@ class _Database(Definition):
     password: Annotated[Secret, named("password", "The password: `${DB_PASSWORD}` takes it from the environment.")]
     tables: Annotated[TablePattern, named("tables", _TABLES)]
     tables_exclude: Annotated[TablePattern | None, named("tables.exclude", "Tables of these that are left out.")] = None
+    keys: Annotated[KeyOfEach, named("keys", "The key of tables that have none, by table: `{shop.orders: id}`.")] = (
+        NO_KEYS
+    )
     schema_change_enabled: Annotated[
         bool, named("schema-change.enabled", "Whether changes of tables are followed at all.")
     ] = True
@@ -151,6 +158,14 @@ class Postgres(_Database):
     include_database: Annotated[
         bool, named("table-id.include-database", "Whether names of tables have the database: `app.public.orders`.")
     ] = True
+    columns: Annotated[
+        Mapping[str, Literal["as_text"]],
+        named(
+            "columns",
+            "Columns that are read as text, as the database shows them: `{valid_until: as_text}`, or with its table "
+            "`public.orders.valid_until`.",
+        ),
+    ] = NO_COLUMNS
     metadata_list: Annotated[str | None, unused("metadata.list")] = None
 
     lsn_commit_delay: Annotated[int | None, unused("scan.lsn-commit.checkpoints-num-delay")] = None

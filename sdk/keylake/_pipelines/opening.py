@@ -114,7 +114,7 @@ def looked_at(pipeline: Pipeline) -> tuple[SourceSchema, ...] | None:
     named = _named(pipeline.source, _keys(pipeline))
     from keylake._postgres.look import tables_of
 
-    return tables_of(named.address, named.tables, named.keys)
+    return tables_of(named.address, named.tables, named.keys, named.as_text)
 
 
 class _Named(NamedTuple):
@@ -123,6 +123,7 @@ class _Named(NamedTuple):
     address: str
     tables: Callable[[SourceTable], bool]
     keys: Mapping[str, Sequence[str]]
+    as_text: Sequence[str]
 
 
 def _named(database: Postgres, keys: Mapping[str, Sequence[str]]) -> _Named:
@@ -144,7 +145,8 @@ def _named(database: Postgres, keys: Mapping[str, Sequence[str]]) -> _Named:
         dbname=name,
     )
     in_database = {table.removeprefix(f"{name}."): key for table, key in keys.items()}
-    return _Named(address, lambda table: is_captured(database, table), in_database)
+    as_text = [column.removeprefix(f"{name}.") for column in database.columns]
+    return _Named(address, lambda table: is_captured(database, table), in_database, as_text)
 
 
 def _postgres(database: Postgres, keys: Mapping[str, Sequence[str]]) -> Source:
@@ -157,6 +159,7 @@ def _postgres(database: Postgres, keys: Mapping[str, Sequence[str]]) -> Source:
         slot=database.slot_name,
         publication=database.publication_name or database.slot_name,
         keys=named.keys,
+        as_text=named.as_text,
         snapshot=database.startup_mode == "initial",
     )
 
@@ -223,9 +226,10 @@ def _place(topics: Kafka) -> Any:
 
 
 def _keys(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
-    """The keys of tables that a transform names, for those that have none of their own."""
+    """The keys of tables that the source or a transform names, for those that have none of their own."""
+    keys = dict(pipeline.source.keys) if isinstance(pipeline.source, MySql | Postgres) else {}
     named = [each for each in pipeline.transform if each.primary_keys and _PLAIN_NAME.fullmatch(each.source_table)]
-    return {each.source_table: each.primary_keys for each in named}
+    return {**keys, **{each.source_table: each.primary_keys for each in named}}
 
 
 def _start(source: MySql | Postgres | Kafka, word: str, value: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ stands between the parts of a name, and `\.` for any character, so that `shop.\.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        parts = [part.strip() for part in _COMMA.split(text) if part.strip()]
+        parts = parts_of(text)
         if not parts:
             raise ValueError(f"is {text!r}, and names no table. Use one such as shop.orders.")
         try:
@@ -91,6 +92,30 @@ def is_captured(source: MySql | Postgres, table: SourceTable) -> bool:
     """Whether a table of a database is one of those that its source reads."""
     exclude = source.tables_exclude
     return _pattern(source.tables).matches(table) and not (exclude and _pattern(exclude).matches(table))
+
+
+def unmatched(pipeline: Pipeline, tables: Sequence[SourceTable]) -> tuple[str, ...]:
+    """What of a definition is about no table that its source has: patterns, keys, routes, transforms.
+
+    They may be about tables that are still to come, so each is told, and refused by nobody.
+    """
+    source = pipeline.source
+    asked = [(f"source.tables {each!r}", each) for each in parts_of(getattr(source, "tables", ""))]
+    asked += [(f"route.source-table {each.source_table!r}", each.source_table) for each in pipeline.route]
+    asked += [(f"transform.source-table {each.source_table!r}", each.source_table) for each in pipeline.transform]
+    found = [what for what, text in asked if not any(_pattern(text).matches(table) for table in tables)]
+    names = [f".{table}" for table in tables]
+    keys = [each for each in getattr(source, "keys", ()) if not any(name.endswith(f".{each}") for name in names)]
+    return (*found, *(f"source.keys {each!r}" for each in keys))
+
+
+def parts_of(text: str) -> tuple[str, ...]:
+    r"""The patterns that have commas between them.
+
+    >>> parts_of(r"shop.\.*, crm.order_\d{1,2}")
+    ('shop.\\.*', 'crm.order_\\d{1,2}')
+    """
+    return tuple(part.strip() for part in _COMMA.split(text) if part.strip())
 
 
 def _sink_table(rule: Route, table: SourceTable) -> str:

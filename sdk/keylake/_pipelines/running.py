@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,9 @@ from keylake._captured.tables import (
 from keylake._load.controller import Controller
 from keylake._load.targets import Bounds, LoadTargets
 from keylake._pipelines.definition import Pipeline
+from keylake._pipelines.definition_sources import MySql, Postgres
 from keylake._pipelines.opening import looked_at, opened_source
+from keylake._pipelines.routes import unmatched
 from keylake._pipelines.shaping import DefinedShaping
 from keylake._running.evolution import alteration
 from keylake._running.loop import run
@@ -36,6 +39,7 @@ from keylake.errors import TableNotFound
 if TYPE_CHECKING:
     from keylake.lake import Lake
 
+LOG = logging.getLogger("keylake")
 _WORDS: Mapping[type[object], str] = {
     ColumnAdded: "add.column",
     ColumnModified: "alter.column.type",
@@ -46,6 +50,7 @@ _WORDS: Mapping[type[object], str] = {
     TableRenamed: "rename.table",
     TableTruncated: "truncate.table",
 }
+_OF_NAMES = (TableCreated, TableDropped, TableRenamed)
 _FRESH_ENOUGH_SECONDS = 60.0  # of a run that ends, whose batches are large
 _LOOKS_SECONDS = 30.0  # at what a source has, where it knows its tables by their rows only
 
@@ -84,6 +89,7 @@ def run_pipeline(
     """
     options = pipeline.pipeline
     _set_session(pipeline, lake)
+    source = _Followed(opened_source(pipeline, lake), pipeline)
     settings = RunSettings(
         options.name,
         DefinedShaping(pipeline, lake),
@@ -93,8 +99,9 @@ def run_pipeline(
         load=load or load_of(pipeline, once=once),
         steps=tuple(step.as_run(options.name) for step in pipeline.steps),
         refusal=refusal,
+        notice=lambda: source.notice,
     )
-    return run(_Followed(opened_source(pipeline, lake), pipeline), lake, settings, ending=ending)
+    return run(source, lake, settings, ending=ending)
 
 
 def load_of(pipeline: Pipeline, *, once: bool = False) -> Load:
@@ -119,11 +126,21 @@ def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
             schemas = _schemas(source)
         finally:
             source.close()
+    if isinstance(pipeline.source, MySql | Postgres) and (notice := notice_of(pipeline, schemas)):
+        LOG.warning("%s: %s", pipeline.pipeline.name, notice)
     return tuple(
         _plan(lake, schema, schema if schema.refused else shaping.schema(schema), target.table)
         for schema in schemas
         for target in shaping.targets(schema.table)
     )
+
+
+def notice_of(pipeline: Pipeline, schemas: Sequence[SourceSchema]) -> str | None:
+    """What of a pipeline is about no table of its source, as a sentence."""
+    found = unmatched(pipeline, [schema.table for schema in schemas])
+    if not found:
+        return None
+    return f"No table of the source is meant by {', '.join(found)}. Check the names, or wait for such tables."
 
 
 def _schemas(source: Source) -> tuple[SourceSchema, ...]:
@@ -172,14 +189,26 @@ def _follows_changes(pipeline: Pipeline) -> bool:
 
 
 class _Followed:
-    """A source whose changes of tables are those that the sink includes."""
+    """A source whose changes of tables are those that the sink includes; what no table of it is meant by is told."""
 
     def __init__(self, source: Source, pipeline: Pipeline) -> None:
         self._source = source
+        self._pipeline = pipeline
         self._sink = pipeline.sink
+        self.notice: str | None = None
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         self._source.begin(positions, schemas)
+        self._look()
+
+    def _look(self) -> None:
+        """Topics and files are known by their rows alone, so nothing is told of them."""
+        if not isinstance(self._pipeline.source, MySql | Postgres):
+            return
+        before = self.notice
+        self.notice = notice_of(self._pipeline, self._source.schemas())
+        if self.notice is not None and self.notice != before:
+            LOG.warning("%s: %s", self._pipeline.pipeline.name, self.notice)
 
     def reread(self, table: SourceTable) -> bool:
         return self._source.reread(table)
@@ -188,9 +217,12 @@ class _Followed:
         return self._source.schemas()
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
+        steps = self._source.poll(most_rows, seconds)
+        if any(isinstance(change, _OF_NAMES) for step in steps for change in step.changes):
+            self._look()
         return tuple(
             replace(step, changes=tuple(filter(self._follows, step.changes))) if step.changes else step
-            for step in self._source.poll(most_rows, seconds)
+            for step in steps
         )
 
     def written(self, positions: Mapping[str, int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from keylake.errors import DefinitionError
 
 if TYPE_CHECKING:
     from keylake._postgres.server import Connection
+
+_SECONDS_OF_A_DEFINITION = 15.0  # from CREATE TABLE to the statement that gives it a key
 
 _TYPES = """
     SELECT t.oid::int8, t.typname, t.typtype, coalesce(e.oid, 0)::int8, t.typbasetype::int8, t.typtypmod,
@@ -32,6 +35,9 @@ _TABLES = """
     WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND NOT c.relispartition
       AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'
     ORDER BY 2, 3"""
+
+_LABELS = """
+    SELECT enumtypid::int8, oid::int8, enumlabel FROM pg_enum ORDER BY 1, 2"""
 
 _COLUMNS = """
     SELECT a.attrelid::int8, a.attnum, a.attname, a.atttypid::int8, a.atttypmod, a.attndims,
@@ -54,7 +60,8 @@ _ROWS = """
 class Looks:
     """What is asked of the catalog: the tables that are wanted, by their names with the database.
 
-    `keys` are those of tables that have none; columns of `as_text`, `schema.table.column`, are read as text.
+    `keys` are those of tables that have none. Columns of `as_text` are read as text: `schema.table.column`, or without
+    the schema, or the name alone.
     """
 
     def __init__(
@@ -69,11 +76,14 @@ class Looks:
         self._keys = keys
         self._as_text = frozenset(as_text)
         self._types: dict[int, PostgresType] = {}
+        self._labels: dict[int, tuple[tuple[int, str], ...]] = {}  # of enums, with their numbers
+        self.names: dict[int, dict[int, frozenset[str]]] = {}  # of columns, that looks have seen, by table and number
+        self._seen: dict[int, float] = {}  # since when, tables that cannot be read
 
     def look(self, connection: Connection, known: Catalog | None) -> Catalog:
         """What is there now. A table that cannot be read is refused, if it was known or the look is the first.
 
-        Those that come later may get their key in a second statement.
+        Those that come later may get their key in a second statement, a moment later.
         """
         with connection.transaction():
             found = [
@@ -83,6 +93,8 @@ class Looks:
             columns = _rows(connection, _COLUMNS, (numbers,))
             if not {row[3] for row in columns if row[3]} <= self._types.keys():
                 self._types = {row[0]: PostgresType(*row) for row in _rows(connection, _TYPES)}
+            labels = groupby(_rows(connection, _LABELS), key=lambda row: row[0])
+            self._labels = {type_: tuple((row[1], row[2]) for row in rows) for type_, rows in labels}
             of_tables = {table: list(rows) for table, rows in groupby(columns, key=lambda row: row[0])}
             stored = _rows(connection, _ROWS, {"tables": numbers})
         tables: dict[int, Table] = {}
@@ -91,22 +103,35 @@ class Looks:
             try:
                 tables[row[0]] = self._table(row, of_tables.get(row[0], []))
             except DefinitionError as error:
-                if known is None or row[0] in known.tables or row[0] in known.refused:
+                seen = self._seen.setdefault(row[0], time.monotonic())
+                was_known = known is None or row[0] in known.tables or row[0] in known.refused
+                if was_known or time.monotonic() - seen > _SECONDS_OF_A_DEFINITION:
                     name = SourceTable((self._database, row[1], row[2]))
                     refused[row[0]] = SourceSchema(name, (), (), row[3], str(error))
+        for table in tables.values():
+            names = self.names.setdefault(table.number, {})
+            for each in table.columns:
+                names[each.number] = names.get(each.number, frozenset()) | {each.name}
         rows: dict[int, tuple[StoredRows, ...]] = dict.fromkeys(tables, ())
         for row in stored:
-            table, (_, number, schema, name, file, filled, blocks) = tables.get(row[0]), row
-            if table is not None:
-                stored_rows = StoredRows(table.number, number, schema, name, file, filled, blocks, table.names)
-                rows[table.number] += (stored_rows,)
+            root, (_, number, schema, name, file, filled, blocks) = tables.get(row[0]), row
+            if root is not None:
+                rows[root.number] += (StoredRows(root.number, number, schema, name, file, filled, blocks, root.names),)
         return Catalog(tables, rows, refused)
 
     def _table(self, row: tuple[Any, ...], attributes: Sequence[tuple[Any, ...]]) -> Table:
         number, schema, name, comment, identity, key = row
         shown = f"{schema}.{name}"
         columns = tuple(
-            Column(at, column, type_, modifier, about, self._form(f"{shown}.{column}", type_, modifier, dimensions))
+            Column(
+                at,
+                column,
+                type_,
+                modifier,
+                about,
+                self._form((schema, name, column), type_, modifier, dimensions),
+                self._labels_of(type_),
+            )
             for _, at, column, type_, modifier, dimensions, about, unpublished in attributes
             if not unpublished
         )
@@ -114,13 +139,13 @@ class Looks:
         if wanted is not None:
             if identity != "f":
                 raise DefinitionError(
-                    f"Table {shown} has keys= of the source, and its log does not have whole rows that are gone. "
+                    f"Table {shown} has its key from the source (keys), and its log does not have whole rows. "
                     f"Run ALTER TABLE {shown} REPLICA IDENTITY FULL."
                 )
             numbers = {each.name: each.number for each in columns}
             if missing := [each for each in wanted if each not in numbers]:
                 raise DefinitionError(
-                    f"Table {shown} has no column {missing[0]!r}, which keys= names. It has {[*numbers]}."
+                    f"Table {shown} has no column {missing[0]!r}, which keys of the source name. It has {[*numbers]}."
                 )
             key = [numbers[each] for each in wanted]
         if identity == "n":
@@ -131,13 +156,21 @@ class Looks:
         if not key:
             raise DefinitionError(
                 f"Table {shown} has no key whose rows the log names. Add a primary key that is not deferrable, or run "
-                f"ALTER TABLE {shown} REPLICA IDENTITY FULL and name its key with keys=, or leave the table out."
+                f"ALTER TABLE {shown} REPLICA IDENTITY FULL and name its key in the source, keys: {{{shown}: column}} "
+                "(keys= in Python), or leave the table out."
             )
         unpublished = frozenset(each[1] for each in attributes if each[7])
         return Table(number, SourceTable((self._database, schema, name)), comment, columns, tuple(key), unpublished)
 
-    def _form(self, name: str, type_: int, modifier: int, dimensions: int) -> Form:
-        return TEXT if name in self._as_text else form_of(type_, modifier, dimensions, self._types)
+    def _form(self, parts: Sequence[str], type_: int, modifier: int, dimensions: int) -> Form:
+        names = {".".join(parts[first:]) for first in range(len(parts))}
+        return form_of(type_, modifier, dimensions, self._types) if self._as_text.isdisjoint(names) else TEXT
+
+    def _labels_of(self, type_: int) -> tuple[tuple[int, str], ...]:
+        """The labels of an enum, also of one in an array or a domain."""
+        while (found := self._types.get(type_)) is not None and (below := found.element or found.base):
+            type_ = below
+        return self._labels.get(type_, ())
 
     def logged_json(self, column: Column, type_: int, modifier: int) -> object:
         """What makes JSON of a value as the log had it; the column may have had another type then."""

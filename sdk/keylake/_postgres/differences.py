@@ -33,6 +33,8 @@ def changes_of_tables(before: Catalog, after: Catalog) -> tuple[TableChange, ...
     for number, table in after.tables.items():
         known = before.tables.get(number)
         found += [TableCreated(table.schema)] if known is None else changes_of_table(known, table)
+    new = after.refused.keys() - before.refused.keys() - before.tables.keys()
+    found += [TableCreated(after.refused[number]) for number in new]
     return tuple(found)
 
 
@@ -135,7 +137,8 @@ def changed_meanwhile(
     """Tables that have changed, or come, since positions were kept; what is known changes nothing."""
     keys = {schema.table: schema.key for schema in known}
     found: list[TableChange] = [
-        TableRefused(each.table, each.refused) for each in catalog.refused.values() if each.table in keys
+        TableRefused(each.table, each.refused) if each.table in keys else TableCreated(each)
+        for each in catalog.refused.values()
     ]
     found += [
         KeyChanged(table.name, table.key_names)

@@ -14,7 +14,10 @@ from keylake._postgres.slots import check_server
 
 
 def tables_of(
-    address: str, tables: Callable[[SourceTable], bool], keys: Mapping[str, Sequence[str]]
+    address: str,
+    tables: Callable[[SourceTable], bool],
+    keys: Mapping[str, Sequence[str]],
+    as_text: Sequence[str] = (),
 ) -> tuple[SourceSchema, ...]:
     """The tables with these names; what `PostgresSource.begin` would refuse is refused, and nothing is made."""
     server = Server(address)
@@ -22,7 +25,7 @@ def tables_of(
         with server.sql() as connection:
             check_server(server, connection)
             database: Any = connection.execute("SELECT current_database()").fetchone()
-            found = Looks(database[0], tables, keys, ()).look(connection, None)
+            found = Looks(database[0], tables, keys, as_text).look(connection, None)
     except psycopg.Error as error:
         raise server.failed(error, "looking at its tables") from None
     return found.schemas

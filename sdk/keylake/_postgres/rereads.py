@@ -1,13 +1,15 @@
 """Tables that are read once more: since which place, and whether that is done.
 
-    again 16397 = since ── rows lie under other names of positions ── all read: TableReread, gone 16397 = since
+    again 16397 = since ── rows lie under other names of positions ── all read, and the log: TableReread, gone = since
+
+`since` is the end of the log when they were asked for. Rows from before it that are not read again are gone.
 
 The names are those of tables by number (OID), and their positions grow as the log does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from keylake._captured.source import Step
@@ -23,10 +25,15 @@ class Rereads:
         self._since = _of(positions, "again")
         self._gone = _of(positions, "gone")
 
-    def ask(self, table: int, since: int) -> dict[str, int]:
-        """The positions that say that a table is read once more."""
-        self._since[table] = since
-        return {f"again {table}": since}
+    def ask(self, tables: Iterable[int], since: int) -> dict[str, int]:
+        """The positions that say that tables are read once more."""
+        asked = dict.fromkeys(tables, since)
+        self._since |= asked
+        return {f"again {table}": at for table, at in asked.items()}
+
+    def wait(self, position: int) -> bool:
+        """Whether the log was not read as far as rows that are read once more: older ones may still come."""
+        return any(since > max(position, self._gone.get(table, 0)) for table, since in self._since.items())
 
     def applied(self, catalog: Catalog) -> Catalog:
         """The catalog, in which rows that are read once more have other names of positions."""
@@ -36,13 +43,13 @@ class Rereads:
         }
         return replace(catalog, rows=rows)
 
-    def ended(self, step: Step, catalog: Catalog, read: Mapping[str, int]) -> Step:
-        """A step with rows of tables, and which tables were read to their end with it."""
+    def ended(self, step: Step, catalog: Catalog, read: Mapping[str, int], position: int) -> Step:
+        """A step with rows, and which tables were read to their end with it, and the log to where they were begun."""
         done = {
             number: since
             for number, since in self._since.items()
             if number in catalog.tables
-            and self._gone.get(number, 0) < since
+            and self._gone.get(number, 0) < since <= position
             and all(read.get(each.partition, 0) >= END for each in catalog.rows[number])
         }
         self._gone |= done

@@ -88,7 +88,11 @@ class Rows:
         try:
             self.rows.append(layout.key_row(values) if op == "d" else layout.row(values))
         except Unfit as error:
-            self.errors[len(self.rows)] = f"{error}. Name the column in as_text= to have it as text."
+            self.errors[len(self.rows)] = (
+                f"{error}. Change the value; or have the column read as text, with as_text under columns of the source "
+                "(as_text= in Python), and drop or rename the keyed table, whose column has another type. Then let "
+                "keylake resnapshot read the table once more."
+            )
             self.rows.append(layout.raw(values))
         self.tables.append(layout.name)
         self.ops.append(op)

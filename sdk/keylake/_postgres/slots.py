@@ -1,20 +1,29 @@
-"""What has to be on a server before its log can be read: a level of logging, a publication, a slot."""
+"""What has to be on a server before its log can be read: a version, a level of logging, rights, a slot."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-
-from psycopg import sql
 
 from keylake._captured.absence import SourceAway
 from keylake._postgres.positions import place, place_text
+from keylake._postgres.publications import Publication
 from keylake._postgres.server import Server
-from keylake._postgres.tables import Table
+from keylake._postgres.tables import Catalog
 from keylake.errors import DefinitionError, SourceFailed
 
 if TYPE_CHECKING:
     from keylake._postgres.server import Connection
+
+_ROLE = """
+    SELECT current_user::text,
+           (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user)
+           OR EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(oid, 'MEMBER'))"""
+
+_UNREADABLE = """
+    SELECT c.oid::int8, format('%%I.%%I', n.nspname, c.relname)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid::int8 = ANY(%s)
+      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'))"""
 
 _OLDEST = 140_000  # ranges of blocks are read without the others from 14 on
 
@@ -36,48 +45,35 @@ def check_server(server: Server, connection: Connection) -> None:
         raise SourceAway(f"{server} is a standby, where no publication can be made. Promote it, or use its primary.")
 
 
-def publish(server: Server, connection: Connection, name: str, tables: Iterable[Table]) -> None:
-    """Makes the publication, or adds tables to it; one for all tables has them already."""
-    found: Any = connection.execute(
-        "SELECT puballtables, pubviaroot FROM pg_publication WHERE pubname = %s", (name,)
-    ).fetchone()
-    wanted = sorted(tables, key=lambda table: table.name)
-    listed = sql.SQL(", ").join(sql.Identifier(*table.name.parts[1:]) for table in wanted)
-    if found is None:
-        for_tables = sql.SQL(" FOR TABLE {}").format(listed) if wanted else sql.SQL("")
-        _run(
-            server,
-            connection,
-            sql.SQL("CREATE PUBLICATION {}{} WITH (publish_via_partition_root = true)").format(
-                sql.Identifier(name), for_tables
-            ),
-        )
-        return
-    if not found[1] and connection.execute("SELECT 1 FROM pg_class WHERE relkind = 'p' LIMIT 1").fetchone():
-        raise DefinitionError(
-            f"Publication {name} gives rows of partitions under the names of these. "
-            f"Run ALTER PUBLICATION {name} SET (publish_via_partition_root = true)."
-        )
-    rows: Any = connection.execute(
-        "SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s", (name,)
-    ).fetchall()
-    published = {tuple(row) for row in rows}
-    missing = [table for table in wanted if table.name.parts[1:] not in published]
-    if missing:
-        listed = sql.SQL(", ").join(sql.Identifier(*table.name.parts[1:]) for table in missing)
-        _run(server, connection, sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(sql.Identifier(name), listed))
+def admitted(
+    server: Server, connection: Connection, publication: Publication, catalog: Catalog, *, is_first: bool
+) -> tuple[Catalog, frozenset[int]]:
+    """The catalog, in which tables that the user may not read, or that are not published whole, are refused.
 
-
-def _run(server: Server, connection: Connection, statement: sql.Composed) -> None:
-    import psycopg
-
+    And the tables that were added to the publication. What the user lacks for all tables is told at once.
+    """
+    user, may_replicate = connection.execute(_ROLE).fetchone() or ("", False)
+    numbers: dict[int, int] = {each.number: table for table, rows in catalog.rows.items() for each in rows}
+    found: Any = connection.execute(_UNREADABLE, ([*{*numbers, *catalog.tables}],)).fetchall()
+    unreadable: dict[int, list[str]] = {}
+    for number, name in found:
+        root = numbers[number] if number in numbers else int(number)
+        unreadable.setdefault(root, []).append(name)
+    grants = {number: f"GRANT SELECT ON {', '.join(names)} TO {user}" for number, names in unreadable.items()}
+    missing = [] if may_replicate else [f"ALTER ROLE {user} REPLICATION"]
+    said = "; ".join([*missing, *sorted(grants.values())])
     try:
-        connection.execute(statement)
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise SourceFailed(
-            f"{server} does not let this user change its publication: {error.diag.message_primary}. "
-            f"Let the owner of the tables run {statement.as_string(connection)}."
-        ) from None
+        published, added = publication.checked(connection, catalog, is_first=is_first)
+    except SourceFailed as error:
+        raise SourceFailed(f"{error}{f' And have run: {said}.' if said else ''}") from None
+    if missing:
+        raise SourceFailed(f"{server} does not let user {user} read its log. Have a superuser run {said}.")
+    reasons = {
+        number: f"User {user} may not read the table. Run {grant} (and GRANT USAGE ON its schema), then let keylake "
+        "resnapshot read it once more."
+        for number, grant in grants.items()
+    }
+    return published.refusing(reasons), added
 
 
 def start_of_slot(server: Server, connection: Connection, slot: str, position: int | None) -> int:

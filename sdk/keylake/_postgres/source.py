@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +20,18 @@ from keylake._captured.tables import (
 )
 from keylake._postgres.catalog import Looks
 from keylake._postgres.differences import aligned, changed_meanwhile, changes_of_tables
+from keylake._postgres.leaves import Leaves
 from keylake._postgres.lookups import filled
 from keylake._postgres.messages import Begin, Relation, decoded
-from keylake._postgres.positions import commit_of, place, version_of_part
+from keylake._postgres.positions import commit_of, place, version_of_part, version_of_snapshot
+from keylake._postgres.publications import Publication
 from keylake._postgres.rereads import Rereads
 from keylake._postgres.rows import Layout
 from keylake._postgres.server import Server
-from keylake._postgres.slots import check_server, publish, start_of_slot
+from keylake._postgres.slots import admitted, check_server, start_of_slot
 from keylake._postgres.snapshot import END, Moved, Range, Snapshot, ranges_of
 from keylake._postgres.stream import LogStream
-from keylake._postgres.tables import Catalog
+from keylake._postgres.tables import Catalog, moved_positions
 from keylake._postgres.transactions import LOG, Pending, Transactions
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class PostgresSource:
 
     `address` is a connection string or URL of libpq. `tables` says which tables are read, by their names with database
     and schema. `keys` are the keys of tables that have none and REPLICA IDENTITY FULL, by `schema.table`. Columns of
-    `as_text`, `schema.table.column`, are read as text. Slot and publication are made where they are missing.
+    `as_text`, such as `schema.table.column`, are read as text. Slot and publication are made where they are missing.
     `connections` read rows that lie in tables at once; without `snapshot`, only what the slot's log has is read.
 
     >>> PostgresSource("postgresql://reader:secret@db/shop", lambda table: table.parts[1] == "public")
@@ -69,18 +71,19 @@ class PostgresSource:
     ) -> None:
         self._server = Server(address)
         self._tables = tables
-        self._slot, self._publication = slot, publication
+        self._slot, self._publication = slot, Publication(self._server, publication, slot)
         self._keys, self._as_text = dict(keys or {}), tuple(as_text)
         self._wants_rows, self._connections = snapshot, connections
         self._looks: Looks | None = None
         self._catalog = _EMPTY
-        self._names: dict[int, dict[int, frozenset[str]]] = {}  # of columns, that looks have seen, by table and number
         self._looked = 0.0
         self._sql: Connection | None = None
         self._stream: LogStream | None = None
         self._snapshot: Snapshot | None = None
         self._rows_read: dict[str, int] = {}  # blocks by partition
         self._rereads = Rereads({})
+        self._to_reread: set[int] = set()
+        self._leaves = Leaves({})
         self._transactions = Transactions(self._describe, self._fill, self._emptied)
         self._unknown: tuple[TableChange, ...] = ()  # of tables that changed before `begin`
         self._renamed: dict[str, int] = {}  # positions under new names, which no step has told
@@ -96,20 +99,20 @@ class PostgresSource:
         """Go on at these positions; without one of the log, at the slot's, and with all rows of tables first."""
         self.close()
         self._rows_read = {name: at for name, at in positions.items() if name != LOG}
-        self._rereads = Rereads(positions)
+        self._rereads, self._to_reread, self._leaves = Rereads(positions), set(), Leaves(positions)
         try:
             connection = self._connected()
             check_server(self._server, connection)
             database: Any = connection.execute("SELECT current_database()").fetchone()
             self._looks = Looks(database[0], self._tables, self._keys, self._as_text)
-            self._catalog = self._rereads.applied(self._looks.look(connection, None))
-            self._names = {}
-            self._keep_names(self._catalog)
-            publish(self._server, connection, self._publication, self._catalog.tables.values())
+            looked = self._looks.look(connection, None)
+            is_first = LOG not in positions
+            found, added = admitted(self._server, connection, self._publication, looked, is_first=is_first)
+            self._catalog = self._rereads.applied(found)
             kept = commit_of(positions[LOG]) if LOG in positions else None
             start = start_of_slot(self._server, connection, self._slot, kept)
             if not self._wants_rows and LOG not in positions:
-                self._rows_read = dict.fromkeys(_partitions(self._catalog), END)
+                self._rows_read = dict.fromkeys(self._catalog.partitions, END)
         except psycopg.Error as error:
             raise self._server.failed(error, "beginning") from None
         self._looked = time.monotonic()
@@ -117,15 +120,14 @@ class PostgresSource:
         self._renamed = {} if LOG in positions else {LOG: self._told}  # so that a slot that goes is missed
         self._transactions.start_at(self._told)
         self._unknown = changed_meanwhile(self._catalog, self._rows_read, schemas) if positions else ()
+        self._read_again(added)
 
     def reread(self, table: SourceTable) -> bool:
         """Read all rows of a table once more, as of a place behind what was read of the log."""
         number = next((number for number, each in self._catalog.tables.items() if each.name == table), None)
         if number is None:
             return False
-        self._renamed |= self._rereads.ask(number, self._told)
-        self._catalog = self._rereads.applied(self._catalog)
-        self._end_rows()
+        self._to_reread.add(number)
         return True
 
     def schemas(self) -> tuple[SourceSchema, ...]:
@@ -150,7 +152,8 @@ class PostgresSource:
                 return tuple(steps)
             if time.monotonic() >= until:
                 self._absence.check()
-                return () if self._snapshot is None and not self._absence.lasts else (Step(None, {}),)
+                is_busy = self._snapshot is not None or self._rereads.wait(self._told)
+                return (Step(None, {}),) if is_busy or self._absence.lasts else ()
             if self._absence.lasts:
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
@@ -174,14 +177,12 @@ class PostgresSource:
             self._disconnect()
             return Lag(None, "bytes", snapshots=True)
         behind = max(place(row[0]) - commit_of(self._transactions.position), 0)
-        snapshots = any(self._rows_read.get(each, 0) < END for each in _partitions(self._catalog))
+        snapshots = any(self._rows_read.get(each, 0) < END for each in self._catalog.partitions)
         return Lag(behind, "bytes", newest.at if newest else None, oldest.at if oldest else None, snapshots)
 
     def close(self) -> None:
         """End all connections; the slot stays, and keeps the log from what was `written` on."""
         self._disconnect()
-
-    # ---------------------------------------------------------------------------------------------------- connections
 
     def _connected(self) -> Connection:
         if self._sql is None:
@@ -193,7 +194,7 @@ class PostgresSource:
             start, confirmed = commit_of(self._told), commit_of(self._confirmed)
             start_of_slot(self._server, self._connected(), self._slot, start)
             self._transactions.start_at(self._told)
-            self._stream = LogStream(self._server, self._slot, self._publication, start, confirmed)
+            self._stream = LogStream(self._server, self._slot, self._publication.name, start, confirmed)
         return self._stream
 
     def _disconnect(self) -> None:
@@ -208,6 +209,7 @@ class PostgresSource:
 
     def _poll(self, most_rows: int, steps: list[Step]) -> None:
         """Adds what is there to the steps, which count also if an error follows."""
+        self._ask_for_rereads()
         if time.monotonic() - self._looked > _SECONDS_BETWEEN_LOOKS:
             steps += self._cut(self._look())
         if self._unknown or self._renamed:
@@ -252,7 +254,8 @@ class PostgresSource:
         if position > self._told:
             ends[LOG] = position
         self._told = position
-        return [self._transactions.step(ends, changes)]
+        step = self._transactions.step(ends, changes)
+        return [step if changes else self._rereads.ended(step, self._catalog, self._rows_read, position)]
 
     def _is_worth_a_step(self, place: int) -> bool:
         return place - commit_of(self._told) > _BYTES_OF_AN_EMPTY_STEP
@@ -260,7 +263,7 @@ class PostgresSource:
     def _quiet(self, stream: LogStream) -> list[Step]:
         """Others write to the log: the position moves from time to time, so that the server can forget theirs."""
         stream.tell(ask=True)
-        if not self._is_worth_a_step(stream.sent):
+        if not self._is_worth_a_step(stream.sent) and not self._rereads.wait(self._told):
             return []
         self._transactions.move_to(stream.sent)
         return self._cut(())
@@ -283,6 +286,15 @@ class PostgresSource:
         if ranges:
             self._snapshot = Snapshot(self._server, self._slot, ranges, self._connections)
 
+    def _ask_for_rereads(self) -> None:
+        if self._to_reread:
+            row: Any = self._connected().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+            since = version_of_snapshot(place(row[0]))
+            self._renamed |= self._rereads.ask(self._to_reread & self._catalog.tables.keys(), since)
+            self._to_reread = set()
+            self._catalog = self._rereads.applied(self._catalog)
+            self._end_rows()
+
     def _polled_rows(self, seconds: float) -> Step | None:
         snapshot = self._snapshot
         if snapshot is None:
@@ -295,7 +307,7 @@ class PostgresSource:
             return None
         if step is not None:
             self._rows_read.update(step.ends)
-            step = self._rereads.ended(step, self._catalog, self._rows_read)
+            step = self._rereads.ended(step, self._catalog, self._rows_read, self._told)
         if snapshot.done:
             self._end_rows()
         return step
@@ -311,38 +323,31 @@ class PostgresSource:
         """Changes since the last look; what waits for its step is laid out as tables are now."""
         assert self._looks is not None
         connection = self._connected()
-        before, after = self._catalog, self._rereads.applied(self._looks.look(connection, self._catalog))
+        before, found = self._catalog, self._looks.look(connection, self._catalog)
+        found, added = admitted(self._server, connection, self._publication, found, is_first=False)
+        after = self._rereads.applied(found)
         self._looked = time.monotonic()
         changes = changes_of_tables(before, after)
-        if after.tables.keys() - before.tables.keys():
-            publish(self._server, connection, self._publication, after.tables.values())
-        self._renamed.update(self._moved_positions(before, after))
+        moved = moved_positions(before, after, self._rows_read)
+        self._rows_read |= moved
+        self._renamed |= moved
         self._catalog = after
-        self._keep_names(after)
         if before.tables != after.tables:
             self._transactions.laid_out_anew(self._layout)
-        if before.tables != after.tables or _partitions(before) != _partitions(after):
+        if before.tables != after.tables or before.partitions != after.partitions:
             self._end_rows()
+        pairs = [(before.tables[number], after.tables[number]) for number in before.tables.keys() & after.tables]
+        self._read_again({*added, *(new.number for old, new in pairs if new.renamed_labels(old))})
+        self._ask_for_rereads()
         return changes
 
-    def _keep_names(self, catalog: Catalog) -> None:
-        for table in catalog.tables.values():
-            names = self._names.setdefault(table.number, {})
-            for column in table.columns:
-                names[column.number] = names.get(column.number, frozenset()) | {column.name}
-
-    def _moved_positions(self, before: Catalog, after: Catalog) -> dict[str, int]:
-        """Rows that were read need not be read again for a change of names that was told."""
-        read = {
-            each.content: self._rows_read[each.partition]
-            for rows in before.rows.values()
-            for each in rows
-            if each.partition in self._rows_read
-        }
-        found = [each for rows in after.rows.values() for each in rows if each.partition not in self._rows_read]
-        moved = {each.partition: read[each.content] for each in found if each.content in read}
-        self._rows_read.update(moved)
-        return moved
+    def _read_again(self, tables: Iterable[int]) -> None:
+        """Rows of tables with changes that are not in the log: of these tables, or of their partitions."""
+        rows = self._catalog.rows
+        leaves, changed = self._leaves.changed(self._catalog)
+        self._renamed |= leaves
+        tables = {*tables, *changed}
+        self._to_reread |= {n for n in tables if any(each.partition in self._rows_read for each in rows.get(n, ()))}
 
     def _describe(self, relation: Relation) -> tuple[Layout | None, tuple[TableChange, ...]]:
         """Where values of a relation go; a look at the catalog first, where it is not what is known."""
@@ -356,7 +361,7 @@ class PostgresSource:
         table = self._catalog.tables.get(relation.number)
         if table is None or self._looks is None:
             return None
-        columns = aligned(relation.columns, table, self._names.get(table.number, {}))
+        columns = aligned(relation.columns, table, self._looks.names.get(table.number, {}))
         pairs = zip(relation.columns, columns, strict=True)
         # A value of another type than the column has now is left out: the change of the type has rewritten the table,
         # whose rows are read again.
@@ -389,7 +394,3 @@ class PostgresSource:
 
 def _count(steps: Sequence[Step]) -> int:
     return sum(step.count or 0 for step in steps)
-
-
-def _partitions(catalog: Catalog) -> set[str]:
-    return {each.partition for rows in catalog.rows.values() for each in rows}

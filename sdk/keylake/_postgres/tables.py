@@ -20,6 +20,7 @@ class Column:
     modifier: int
     comment: str
     form: Form
+    labels: tuple[tuple[int, str], ...] = ()  # of an enum, each with its number, which stays when it is renamed
 
     @property
     def shown(self) -> SourceColumn:
@@ -50,8 +51,15 @@ class Table:
 
     @property
     def names(self) -> int:
-        """A number for the names and types of the columns."""
-        return crc32(repr([(each.number, each.name, each.type, each.modifier) for each in self.columns]).encode())
+        """A number for the names and types of the columns, and the labels of enums."""
+        parts = [(each.number, each.name, each.type, each.modifier, *each.labels) for each in self.columns]
+        return crc32(repr(parts).encode())
+
+    def renamed_labels(self, before: Table) -> bool:
+        """Whether values of rows are other texts than before, of which the log does not tell."""
+        known = {label for each in before.columns for label in each.labels}
+        numbers = {number for number, _ in known}
+        return any(label not in known and label[0] in numbers for each in self.columns for label in each.labels)
 
     @property
     def schema(self) -> SourceSchema:
@@ -104,3 +112,30 @@ class Catalog:
     def schemas(self) -> tuple[SourceSchema, ...]:
         """The tables as all sources tell of theirs."""
         return (*(table.schema for table in self.tables.values()), *self.refused.values())
+
+    def refusing(self, reasons: Mapping[int, str]) -> Catalog:
+        """The catalog without these tables, which it refuses, each for its reason."""
+        refused = {
+            number: SourceSchema(table.name, (), (), table.comment, reasons[number])
+            for number, table in self.tables.items()
+            if number in reasons
+        }
+        return Catalog(
+            {number: table for number, table in self.tables.items() if number not in reasons},
+            {number: rows for number, rows in self.rows.items() if number not in reasons},
+            {**self.refused, **refused},
+        )
+
+    @property
+    def partitions(self) -> set[str]:
+        """The names of positions in stored rows."""
+        return {each.partition for rows in self.rows.values() for each in rows}
+
+
+def moved_positions(before: Catalog, after: Catalog, read: Mapping[str, int]) -> dict[str, int]:
+    """Where rows were read to, under their new names: they need not be read again for a change that was told."""
+    known = {
+        each.content: read[each.partition] for rows in before.rows.values() for each in rows if each.partition in read
+    }
+    found = [each for rows in after.rows.values() for each in rows if each.partition not in read]
+    return {each.partition: known[each.content] for each in found if each.content in known}

@@ -65,8 +65,8 @@ class Changes:
         What is known of a table that is set `aside` is how it was then: of its changes only the places tell.
         """
         known = self._known(made.change, target)
-        if isinstance(made.change, TableCreated) and not aside:
-            return known is not None
+        if isinstance(made.change, TableCreated) and (not aside or made.change.schema.refused):
+            return aside or known is not None
         if isinstance(made.change, TableRefused):
             return aside or known is None  # which no place of the log tells
         if known is None:

@@ -40,8 +40,8 @@ from keylake._running.signs import SignsOfLife
 from keylake._running.state import StateTable
 from keylake._running.steps import Steps
 from keylake._running.targets import Targets
-from keylake._running.waiting import Waiting, by_table
-from keylake.errors import KeylakeError, ServerUnreachable
+from keylake._running.waiting import Waiting, by_table, offsets_in
+from keylake.errors import BadRows, KeylakeError, ServerUnreachable
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
@@ -103,7 +103,7 @@ class _Loop:
                 self._failed(error)
                 raise
         lag = self._lag if self._outage.lasts else self._source.lag()
-        self._state.seen(state="stopped", last_error=self._steps.tell(), lag=shown(lag))
+        self._state.seen(state="stopped", last_error=self._steps.tell() or self._settings.notice(), lag=shown(lag))
         self._state.write()
         aside = tuple(sorted(self._state.targets))
         failed = tuple(sorted(self._steps.failed))
@@ -288,7 +288,7 @@ class _Loop:
                 rounds=pipeline.rounds + 1,
                 rows=pipeline.rows + written,
                 lag=shown(self._lag),
-                last_error=self._told or failed,
+                last_error=self._told or failed or self._settings.notice(),
                 recent=tuple(self._rounds.recent),
             )
             self._state.write()
@@ -301,11 +301,14 @@ class _Loop:
         """The rows of a step wait for their tables, then its changes are made; how many rows it has."""
         rows = CHANGES.empty_table() if step.rows is None else step.rows
         bad = rows.filter(pc.is_valid(rows["error"]))
-        self._dead.keep("", bad, None)
-        self._letters += bad.num_rows
+        of_none = bad.filter(pc.is_null(bad["table"]))
+        self._dead.keep("", of_none, None)
+        self._letters += of_none.num_rows
         parts = list(by_table(rows.filter(pc.is_null(rows["error"]))))
         known = {name for name, _ in parts}
         self._targets.open(to for name, to in self._state.tables if name in known and to not in self._state.targets)
+        for name, part in by_table(bad.filter(pc.is_valid(bad["table"]))):
+            self._wait(name, part, bad=True)
         for name, part in parts:
             self._wait(name, part)
         for partition, end in step.ends.items():
@@ -315,8 +318,11 @@ class _Loop:
             self._change(Made(change, step.ends, number))
         return int(rows.num_rows)
 
-    def _wait(self, name: str, rows: pa.Table) -> None:
-        """The rows of a source table wait for its keyed tables, without those that these have already."""
+    def _wait(self, name: str, rows: pa.Table, *, bad: bool = False) -> None:
+        """The rows of a source table wait for its keyed tables, without those that these have already.
+
+        Bad ones, with a value that no column holds, set these tables aside: they would keep older rows in silence.
+        """
         schema = self._offered.get(name)
         table = SourceTable(tuple(name.split("."))) if schema is None else schema.table
         for target in self._settings.shaping.targets(table):
@@ -329,7 +335,14 @@ class _Loop:
                     self._letters += rows.num_rows
                     continue
                 new = self._targets.new_rows(target.table, rows)
-            if new.num_rows:
+            if new.num_rows and bad:
+                if target.table not in self._state.targets:
+                    self._write([target.table] if target.table in self._waiting else [])
+                    since = {partition: first for partition, (first, _) in offsets_in(new).items()}
+                    self._asides.add(target.table, since, BadRows(str(new["error"][0])))
+                self._dead.keep(target.table, new, None)
+                self._letters += new.num_rows
+            elif new.num_rows:
                 self._waiting.setdefault(target.table, Waiting(time.monotonic())).add(name, new)
 
     def _change(self, made: Made) -> None:

@@ -294,9 +294,16 @@ def test_a_server_that_refuses(postgres: Postgres, postgres_database: str, conne
     poor = postgres.address(postgres_database, f"poor_{postgres_database}")
     said = refused(PostgresSource(poor, lambda table: True, slot="poor", publication="poor"))
     assert "Let the owner of the tables run CREATE PUBLICATION" in said
+    rights = f"ALTER ROLE poor_{postgres_database} REPLICATION; GRANT SELECT ON public.t TO poor_{postgres_database}."
+    assert said.endswith(rights), "all at once"
     connection.execute("CREATE PUBLICATION poor FOR ALL TABLES WITH (publish_via_partition_root)")
     said = refused(PostgresSource(poor, lambda table: True, slot="poor", publication="poor"))
-    assert "ALTER ROLE name REPLICATION" in said
+    assert said.endswith(f"Have a superuser run {rights}")
+    connection.execute(f"ALTER ROLE poor_{postgres_database} REPLICATION")
+    assert "may not read the table" in why_not(
+        PostgresSource(poor, lambda table: True, slot="poor", publication="poor")
+    )
+    connection.execute("SELECT pg_drop_replication_slot('poor')")
 
 
 def test_tables_that_cannot_be_followed(

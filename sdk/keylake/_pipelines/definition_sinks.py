@@ -1,0 +1,63 @@
+"""Keys of the sinks of Flink CDC's quickstarts, which mean nothing for keyed tables."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from keylake._pipelines.definition_fields import NO_OPTIONS, Definition, Options, Secret, unused
+
+
+class OtherSinks(Definition):
+    """What sinks of Doris, StarRocks, Elasticsearch, Kafka, MaxCompute, OceanBase, Fluss and Hudi are told."""
+
+    access_id: Annotated[Secret | None, unused("access-id")] = None
+    access_key: Annotated[Secret | None, unused("access-key")] = None
+    auto_redirect: Annotated[Any, unused("auto-redirect")] = None
+    batch_size_max: Annotated[Any, unused("batch.size.max")] = None
+    batch_size_max_bytes: Annotated[Any, unused("batch.size.max.bytes")] = None
+    benodes: Annotated[Any, unused("benodes")] = None
+    bootstrap_servers: Annotated[Any, unused("bootstrap.servers")] = None
+    bucket_key: Annotated[Any, unused("bucket.key")] = None
+    bucket_num: Annotated[Any, unused("bucket.num")] = None
+    buckets_number: Annotated[Any, unused("buckets.number")] = None
+    buffer_time_max_ms: Annotated[Any, unused("buffer.time.max.ms")] = None
+    buffered_requests_max: Annotated[Any, unused("buffered.requests.max")] = None
+    canal_json_options: Annotated[Options, unused("canal-json.*")] = NO_OPTIONS
+    charset_encoding: Annotated[Any, unused("charset-encoding")] = None
+    compatible_mode: Annotated[Any, unused("compatible-mode")] = None
+    debezium_json_options: Annotated[Options, unused("debezium-json.*")] = NO_OPTIONS
+    driver_class_name: Annotated[Any, unused("driver-class-name")] = None
+    endpoint: Annotated[Any, unused("endpoint")] = None
+    fenodes: Annotated[Any, unused("fenodes")] = None
+    hoodie_options: Annotated[Options, unused("hoodie.*")] = NO_OPTIONS
+    hosts: Annotated[Any, unused("hosts")] = None
+    inflight_requests_max: Annotated[Any, unused("inflight.requests.max")] = None
+    jdbc_url: Annotated[Any, unused("jdbc-url")] = None
+    key_format: Annotated[Any, unused("key.format")] = None
+    load_url: Annotated[Any, unused("load-url")] = None
+    materialized_in_memory: Annotated[Any, unused("materialized.in.memory")] = None
+    partition_strategy: Annotated[Any, unused("partition.strategy")] = None
+    password: Annotated[Secret | None, unused("password")] = None
+    print_enabled: Annotated[Any, unused("print.enabled")] = None
+    project: Annotated[Any, unused("project")] = None
+    properties_options: Annotated[Options, unused("properties.*")] = NO_OPTIONS
+    quota_name: Annotated[Any, unused("quota.name")] = None
+    record_size_max_bytes: Annotated[Any, unused("record.size.max.bytes")] = None
+    schema_name: Annotated[Any, unused("schema-name")] = None
+    sharding_suffix_key: Annotated[Any, unused("sharding.suffix.key")] = None
+    sharding_suffix_separator: Annotated[Any, unused("sharding.suffix.separator")] = None
+    sink_options: Annotated[Options, unused("sink.*")] = NO_OPTIONS
+    sts_token: Annotated[Secret | None, unused("sts-token")] = None
+    table_create_auto_partition_properties_options: Annotated[
+        Options, unused("table.create.auto-partition.properties.*")
+    ] = NO_OPTIONS
+    table_create_num_buckets: Annotated[Any, unused("table.create.num-buckets")] = None
+    table_create_properties_options: Annotated[Options, unused("table.create.properties.*")] = NO_OPTIONS
+    table_schema_change_timeout: Annotated[Any, unused("table.schema-change.timeout")] = None
+    topic: Annotated[Any, unused("topic")] = None
+    tunnel_endpoint: Annotated[Any, unused("tunnel.endpoint")] = None
+    unicode_char_max_bytes: Annotated[Any, unused("unicode-char.max-bytes")] = None
+    url: Annotated[Any, unused("url")] = None
+    username: Annotated[Any, unused("username")] = None
+    value_format: Annotated[Any, unused("value.format")] = None
+    version: Annotated[Any, unused("version")] = None

@@ -1,0 +1,264 @@
+"""What PostgreSQL's log leaves out, by its publication or by its types: told, set aside, or read once more."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import keylake as kl
+from integration.pipelines.postgres_server import PASSWORD, Postgres
+from integration.pipelines.test_opened import defined
+from integration.pipelines.test_unlogged import ordered
+from integration.twin import fresh_name
+from keylake._postgres import catalog, source
+from keylake._running.control import resnapshot, states
+
+pytestmark = pytest.mark.slow
+
+
+class Shop:
+    """A database, its pipeline, and what both have."""
+
+    def __init__(self, lake: kl.Lake, postgres: Postgres, database: str, folder: Path) -> None:
+        self.name = fresh_name("unlogged").replace(".", "_")
+        self.lake, self._folder = lake, folder
+        self._source = (
+            f"  type: postgres\n  hostname: 127.0.0.1\n  port: {postgres.port}\n  username: postgres\n"
+            f"  password: ${{DB_PASSWORD}}\n  tables: {database}.public.\\.*\n  slot.name: {self.name}\n"
+        )
+        self.connection = postgres.connect(database)
+        self.behaviour = "evolve"
+
+    def run(self, *statements: str) -> None:
+        for statement in statements:
+            self.connection.execute(statement.encode())
+
+    def follow(self, more: str = "") -> tuple[str, ...]:
+        """The tables that are set aside, after a run."""
+        pipeline = defined(self._folder, self.name, self._source + more)
+        options = pipeline.pipeline.model_copy(update={"schema_change_behavior": self.behaviour})
+        report = kl.run_pipeline(pipeline.model_copy(update={"pipeline": options}), self.lake, once=True)
+        return tuple(name.removeprefix(f"{self.name}.") for name in report.set_aside)
+
+    def aside(self, table: str) -> str:
+        """Why a table is set aside."""
+        [state] = [each for each in states(self.lake) if each.name == self.name]
+        return state.set_aside[f"{self.name}.{table}"]
+
+    def resnapshot(self, table: str | None = None) -> None:
+        resnapshot(self.lake, self.name, None if table is None else f"{self.name}.{table}")
+
+    def check(self, *tables: str) -> None:
+        for table in tables:
+            assert self.in_lake(table) == self.in_source(table), table
+
+    def columns(self, table: str) -> list[str]:
+        """The columns that the log has."""
+        found = self.connection.execute(
+            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
+            "AND attgenerated = '' ORDER BY attnum",
+            (table,),
+        )
+        return [row[0] for row in found]
+
+    def in_source(self, table: str) -> list[dict[str, object]]:
+        names = self.columns(table)
+        cursor = self.connection.execute(f"SELECT {', '.join(names)} FROM {table}".encode())
+        return ordered([dict(zip(names, row, strict=True)) for row in cursor])
+
+    def in_lake(self, table: str) -> list[dict[str, object]]:
+        found = self.lake.table(f"{self.name}.{table}").read(columns=self.columns(table)).toArrow()
+        return ordered(found.to_pylist())
+
+    def tables(self, *, keyless: bool = False) -> set[str]:
+        """The tables of the source, or those of them without a key that the log has."""
+        found = self.connection.execute(
+            "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace LEFT JOIN pg_index i "
+            "ON indrelid = c.oid AND CASE relreplident WHEN 'i' THEN indisreplident ELSE indisprimary AND indimmediate "
+            "END WHERE nspname = 'public' AND relkind IN ('r', 'p') AND relpersistence = 'p' AND NOT relispartition "
+            "AND (NOT %s OR indexrelid IS NULL OR relreplident = 'n')",
+            (keyless,),
+        )
+        return {row[0] for row in found}
+
+    def differing(self, tables: set[str]) -> dict[str, str]:
+        """Keyed tables that have other rows than their source."""
+        found: dict[str, str] = {}
+        for table in sorted(tables):
+            try:
+                lake, source = self.in_lake(table), self.in_source(table)
+            except kl.KeylakeError as error:
+                found[table] = str(error)
+                continue
+            missing = [row for row in source if row not in lake]
+            extra = [row for row in lake if row not in source]
+            if missing or extra:
+                found[table] = f"{len(missing)} missing, {len(extra)} extra: {missing[:2]} {extra[:2]}"[:600]
+        return found
+
+
+@pytest.fixture
+def shop(
+    lake: kl.Lake, postgres: Postgres, postgres_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shop]:
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", PASSWORD)
+    monkeypatch.setattr(source, "_SECONDS_BETWEEN_LOOKS", 0.2)
+    monkeypatch.setattr(catalog, "_SECONDS_OF_A_DEFINITION", 0.0)
+    shop = Shop(lake, postgres, postgres_database, tmp_path)
+    with closing(shop.connection):
+        yield shop
+
+
+def test_a_publication_that_leaves_out_changes(shop: Shop) -> None:
+    """Refused at the start; later all tables are set aside until it is mended and they are read once more."""
+    shop.run(
+        "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+        "INSERT INTO t VALUES (1, 1), (2, 2)",
+        "CREATE PUBLICATION ours FOR ALL TABLES WITH (publish = 'insert, update')",
+        "CREATE TABLE parted (id INT PRIMARY KEY) PARTITION BY RANGE (id)",
+    )
+    named = "  publication.name: ours\n"
+    both = r"does not publish delete, truncate.*, and gives rows of partitions.* SET \(publish = .*, publish_via"
+    with pytest.raises(kl.DefinitionError, match=f"Publication ours {both}"):
+        shop.follow(named)
+    mended = "ALTER PUBLICATION ours SET (publish_via_partition_root, publish = 'insert, update, delete, truncate')"
+    shop.run(mended)
+    assert shop.follow(named) == ()
+    shop.run("ALTER PUBLICATION ours SET (publish = 'insert')", "UPDATE t SET v = 3")
+    assert shop.follow(named) == ("parted", "t")
+    assert "does not publish update, delete, truncate" in shop.aside("t")
+    shop.run(mended, "DELETE FROM t WHERE id = 1")
+    assert shop.follow(named) == ("parted", "t"), "what was not published is not known"
+    shop.resnapshot()
+    assert shop.follow(named) == ()
+    shop.check("t")
+
+
+def test_parts_of_tables_that_are_published(shop: Shop) -> None:
+    """Columns, rows, or nothing of a table: it is set aside, and the others go on."""
+    for table in ("columns", "filtered", "gone", "whole"):
+        shop.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, v INT)", f"INSERT INTO {table} VALUES (1, 1), (2, 2)")
+    shop.run(
+        "CREATE PUBLICATION ours FOR TABLE columns (id), gone, filtered WHERE (id > 1), whole "
+        "WITH (publish_via_partition_root)"
+    )
+    named = "  publication.name: ours\n"
+    assert shop.follow(named) == ("columns", "filtered")
+    assert "has the columns id alone of table public.columns" in shop.aside("columns")
+    assert "has the rows WHERE (id > 1) alone of table public.filtered" in shop.aside("filtered")
+    shop.run(
+        *(f"ALTER PUBLICATION ours DROP TABLE {table}" for table in ("columns", "filtered", "gone")),
+        "ALTER PUBLICATION ours ADD TABLE columns, filtered",
+        *(f"UPDATE {table} SET v = 5 WHERE id = 1" for table in ("columns", "filtered", "gone", "whole")),
+        "DELETE FROM gone WHERE id = 2",
+    )
+    for table in ("columns", "filtered"):
+        shop.resnapshot(table)
+    assert shop.follow(named) == ()
+    shop.check("columns", "filtered", "gone", "whole")
+    shop.run("ALTER PUBLICATION ours SET TABLE columns, filtered, gone, whole (id)", "UPDATE whole SET v = 7")
+    assert shop.follow(named) == ("whole",)
+    assert "keylake resnapshot" in shop.aside("whole")
+
+
+def test_a_publication_that_is_gone(shop: Shop) -> None:
+    shop.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
+    assert shop.follow() == ()
+    shop.run(f"DROP PUBLICATION {shop.name}", "DELETE FROM t WHERE id = 1", "UPDATE t SET v = 3")
+    with pytest.raises(kl.SourceFailed, match=r"no publication .* pg_drop_replication_slot\(.* resnapshot"):
+        shop.follow()
+    shop.run(f"SELECT pg_drop_replication_slot('{shop.name}')")
+    shop.resnapshot()
+    assert shop.follow() == ()
+    shop.check("t")
+
+
+def test_values_that_no_column_holds(shop: Shop) -> None:
+    """They set their table aside, also from the log: no older row stays in silence. As text they are read."""
+    values = {"day": "infinity", "at": "0044-03-15 12:00:00+00 BC", "n": "NaN"}
+    types = {"day": "DATE", "at": "TIMESTAMPTZ", "n": "NUMERIC(9, 2)"}
+    for name, type_ in types.items():
+        shop.run(f"CREATE TABLE of_{name} (id INT PRIMARY KEY, {name} {type_})", f"INSERT INTO of_{name} VALUES (1)")
+    shop.run("CREATE TABLE other (id INT PRIMARY KEY)")
+    assert shop.follow() == ()
+    for name, value in values.items():
+        shop.run(f"UPDATE of_{name} SET {name} = '{value}'", f"INSERT INTO of_{name} VALUES (2)")
+    shop.run("INSERT INTO other VALUES (7)")
+    assert shop.follow() == ("of_at", "of_day", "of_n")
+    assert "infinity lies outside of the years 1 to 9999. Change the value; or have" in shop.aside("of_day")
+    shop.check("other")
+    text = "  columns: {day: as_text, of_at.at: as_text, public.of_n.n: as_text}\n"
+    for name in types:
+        shop.lake.spark.sql(f"DROP TABLE lake.{shop.name}.of_{name}").collect()
+        shop.resnapshot(f"of_{name}")
+    assert shop.follow(text) == ()
+    for name, value in values.items():
+        rows = shop.lake.table(f"{shop.name}.of_{name}").read(columns=["id", name]).toArrow().to_pylist()
+        assert ordered(rows) == [{"id": 1, name: value}, {"id": 2, name: None}]
+
+
+def test_keys_that_the_source_names(shop: Shop) -> None:
+    shop.run(
+        "CREATE TABLE t (a INT NOT NULL, v TEXT)", "ALTER TABLE t REPLICA IDENTITY FULL", "INSERT INTO t VALUES (1)"
+    )
+    assert shop.follow() == ("t",)
+    assert "keys: {public.t: column}" in shop.aside("t")
+    shop.resnapshot("t")
+    assert shop.follow("  keys: {public.t: a}\n") == ()
+    shop.run("UPDATE t SET v = 'x'", "INSERT INTO t VALUES (2), (3)", "DELETE FROM t WHERE a = 2")
+    assert shop.follow("  keys: {public.t: a, public.u: b}\n") == ()
+    shop.check("t")
+    [state] = [each for each in states(shop.lake) if each.name == shop.name]
+    assert state.last_error == (
+        "No table of the source is meant by source.keys 'public.u'. Check the names, or wait for such tables."
+    )
+
+
+def test_labels_that_are_renamed(shop: Shop) -> None:
+    """Of enums, also in arrays and below domains, while a pipeline runs and while it does not."""
+    shop.run(
+        "CREATE TYPE mood AS ENUM ('glad', 'sad')",
+        "CREATE DOMAIN humour AS mood",
+        "CREATE TABLE t (id INT PRIMARY KEY, m mood)",
+        "CREATE TABLE u (id INT PRIMARY KEY, m humour, ms mood[])",
+        "INSERT INTO t VALUES (1, 'glad'), (2, 'sad')",
+        "INSERT INTO u VALUES (1, 'glad', '{sad,glad}')",
+    )
+    assert shop.follow() == ()
+    shop.run(
+        "UPDATE t SET m = 'glad' WHERE id = 2",
+        "ALTER TYPE mood RENAME VALUE 'glad' TO 'happy'",
+        "ALTER TYPE mood ADD VALUE 'angry'",
+        "INSERT INTO t VALUES (3, 'happy')",
+    )
+    assert shop.follow() == ()
+    shop.check("t")
+    rows = shop.lake.table(f"{shop.name}.u").read(columns=["m", "ms"]).toArrow().to_pylist()
+    assert rows == [{"m": "happy", "ms": ["sad", "happy"]}]
+
+
+def test_partitions_that_go(shop: Shop) -> None:
+    """Their rows are gone without a word in the log: the table is read once more."""
+    tables = ("detached", "dropped", "emptied", "back")
+    for table in tables:
+        shop.run(f"CREATE TABLE {table} (id INT, y INT, PRIMARY KEY (id, y)) PARTITION BY RANGE (y)")
+        for number in (1, 2):
+            bounds = f"FROM ({number * 10}) TO ({number * 10 + 10})"
+            shop.run(f"CREATE TABLE {table}_{number} PARTITION OF {table} FOR VALUES {bounds}")
+        shop.run(f"INSERT INTO {table} VALUES (1, 11), (2, 12), (3, 23)")
+    assert shop.follow() == ()
+    detach = "ALTER TABLE {0} DETACH PARTITION {0}_1"
+    shop.run(
+        detach.format("detached"),
+        "DROP TABLE dropped_1",
+        "TRUNCATE emptied_1",
+        "INSERT INTO emptied VALUES (9, 19)",
+        detach.format("back"),
+    )
+    assert shop.follow() == ()
+    shop.check(*tables, "back_1")
+    shop.run("DELETE FROM back_1 WHERE id = 1", "ALTER TABLE back ATTACH PARTITION back_1 FOR VALUES FROM (10) TO (20)")
+    assert shop.follow() == ()
+    shop.check(*tables)
