@@ -75,6 +75,7 @@ public final class JsonEncoding implements Encoding {
   private @Nullable Document withSchema(byte[] bytes) throws IOException, BadMessage {
     Conversion conversion = null;
     JsonNode payload = null;
+    boolean hasNone = false; // as Kafka Connect writes values that have no schema
     try (JsonParser parser = MAPPER.createParser(bytes)) {
       if (parser.nextToken() != JsonToken.START_OBJECT) {
         return null;
@@ -86,6 +87,8 @@ public final class JsonEncoding implements Encoding {
           int from = (int) parser.currentTokenLocation().getByteOffset();
           parser.skipChildren();
           conversion = conversion(bytes, from, (int) parser.currentLocation().getByteOffset());
+        } else if (name.equals("schema") && value == JsonToken.VALUE_NULL) {
+          hasNone = true;
         } else if (name.equals("payload")) {
           payload = INSIDE.readTree(parser);
         } else {
@@ -93,8 +96,11 @@ public final class JsonEncoding implements Encoding {
         }
       }
     }
-    if (conversion == null || payload == null) {
+    if (payload == null || (conversion == null && !(hasNone && payload.isObject()))) {
       return null;
+    }
+    if (conversion == null) {
+      return new Document(payload, null);
     }
     return new Document(conversion.of(payload), conversion.type());
   }

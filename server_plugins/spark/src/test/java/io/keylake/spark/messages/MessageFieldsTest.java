@@ -90,4 +90,18 @@ class MessageFieldsTest {
     // Columns that are declared take them as they are.
     assertEquals(List.of("u " + row + " @12288"), read("{'format':'json'}", null, row));
   }
+
+  /** Kafka Connect writes so what has no schema. */
+  @Test
+  void schemasThatAreNull() {
+    String message = "{'schema':null,'payload':%s}";
+    assertEquals(
+        List.of("c {'id':1} @12288"),
+        read(
+            "{'format':'debezium-json'}",
+            message.formatted("{'id':1}"),
+            message.formatted(debezium("c", "null", "{'id':1}"))));
+    String row = message.formatted("1");
+    assertEquals(List.of("u " + row + " @12288"), read("{'format':'json'}", null, row));
+  }
 }
