@@ -100,14 +100,24 @@ def test_the_source_is_told_before_its_next_poll_and_at_the_end() -> None:
     ahead.begin({})
     ahead.poll(2, 0.1)
     wait_for_polls(log, 2)
-    assert ahead.poll(2, 0.1) == ()
     ahead.written({"log": 1})
     ahead.written({"log": 2})
-    ahead.poll(2, 0.1)
+    assert ahead.poll(2, 0.1) == ()
     assert log.calls == ["poll", "poll", "written 2", "poll"]
     ahead.written({"log": 2})
     ahead.close()
     assert log.calls[-1] == "written 2"
+
+
+def test_nothing_is_said_of_now_and_not_of_what_was_read_ahead() -> None:
+    log = Held(2)
+    ahead = ReadAhead(log)
+    ahead.begin({})
+    assert ends(ahead.poll(2, 0.1)) == [2]
+    wait_for_polls(log, 2)
+    log.events = [*log.events, Changed("t", {"k": 2})]  # as a table that is to be read once more
+    assert ends(ahead.poll(2, 0.1)) == [3]
+    ahead.close()
 
 
 def test_an_error_of_a_poll_comes_when_its_steps_are_asked_for() -> None:

@@ -45,14 +45,15 @@ class ReadAhead:
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
         """What was read ahead, or what is there; a step without rows where it is still being read."""
-        if self._ahead is None:
-            self._ahead = self._thread.submit(self._read, most_rows, seconds)
-        elif not wait([self._ahead], seconds).done:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and not wait([ahead], seconds).done:
+            self._ahead = ahead
             return (Step(None, {}),)
-        ahead = self._ahead
-        wait([ahead])
-        self._ahead = None
-        steps, self._lag = ahead.result()
+        steps: tuple[Step, ...] = ()
+        if ahead is not None:
+            steps, self._lag = ahead.result()
+        if not steps:  # now, after what was done since that poll
+            steps, self._lag = self._call(self._read, most_rows, seconds)
         if any(step.rows is not None and step.rows.num_rows for step in steps):
             self._ahead = self._thread.submit(self._read, most_rows, seconds)
         return steps
