@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from keylake._captured.tables import SourceColumn
+from keylake._captured.tables import SourceColumn, SourceTable, TableReread
 from keylake._mysql.forms import form_of
 from keylake._mysql.keys import BEGIN, KeyColumn, Offsets, after, up_to
 from keylake._mysql.literals import FROM_TEXT, NULL, text_literal
@@ -66,6 +66,22 @@ class Snapshot:
     high: tuple[object, ...] | None = None  # up to which chunks are planned
     planned: bool = False  # up to the end of the table
     begun: bool = False
+    oldest: int | None = None  # the place of the first chunk
+
+    def __post_init__(self) -> None:
+        self._is_resumed = self.at != BEGIN
+
+    def take(self, read: Read) -> None:
+        """The first chunk is given."""
+        self.chunks.pop(0)
+        self.oldest = read.place if self.oldest is None else min(self.oldest, read.place)
+
+    def gone(self) -> tuple[TableReread, ...]:
+        """What was not found: all that is older than the first chunk of a snapshot that was not interrupted."""
+        if self.since is None:
+            return ()
+        before = self.since if self._is_resumed or self.oldest is None else max(self.since, self.oldest)
+        return (TableReread(SourceTable(self.name), before),)
 
 
 class ChunkReader:
@@ -112,7 +128,7 @@ class ChunkReader:
                 where, values = after(columns, low)
             names = ", ".join(column.sql for column in columns)
             order = ", ".join(quoted(column.name) for column in columns)
-            table = _quoted_table(snapshot.name)
+            table = quoted_table(snapshot.name)
             found = rows_of(
                 connection,
                 f"SELECT {names} FROM {table} WHERE {where} ORDER BY {order} LIMIT 1 OFFSET {self._chunk_rows - 1}",
@@ -131,7 +147,7 @@ class ChunkReader:
         first = key[0]
         found = rows_of(
             connection,
-            f"SELECT {first.sql} FROM {_quoted_table(snapshot.name)} WHERE CAST({first.weight} AS UNSIGNED) >= %s"
+            f"SELECT {first.sql} FROM {quoted_table(snapshot.name)} WHERE CAST({first.weight} AS UNSIGNED) >= %s"
             f" ORDER BY {quoted(first.name)} LIMIT 1",
             [weight],
         )
@@ -203,23 +219,7 @@ class ChunkReader:
             place = place_of(*log_end(connection))
             connection.begin()
             reading = " FOR SHARE"
-        described = rows_of(
-            connection,
-            "SELECT column_name, column_type, column_comment FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
-            name,
-        )
-        columns: list[SourceColumn] = []
-        selected: list[str] = []
-        forms: list[str] = []
-        for column, kind, comment in described:
-            form = form_of(kind.decode() if isinstance(kind, bytes) else kind)
-            if form is None:
-                continue
-            columns.append(SourceColumn(column, form.type, comment))
-            forms.append(form.name)
-            # A FLOAT in text has six digits only, as a double it has all.
-            selected.append(f"({quoted(column)} * 1e0)" if form.name == "float" else quoted(column))
+        columns, selected, forms = described(connection, name)
         if not columns:
             connection.rollback()
             return None
@@ -239,16 +239,39 @@ class ChunkReader:
         order = " ORDER BY " + ", ".join(quoted(column.name) for column in keys) if keys else ""
         found = rows_of(
             connection,
-            f"SELECT {', '.join(selected)}{number} FROM {_quoted_table(name)}"
+            f"SELECT {', '.join(selected)}{number} FROM {quoted_table(name)}"
             f" WHERE {' AND '.join(where) or 'TRUE'}{order}{reading}",
             values,
         )
         connection.commit()
         last = found[-1][-1] if chunk.high is not None and found else None
-        return Read(_as_json(found, columns, forms), tuple(columns), place, last, offsets)
+        return Read(as_json(found, columns, forms), tuple(columns), place, last, offsets)
 
 
-def _as_json(found: list[tuple[Any, ...]], columns: Sequence[SourceColumn], forms: Sequence[str]) -> list[str]:
+def described(connection: Any, name: Name) -> tuple[list[SourceColumn], list[str], list[str]]:
+    """The columns of a table as they are now, how each is selected, and the form of its values."""
+    found = rows_of(
+        connection,
+        "SELECT column_name, column_type, column_comment FROM information_schema.columns"
+        " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
+        name,
+    )
+    columns: list[SourceColumn] = []
+    selected: list[str] = []
+    forms: list[str] = []
+    for column, kind, comment in found:
+        form = form_of(kind.decode() if isinstance(kind, bytes) else kind)
+        if form is None:
+            continue
+        columns.append(SourceColumn(column, form.type, comment))
+        forms.append(form.name)
+        # A FLOAT in text has six digits only, as a double it has all.
+        selected.append(f"({quoted(column)} * 1e0)" if form.name == "float" else quoted(column))
+    return columns, selected, forms
+
+
+def as_json(found: Sequence[tuple[Any, ...]], columns: Sequence[SourceColumn], forms: Sequence[str]) -> list[str]:
+    """Rows of an answer as JSON objects."""
     ways = [(text_literal(column.name) + ":", FROM_TEXT[form]) for column, form in zip(columns, forms, strict=True)]
     return [
         "{"
@@ -260,5 +283,6 @@ def _as_json(found: list[tuple[Any, ...]], columns: Sequence[SourceColumn], form
     ]
 
 
-def _quoted_table(name: Name) -> str:
+def quoted_table(name: Name) -> str:
+    """The name of a table in statements."""
     return f"{quoted(name[0])}.{quoted(name[1])}"

@@ -22,7 +22,7 @@ from typing import Any
 
 from keylake._captured.absence import Absence, SourceAway
 from keylake._captured.source import Lag, Step
-from keylake._captured.tables import SourceSchema, SourceTable, TableChange, TableCreated, TableRefused, TableReread
+from keylake._captured.tables import SourceSchema, SourceTable, TableChange, TableCreated, TableRefused
 from keylake._mysql.keys import DONE
 from keylake._mysql.known import KnownTables, Selection
 from keylake._mysql.log import BinaryLog, Transaction
@@ -368,7 +368,7 @@ class MySqlSource:
             changes = self._tables.observe(snapshot.name, found.columns, schema.key)
             if changes:
                 return [Step(None, {**self._ends(), **self._read_again(snapshot.name, self._place)}, changes, 0)]
-        snapshot.chunks.pop(0)
+        snapshot.take(found)
         begins, done = snapshot.at, snapshot.planned and not snapshot.chunks
         if done:
             snapshot.at = DONE
@@ -380,7 +380,7 @@ class MySqlSource:
         for each in found.rows:
             rows.add(table, "r", each, found.place, begins, None)
         ends = {**self._ends(), snapshot.partition: snapshot.at}
-        gone = (TableReread(SourceTable(snapshot.name), snapshot.since),) if done and snapshot.since is not None else ()
+        gone = snapshot.gone() if done else ()
         return [Step(rows.as_arrow() if len(rows) else None, ends, gone, len(rows))]
 
     def _another(self, name: Name) -> str:
