@@ -18,6 +18,7 @@ from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance
 from keylake._maintenance.registration import Registered
+from keylake._server.address import with_token
 from keylake._server.attached import AttachedSession
 from keylake._server.channel import check_client
 from keylake._server.embedded import EmbeddedServer, checked_warehouse
@@ -63,7 +64,8 @@ def connect(
     machine's; set `spark.sql.session.timeZone` for another. Paths that Spark reads are relative to this process.
 
     A `url` is what pyspark takes, `sc://host:15002/;token=...;use_ssl=true`; the environment's SPARK_REMOTE stands for
-    it where nothing else is said. `writer` is who the history says wrote a commit: the user's name unless said.
+    it where nothing else is said. One without a token gets that of the environment's KEYLAKE_TOKEN. `writer` is who
+    the history says wrote a commit: the user's name unless said.
 
     `spark` is a Connect session that is open already, such as `batch.sparkSession` in `foreachBatch`; it stays open.
 
@@ -93,7 +95,7 @@ def connect(
     if (warehouse, memory, settings) == (None, None, None):
         url = url or os.environ.get("SPARK_REMOTE") or None
     if url is not None:
-        return Lake(Session(url, catalog, writer))
+        return Lake(Session(with_token(url), catalog, writer))
     more = tuple(sorted((settings or {}).items()))
     setup = Setup(checked_warehouse(warehouse or DEFAULT_WAREHOUSE), catalog, memory, more)
     server = EmbeddedServer.shared(setup)

@@ -11,18 +11,45 @@ from dataclasses import dataclass
 from keylake.errors import DefinitionError
 
 DEFAULT_PORT = 15002
+TOKEN = "KEYLAKE_TOKEN"  # of the environment
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ROOTS = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"  # where gRPC finds authorities beside those that it knows
 _NO_TLS = (
     "it does not speak TLS, which clients use where ';use_ssl=true' says so, and with a token to every host but "
-    "localhost. Leave it out, or use an address that has TLS."
+    "this machine (localhost, 127.0.0.1). Leave it out, or use an address that has TLS."
 )
+
+
+def with_token(url: str) -> str:
+    """The address with the token that the environment has, unless it has one of its own.
+
+    >>> with_token("sc://spark.internal/;token=mine")
+    'sc://spark.internal/;token=mine'
+    """
+    token = os.environ.get(TOKEN)
+    if not token or ";token=" in url or not url.startswith("sc://"):
+        return url
+    return f"{url if '/' in url.removeprefix('sc://') else url + '/'};token={token}"
+
+
+def by_name(url: str) -> tuple[str, str | None]:
+    """The address with `localhost` for a number of this machine, and the number: pyspark takes a token there by name.
+
+    >>> by_name("sc://127.0.0.1:15002/;token=mine")
+    ('sc://localhost:15002/;token=mine', '127.0.0.1')
+    """
+    for host in ("127.0.0.1", "[::1]"):
+        rest = url.removeprefix(f"sc://{host}")
+        if rest != url and rest[:1] in ("", ":", "/") and "use_ssl=true" not in rest.lower():
+            return f"sc://localhost{rest}", host
+    return url, None
 
 
 @dataclass(frozen=True)
 class Address:
     """Host and port of a server, without the secrets that its connection string may hold.
 
-    `is_tls` is whether clients speak TLS there: where they are told so, and with a token to any host but localhost.
+    `is_tls` is whether clients speak TLS there: where they are told so, and with a token to any host but this one.
 
     >>> print(Address.of("sc://spark.internal/;token=secret"))
     sc://spark.internal:15002
@@ -48,7 +75,7 @@ class Address:
             )
         words = url.partition("/;")[2].split(";")
         has_token = any(word.startswith("token=") for word in words)
-        return cls(host, port, "use_ssl=true" in map(str.lower, words) or (has_token and host != "localhost"))
+        return cls(host, port, "use_ssl=true" in map(str.lower, words) or (has_token and host not in LOOPBACK))
 
     def answers(self, seconds: float) -> bool:
         """Whether something accepts connections there, within that time.

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 from typing import Any
 
+from keylake._server.address import by_name
 from keylake.errors import DefinitionError
 
 SPARK = "4.1"
@@ -33,8 +34,10 @@ def channel_to(url: str, *, is_own: bool) -> Any:
     """What builds the channel of a Connect session.
 
     The embedded server is found by number: `localhost` also means [::1], where another user of the machine can listen
-    on the same port.
+    on the same port. So is a server whose address has the number of this machine.
     """
+    named, number = by_name(url)
+    number = "127.0.0.1" if is_own else number
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     class TokenInHeader(DefaultChannelBuilder):
@@ -46,7 +49,7 @@ def channel_to(url: str, *, is_own: bool) -> Any:
 
         @property
         def endpoint(self) -> str:
-            return f"127.0.0.1:{self._port}" if is_own else super().endpoint
+            return f"{number}:{self._port}" if number else super().endpoint
 
         @property
         def secure(self) -> bool:
@@ -56,4 +59,4 @@ def channel_to(url: str, *, is_own: bool) -> Any:
             header = [] if super().token is None else [("authorization", f"Bearer {super().token}")]
             return [*super().metadata(), *header]
 
-    return TokenInHeader(url)
+    return TokenInHeader(named)

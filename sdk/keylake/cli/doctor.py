@@ -17,10 +17,11 @@ import pyarrow as pa
 import typer
 
 import keylake as kl
+from keylake._server.address import TOKEN
 from keylake._server.channel import SPARK
 from keylake._server.embedded import check_java
 from keylake._server.server import VERSION, find_jars
-from keylake.cli.opened import TOKEN, USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, opened
+from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, opened
 from keylake.cli.shown import JsonOption, show_all, show_table
 
 OLDEST_PYTHON = (3, 10)

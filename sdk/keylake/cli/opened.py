@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import keylake as kl
-from keylake.errors import ServerUnreachable
+from keylake._server.address import TOKEN, with_token
+from keylake.errors import KeylakeError, ServerUnreachable
 
-TOKEN = "KEYLAKE_TOKEN"
+if TYPE_CHECKING:
+    from keylake.local import LocalLake
 
 LakeOption = Annotated[
     str,
@@ -46,6 +47,19 @@ def opened(lake: str, catalog: str) -> Generator[kl.Lake]:
             yield found
 
 
+@contextmanager
+def local_lake(lake: str, catalog: str) -> Generator[LocalLake | None]:
+    """The lake of a directory, which is read without a server; None where a server has to be asked."""
+    from keylake import local
+
+    try:
+        found = None if lake.startswith("sc://") else local.open(lake, catalog=catalog)
+    except KeylakeError:  # the server makes a lake of a directory, and says what is wrong
+        found = None
+    with found or nullcontext():
+        yield found
+
+
 def asking(lake: kl.Lake) -> AbstractContextManager[None]:
     """What fails while rows of frames come, Spark's own errors too, comes out as one sentence."""
     return lake._session.asking()  # pyright: ignore[reportPrivateUsage]
@@ -55,10 +69,7 @@ def _with_token(url: str) -> str:
     """The address with the token that the environment has; one on the command line is seen by all users."""
     if any("sc://" in word and "token=" in word for word in sys.argv[1:]):
         raise typer.BadParameter(f"the token is on the command line, where others see it; put it into {TOKEN}")
-    token = os.environ.get(TOKEN)
-    if token is None or ";token=" in url:
-        return url
-    return f"{url if '/' in url.removeprefix('sc://') else url + '/'};token={token}"
+    return with_token(url)
 
 
 def branch_of(table: kl.KeyedTable, branch: str | None) -> kl.KeyedTable:

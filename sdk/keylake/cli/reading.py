@@ -30,11 +30,12 @@ from keylake.cli.opened import (
     TableArgument,
     asking,
     branch_of,
+    local_lake,
     opened,
 )
 from keylake.cli.shown import USUAL_LIMIT, JsonOption, LimitOption, show_all, show_lines, show_table, tell
 from keylake.cli.shown import show as show_one
-from keylake.errors import SchemaMismatch
+from keylake.errors import SchemaMismatch, Unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,8 +47,12 @@ KeyArgument = Annotated[
 
 def tables(lake: LakeOption = USUAL_LAKE, catalog: CatalogOption = USUAL_CATALOG, as_json: JsonOption = False) -> None:
     """List the keyed tables of the lake."""
-    with opened(lake, catalog) as found:
-        listed = [{"name": each.name, "versions": each.versions} for each in found.tables()]
+    with local_lake(lake, catalog) as here:
+        if here is not None:
+            listed = [{"name": name, "versions": here.table(name).spec.versions} for name in here.tables()]
+        else:
+            with opened(lake, catalog) as found:
+                listed = [{"name": each.name, "versions": each.versions} for each in found.tables()]
     show_all("keyed tables", listed, as_json)
 
 
@@ -72,10 +77,7 @@ def get(
     as_json: JsonOption = False,
 ) -> None:
     """Print the merged row of a key. The status is 1 where there is none."""
-    with opened(lake, catalog) as found:
-        of = branch_of(found.table(table), branch)
-        values = key_of(of.spec, key)
-        row = of.get(**cast("Any", values))
+    values, row = _row_here(table, key, branch, lake, catalog) or _row_there(table, key, branch, lake, catalog)
     if row is None:
         tell(f"{table} has no row with the key {', '.join(f'{name}={value}' for name, value in values.items())}.")
         raise typer.Exit(1)
@@ -84,6 +86,29 @@ def get(
         show_one(cells, as_json)
     else:
         show_table(table, [{"column": name, "value": value} for name, value in cells.items()])
+
+
+_Found = tuple[dict[str, object], kl.Table | None]
+
+
+def _row_here(table: str, key: list[str], branch: str | None, lake: str, catalog: str) -> _Found | None:
+    """A row of the lake of a directory; None where a server has to be asked."""
+    with local_lake(lake, catalog) as found:
+        if found is None or branch not in (None, "main"):
+            return None
+        try:
+            of = found.table(table)
+            values = key_of(of.spec, key)
+            return values, of.get(values)
+        except Unsupported:
+            return None
+
+
+def _row_there(table: str, key: list[str], branch: str | None, lake: str, catalog: str) -> _Found:
+    with opened(lake, catalog) as found:
+        of = branch_of(found.table(table), branch)
+        values = key_of(of.spec, key)
+        return values, of.get(**cast("Any", values))
 
 
 def sql(

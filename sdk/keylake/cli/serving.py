@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keylake._server.address import DEFAULT_PORT
+from keylake._server.address import DEFAULT_PORT, TOKEN
 from keylake._server.embedded import LOG_DIRECTORY, EmbeddedServer, checked_warehouse
 from keylake._server.server import (
     CATALOG_CLASS,
@@ -27,7 +27,7 @@ from keylake._server.server import (
     find_jars,
 )
 from keylake._server.tls import LOOPBACK, TlsEnd
-from keylake.cli.opened import TOKEN, USUAL_CATALOG, USUAL_LAKE
+from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE
 from keylake.cli.shown import JsonOption, show, tell
 from keylake.errors import DefinitionError, KeylakeError, StoreFailed
 

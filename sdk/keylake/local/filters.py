@@ -12,7 +12,6 @@ from typing import Any
 from pyiceberg import expressions as ice
 from pyiceberg.expressions.parser import parse
 from pyiceberg.expressions.visitors import bind, rewrite_not
-from pyiceberg.io.pyarrow import expression_to_pyarrow
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField
 
@@ -52,6 +51,8 @@ class Filter:
 
     def of_rows(self, rows: Any) -> Any:
         """The rows of an Arrow table for which it is true."""
+        from pyiceberg.io.pyarrow import expression_to_pyarrow  # which imports pandas, where that is installed
+
         return rows.filter(expression_to_pyarrow(self.expression))
 
     def may_have(self, file: StoredFile) -> bool:

@@ -54,6 +54,24 @@ def lines_of(result: Result) -> list[Mapping[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+def test_a_directory_is_read_without_a_server(lake: kl.Lake, clicks: kl.KeyedTable, tmp_path: Path) -> None:
+    assert lake._server is not None
+    environment = {"KEYLAKE_LAKE": str(lake._server.setup.warehouse), "JAVA_HOME": str(tmp_path)}  # which has no Java
+    here: Run = lambda *words: CliRunner().invoke(app, list(words), env=environment)  # noqa: E731
+    assert {"name": clicks.name, "versions": "commit"} in json_of(here("tables", "--json"))
+    assert json_of(here("get", clicks.name, "1", "--json")) == {"id": 1, "city": "Oslo", "clicks": 3}
+    assert here("get", clicks.name, "9").exit_code == 1
+    assert isinstance(json_of(here("status", "--json")), list)
+    assert "JAVA_HOME" in str(here("history", clicks.name).exception), "which asks a server"
+
+
+def test_the_number_of_this_machine_is_as_good_as_its_name(lake: kl.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lake._server is not None
+    monkeypatch.setitem(os.environ, "KEYLAKE_TOKEN", lake._server.url.partition(";token=")[2])
+    with kl.connect(f"sc://127.0.0.1:{lake._server.port}") as other:
+        assert other.tables() == lake.tables()
+
+
 def test_commands_that_read(run: Run, clicks: kl.KeyedTable) -> None:
     name = clicks.name
     assert {"name": name, "versions": "commit"} in json_of(run("tables", "--json"))
