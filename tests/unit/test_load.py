@@ -17,6 +17,7 @@ from keylake._load.controller import Controller, LoadLog
 from keylake._load.rounds import Observed, Round, Setting
 from keylake._load.shares import Shares
 from keylake._load.targets import Bounds, LoadTargets
+from keylake._pipelines.running import load_of
 from keylake._running.rounds import Rounds, picture, recent_from_json, recent_to_json
 from keylake._running.settings import Round as LoopRound
 from keylake._running.settings import Setting as LoopSetting
@@ -190,6 +191,17 @@ def test_executors_are_driven_and_a_failure_is_told_once(caplog: pytest.LogCaptu
     assert asked == [first.executors, second.executors, third.executors]
     controller.next(replace(busy, executors=third.executors), at=MIDNIGHT)
     assert first.reason in caplog.messages
+
+
+def test_a_run_that_ends_has_no_notices(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="keylake")
+    pipeline = kl.Pipeline(source=kl.Files(path="in", key=("id",)))
+    rows = [LoopRound(n, 200_000, 200_000, 1, 20.0, 0.1, Lag(10**6, "rows")) for n in range(1, 4)]
+    for once in (True, False):
+        load = load_of(pipeline, once=once)
+        for each in rows:
+            load.next(each)
+        assert bool(caplog.messages) == (not once)
 
 
 def test_one_long_task_is_no_reason_for_executors() -> None:

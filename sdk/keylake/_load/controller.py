@@ -36,6 +36,7 @@ class Controller:
 
     `drive`, if there is one, is called with the number of executors that are wanted, whenever that changes: whoever
     allocates executors does so there. What it raises is told in the reason, and it is called again a round later.
+    With `tells=False` the log of the process has no reasons.
 
     Example::
 
@@ -45,7 +46,9 @@ class Controller:
             setting = controller.next(make_a_round(setting))
     """
 
-    def __init__(self, targets: LoadTargets, *, drive: Callable[[int], object] | None = None) -> None:
+    def __init__(
+        self, targets: LoadTargets, *, drive: Callable[[int], object] | None = None, tells: bool = True
+    ) -> None:
         self.targets = targets
         self.setting = Setting(
             targets.rows.of(_FIRST_ROWS),
@@ -58,6 +61,7 @@ class Controller:
         self._needs: deque[float] = deque(maxlen=targets.calm_rounds)
         self._rounds: deque[Round] = deque(maxlen=_KEPT_ROUNDS)
         self._drive = drive
+        self._tells = tells
         self._driven = self.setting.executors
         self._refusal: str | None = None
 
@@ -74,7 +78,7 @@ class Controller:
             said.append(straggles(known))
         said.append(self._driving(decided.executors))
         self.setting = setting = replace(decided, reason=" ".join(filter(None, said)) or None)
-        if setting.reason:
+        if setting.reason and self._tells:
             _LOG.info("%s", setting.reason)
         at = at or datetime.datetime.now(datetime.timezone.utc)
         self._rounds.append(Round(at, observed, known.rate, setting))

@@ -110,9 +110,11 @@ def load_of(pipeline: Pipeline, *, once: bool = False) -> Load:
     if not options.load_control:
         return Fixed(Setting(options.load_rows_most))
     fresh = options.load_freshness.total_seconds()
-    fresh = max(fresh, _FRESH_ENOUGH_SECONDS) if once or options.runtime_mode == "BATCH" else fresh
+    ends = once or options.runtime_mode == "BATCH"
+    fresh = max(fresh, _FRESH_ENOUGH_SECONDS) if ends else fresh
     rows = Bounds(options.load_rows_least, options.load_rows_most)
-    return Sized(Controller(LoadTargets(freshness_seconds=fresh, shortest_seconds=min(1.0, fresh / 4), rows=rows)))
+    targets = LoadTargets(freshness_seconds=fresh, shortest_seconds=min(1.0, fresh / 4), rows=rows)
+    return Sized(Controller(targets, tells=not ends))  # of a run that ends, nobody asks how fresh its rows are
 
 
 def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
