@@ -54,6 +54,7 @@ ROOMS_OF_TESTS = {
     "streams",
     "pipelines",
     "postgres",
+    "checks",
     "statements",
     "reading",
     "layout",

@@ -46,6 +46,7 @@ ROOMS = (
     "_mysql",
     "_postgres",
     "_running",
+    "_check",
     "_pipelines",
     "local",
     "cli",

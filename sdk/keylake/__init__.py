@@ -1,5 +1,6 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
+from keylake._check.results import PipelineCheck, RowDifference, TableCheck
 from keylake._definition.columns import Column, ColumnGroup, Versions
 from keylake._definition.listed import ListedTable
 from keylake._definition.spec import TableSpec
@@ -20,6 +21,7 @@ from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance, MaintenanceEntry
 from keylake._maintenance.registration import Registered
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
+from keylake._pipelines.checking import check_pipeline
 from keylake._pipelines.definition import LakeSink, Pipeline, PipelineOptions, Route, Transform
 from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
 from keylake._pipelines.definition_steps import Step
@@ -148,7 +150,7 @@ __all__ = [
     "Triggers", "Trigger", "Interval", "CommitEvent", "Fired", "SqlStep", "register_steps",
     # sources into tables, always
     "Pipeline", "MySql", "Postgres", "Kafka", "Files", "LakeSink", "Route", "Transform", "Step", "PipelineOptions",
-    "run_pipeline", "PipelineReport",
+    "run_pipeline", "PipelineReport", "check_pipeline", "PipelineCheck", "TableCheck", "RowDifference",
     # how files are kept few
     "CompactionPolicy", "CompactionPlan", "BucketPicture", "RunPicture", "CompactionReport", "Merge",
     "Maintenance", "MaintenanceEntry", "RetentionPolicy", "Cleaned", "BucketChange", "BucketAdvice",

@@ -213,6 +213,15 @@ class PipelineOptions(Definition):
         Count, named("load.rows.most", "The most rows of a batch, more or less; they are in memory at once.")
     ] = 500_000
 
+    check_every: Annotated[
+        SomeTime | None,
+        named(
+            "check.every",
+            "How often a part of each table is compared with its source while the pipeline runs: `1 hour`; never "
+            "unless said.",
+        ),
+    ] = None
+
     operator_uid: Annotated[str | None, unused("schema.operator.uid")] = None
     uid_prefix: Annotated[str | None, unused("operator.uid.prefix")] = None
     rpc_timeout: Annotated[str | None, unused("schema-operator.rpc-timeout")] = None

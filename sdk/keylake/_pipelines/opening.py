@@ -18,9 +18,11 @@ from keylake._pipelines.routes import Pattern, is_captured
 from keylake.errors import DefinitionError, Unsupported
 
 if TYPE_CHECKING:
+    from keylake._check.rows import RowsNow
     from keylake.lake import Lake
 
 _PLAIN_NAME = re.compile(r"\w+(?:\.\w+){1,2}")
+_SECONDS_OF_A_WRITE = 5.0
 _FROM = "Use --from earliest, latest, timestamp=2026-01-31T12:00:00Z or offset=..."
 
 
@@ -35,6 +37,35 @@ def opened_source(pipeline: Pipeline, lake: Lake) -> Source:
             return _postgres(database, _keys(pipeline))
         case Kafka() as topics:
             return _kafka(topics, lake)
+
+
+def rows_now(pipeline: Pipeline) -> RowsNow:
+    """What a check of the pipeline reads of its source.
+
+    Errors: `Unsupported` for a source that has no rows but those of its log.
+    """
+    match pipeline.source:
+        case MySql() as database:
+            return _mysql_rows(database, _keys(pipeline))
+        case Postgres() as database:
+            named = _named(database, _keys(pipeline))
+            from keylake._check.postgres_rows import PostgresRows
+
+            waiting = pipeline.pipeline.load_freshness + pipeline.sink.freshness
+            return PostgresRows(
+                named.address,
+                named.tables,
+                slot=database.slot_name,
+                publication=database.publication_name or database.slot_name,
+                keys=named.keys,
+                snapshot=database.startup_mode == "initial",
+                seconds=waiting.total_seconds() + _SECONDS_OF_A_WRITE,
+            )
+        case other:
+            raise Unsupported(
+                f"A source of type {other.type} keeps no rows that could be compared with those of tables. A check is "
+                "for MariaDB, MySQL and PostgreSQL."
+            )
 
 
 def started_from(pipeline: Pipeline, start: str) -> Pipeline:
@@ -65,20 +96,35 @@ def _mysql(database: MySql, keys: Mapping[str, Sequence[str]]) -> Source:
         from keylake._mysql.source import MySqlSource
     except ImportError as error:
         raise Unsupported(f"{error.name} is missing. Install it: pip install 'keylake[pipelines]'.") from None
-    tables = Pattern(database.tables).regex
-    if database.tables_exclude is not None:
-        tables = rf"(?!(?:{Pattern(database.tables_exclude).regex})\Z)(?:{tables})"
     return MySqlSource(
         host=database.hostname,
         port=database.port,
         user=database.username,
         password=database.password.get_secret_value(),
-        tables=[tables],
+        tables=[_selected(database)],
         start=_start_of_log(database),
         keys=keys,
         chunk_rows=database.snapshot_chunk_size,
         server_id=int(database.server_id.partition("-")[0]) if database.server_id else None,
     )
+
+
+def _mysql_rows(database: MySql, keys: Mapping[str, Sequence[str]]) -> RowsNow:
+    from keylake._check.mysql_rows import MySqlRows
+    from keylake._mysql.known import Selection
+    from keylake._mysql.server import Server
+
+    server = Server(database.hostname, database.port, database.username, database.password.get_secret_value())
+    selection = Selection((re.compile(_selected(database)),), {name: tuple(key) for name, key in keys.items()})
+    return MySqlRows(server, selection, snapshot=database.startup_mode == "initial")
+
+
+def _selected(database: MySql) -> str:
+    """A regular expression of Python for the names of the tables."""
+    tables = Pattern(database.tables).regex
+    if database.tables_exclude is None:
+        return tables
+    return rf"(?!(?:{Pattern(database.tables_exclude).regex})\Z)(?:{tables})"
 
 
 def _start_of_log(database: MySql) -> Any:

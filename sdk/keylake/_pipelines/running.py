@@ -28,6 +28,7 @@ from keylake._load.targets import Bounds, LoadTargets
 from keylake._pipelines.definition import Pipeline
 from keylake._pipelines.definition_sources import MySql, Postgres
 from keylake._pipelines.opening import looked_at, opened_source
+from keylake._pipelines.periodic import PeriodicCheck
 from keylake._pipelines.routes import unmatched
 from keylake._pipelines.shaping import DefinedShaping
 from keylake._running.evolution import alteration
@@ -101,7 +102,8 @@ def run_pipeline(
         refusal=refusal,
         notice=lambda: source.notice,
     )
-    return run(source, lake, settings, ending=ending)
+    with PeriodicCheck(pipeline, lake, once=settings.once):
+        return run(source, lake, settings, ending=ending)
 
 
 def load_of(pipeline: Pipeline, *, once: bool = False) -> Load:

@@ -49,17 +49,18 @@ class DefinedShaping:
 
     def schema(self, schema: SourceSchema) -> SourceSchema:
         """The columns of the projection, and the key."""
-        return self._transformed(schema).schema
+        return self.transformed(schema).schema
 
     def rows(self, schema: SourceSchema, rows: pa.Table) -> pa.Table:
         """The rows after projection and filter."""
-        transformed = self._transformed(schema)
+        transformed = self.transformed(schema)
         if not transformed.rules or rows.num_rows == 0:
             return rows
         with self._session.local_frame(rows) as frame, self._session.asking():
             return transformed.rows(frame).toArrow().cast(CHANGES)
 
-    def _transformed(self, schema: SourceSchema) -> Transformed:
+    def transformed(self, schema: SourceSchema) -> Transformed:
+        """The transforms of a source table."""
         if schema not in self._planned:
             rules = transforms_of(self._pipeline, schema.table)
             self._planned[schema] = Transformed.of(self._session, schema, rules)

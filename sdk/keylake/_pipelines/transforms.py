@@ -13,6 +13,7 @@ of. If only some of them are, or those of the filter are not, the value is not k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -48,6 +49,11 @@ _JSON = "map('ignoreNullFields', 'false', 'timeZone', 'UTC', 'timestampFormat', 
     literal("yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"), literal("yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
 )
 _OP, _NAMES, _KEPT = "_of_keylake_op", "_of_keylake_names", "_of_keylake_kept"
+_OF_EVENTS = re.compile(
+    r"\b(?:__data_event_type__|op_ts|(?:current_date|current_timestamp|curdate|now|localtimestamp|rand|randn|random"
+    r"|uuid|shuffle|unix_timestamp|monotonically_increasing_id)\b)",
+    re.IGNORECASE,
+)
 _Result = TypeVar("_Result")
 
 
@@ -104,6 +110,29 @@ class Transformed:
         if is_as_it_was and len(rules) == 1 and rules[0].filter is None and not rules[0].keeps_deletes:
             return cls(source, schema, ())
         return cls(source, schema, rules)
+
+    @property
+    def of_events(self) -> frozenset[str]:
+        """The columns whose values depend on when, and by which change, a row came, not only on the row."""
+        return frozenset(
+            each.column.name for rule in self.rules for each in rule.columns if _OF_EVENTS.search(each.text)
+        )
+
+    @property
+    def incomparable(self) -> str:
+        """Why the rows of the keyed table are not those that the source has now; empty where they are."""
+        if any(rule.keeps_deletes for rule in self.rules):
+            return "its transform keeps rows that are deleted in the source (SOFT_DELETE)"
+        if any(rule.filter is not None and _OF_EVENTS.search(rule.filter) for rule in self.rules):
+            return "the filter of its transform depends on when a row came, not only on the row"
+        return ""
+
+    def is_copied(self, name: str, source: str) -> bool:
+        """Whether a column is always the one of that name in the source."""
+        copies = [
+            each.text == quoted(source) for rule in self.rules for each in rule.columns if each.column.name == name
+        ]
+        return all(copies) if self.rules else name == source
 
     def rows(self, rows: DataFrame) -> DataFrame:
         """Rows with the columns of `CHANGES`, as they are written."""

@@ -19,7 +19,15 @@ from keylake._running.settings import RunSettings
 from keylake._running.state import StateTable, TargetState
 from keylake._running.targets import Targets
 from keylake._running.waiting import Waiting, by_table, offsets_in
-from keylake.errors import Cancelled, CommitConflict, KeylakeError, PipelineBusy, ServerUnreachable, StoreFailed
+from keylake.errors import (
+    Cancelled,
+    CommitConflict,
+    KeylakeError,
+    PipelineBusy,
+    ServerUnreachable,
+    StoreFailed,
+    Unsupported,
+)
 
 LOG = logging.getLogger("keylake")
 # After other errors a table is set aside.
@@ -114,3 +122,35 @@ class Asides:
         else:
             self._dead.forget_all(name)
         self._state.write()
+
+    def forget(self, name: str, offered: Iterable[SourceSchema]) -> None:
+        """Drop what is known of a keyed table; source tables that go to it are new, and are read from their beginning.
+
+        The keyed table itself, with its rows, is left as it is.
+        """
+        self._targets.forget(name)
+        self._state.targets.pop(name, None)
+        for key in [key for key in self._state.tables if key[1] == name]:
+            del self._state.tables[key]
+        self._dead.forget_all(name)
+        self._state.write()
+        try:
+            for schema in offered:
+                for target in self._settings.shaping.targets(schema.table):
+                    if target.table == name:
+                        self._changes.make(Made(TableCreated(schema), {}, 0), target)
+        except KeylakeError as error:
+            if isinstance(error, OF_NO_TABLE):
+                raise
+            self.add(name, {}, error)
+        else:
+            self._read_from_the_beginning(name)
+        self._state.write()
+
+    def _read_from_the_beginning(self, name: str) -> None:
+        try:
+            self._rereads.ask(name)
+        except Unsupported as error:  # a source that has only what comes
+            LOG.info("%s: %s is forgotten, and goes on with what comes: %s", self._settings.name, name, error)
+        else:
+            LOG.info("%s: %s is forgotten, and begins anew", self._settings.name, name)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from keylake._running.state import PipelineState, asides_of, opened, states_of
+from keylake._running.state import PipelineState, asides_of, opened, states_of, tables_of
 from keylake.errors import NothingToDo
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
+
+
+def table_of_pipelines(namespace: str = "keylake") -> str:
+    """The name of the table that pipelines keep their state in."""
+    return f"{namespace}.pipelines"
 
 
 def states(lake: Lake, namespace: str = "keylake") -> tuple[PipelineState, ...]:
@@ -54,6 +60,25 @@ def resnapshot(lake: Lake, name: str, table: str | None = None, namespace: str =
     if name not in known.split(", "):
         raise NothingToDo(f"This lake knows no pipeline {name!r}. It knows: {known}.")
     _wish(lake, namespace, name, "target", table or "", "resnapshot")
+
+
+def forget(lake: Lake, name: str, table: str, namespace: str = "keylake") -> None:
+    """Have a pipeline forget a keyed table: columns and changes of its source tables, kept rows, why it is set aside.
+
+    Source tables that still go to it are new then, and are read from their beginning where the source can do that. The
+    keyed table stays. A pipeline that does not run does it when it runs again.
+    """
+    known = tables_of(lake, namespace, name)
+    if table not in known:
+        raise NothingToDo(f"Pipeline {name!r} knows no keyed table {table!r}. It knows: {', '.join(known) or 'none'}.")
+    _wish(lake, namespace, name, "target", table, "forget")
+
+
+def tell_differences(lake: Lake, name: str, found: Mapping[str, str | None], namespace: str = "keylake") -> None:
+    """Say of keyed tables in which rows they differ from their source; None of those that do not."""
+    rows = [{"pipeline": name, "kind": "check", "name": table, "reason": said} for table, said in found.items()]
+    if rows:
+        opened(lake, namespace).update(rows)
 
 
 def _check_aside(lake: Lake, name: str, table: str, namespace: str) -> None:

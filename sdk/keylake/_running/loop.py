@@ -249,6 +249,8 @@ class _Loop:
             self._write([name] if name in self._waiting else [])
             if wish == "resnapshot":
                 self._asides.resnapshot(name, self._offered_now())
+            elif wish == "forget":
+                self._asides.forget(name, self._source.schemas() or self._offered_now())
             elif name in self._state.targets:
                 self._asides.resume(name, with_rows=wish == "resume")
             self._state.heard(name)

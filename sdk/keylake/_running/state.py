@@ -6,6 +6,7 @@
     partition  of the source   position
     table      source>target   target, schema, done: the last change of the source table that was made in the keyed one
     target     keyed table     aside: since where it is set aside; reason; wanted
+    check      keyed table     reason: which rows differ from those of the source, as a check while it runs has found
 
 A pipeline writes its rows under a counter, the offsets of a source that is called as the pipeline: of two processes
 that write the same number one is told that it is not the first. `wanted` is written by others, and read before every
@@ -31,6 +32,7 @@ from keylake._captured.tables import SourceSchema
 from keylake._definition.spec import TableSpec
 from keylake._display.html_table import html_table, in_notebook
 from keylake._display.sparklines import html_bars
+from keylake._running.life import LEASE_SECONDS, busy, lives, told
 from keylake._running.rounds import Recent, recent_from_json, recent_to_json, series
 from keylake._running.schema_json import schema_from_json, schema_to_json
 from keylake._server.statements import literal
@@ -79,7 +81,7 @@ class PipelineState:
     """How a pipeline is, as `status` gives it."""
 
     name: str
-    state: str  # running, stopped, failed
+    state: str  # running, stopped, failed; lost, where its process is gone without a word
     host: str
     process: int
     started_at: datetime.datetime
@@ -92,8 +94,16 @@ class PipelineState:
     set_aside: Mapping[str, str] = field(
         default_factory=dict[str, str], hash=False
     )  # keyed tables: since when, and why
+    differences: Mapping[str, str] = field(
+        default_factory=dict[str, str], hash=False
+    )  # keyed tables whose rows differ from those of the source, as a check while it runs has found
     run: str = ""  # of the process, unlike that of any other
     recent: tuple[Recent, ...] = ()  # the last rounds that wrote rows
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process lives, as far as that is known."""
+        return self.state == "running" and lives(self, LEASE_SECONDS)
 
     @property
     def unit(self) -> str:
@@ -111,6 +121,7 @@ class PipelineState:
             "process": f"{self.process} on {self.host}, since {self.started_at:%Y-%m-%d %H:%M:%S} UTC",
             "last error": self.last_error,
             **self.set_aside,
+            **self.differences,
         }
         rows = [(name, value) for name, value in told.items() if value is not None]
         drawn = (html_bars(*series(self.recent, self.unit)),) if self.recent else ()
@@ -188,8 +199,8 @@ class StateTable:
     def take(self, lease: float) -> PipelineState:
         """Become the process of the pipeline, unless another one is; its state then."""
         other = self.pipeline
-        if other is not None and other.state == "running" and _lives(other, lease):
-            raise PipelineBusy(_busy(other, lease))
+        if other is not None and other.state == "running" and lives(other, lease):
+            raise PipelineBusy(busy(other, lease))
         now = datetime.datetime.now(datetime.timezone.utc)
         run = uuid.uuid4().hex
         host, process = socket.gethostname(), os.getpid()
@@ -292,7 +303,7 @@ class StateTable:
             said = {
                 name: value
                 for name, value in vars(self.pipeline).items()
-                if name not in ("name", "wanted", "set_aside", "recent")
+                if name not in ("name", "wanted", "set_aside", "differences", "recent")
             }
             rows["pipeline", ""] = {**said, "recent": recent_to_json(self.pipeline.recent)}
         return rows
@@ -326,15 +337,25 @@ def _missing(table: KeyedTable) -> dict[str, Any]:
 def states_of(lake: Lake, namespace: str) -> tuple[PipelineState, ...]:
     """All pipelines that a lake knows, by name."""
     try:
-        table = lake.table(f"{namespace}.pipelines")
+        return states_in(rows_of(lake.table(f"{namespace}.pipelines"), "kind IN ('pipeline', 'target', 'check')"))
     except TableNotFound:
         return ()
+
+
+def states_in(rows: Sequence[Mapping[str, Any]]) -> tuple[PipelineState, ...]:
+    """The pipelines of these rows of the table, by name."""
     aside: dict[str, dict[str, str]] = {}
-    for row in rows_of(table, "kind = 'target' AND aside IS NOT NULL"):
-        since = ", ".join(f"{offset} of {partition}" for partition, offset in json.loads(row["aside"]).items())
-        aside.setdefault(row["pipeline"], {})[row["name"]] = f"set aside since offset {since}: {row['reason']}"
-    states = map(_pipeline, rows_of(table, "kind = 'pipeline' AND run IS NOT NULL"))
-    found = [replace(state, set_aside=aside.get(state.name, {})) for state in states]
+    different: dict[str, dict[str, str]] = {}
+    for row in rows:
+        if row["kind"] == "check" and row["reason"] is not None:
+            different.setdefault(row["pipeline"], {})[row["name"]] = row["reason"]
+        elif row["kind"] == "target" and row["aside"] is not None:
+            since = ", ".join(f"{offset} of {partition}" for partition, offset in json.loads(row["aside"]).items())
+            aside.setdefault(row["pipeline"], {})[row["name"]] = f"set aside since offset {since}: {row['reason']}"
+    known = [told(_pipeline(row)) for row in rows if row["kind"] == "pipeline" and row["run"] is not None]
+    found = [
+        replace(each, set_aside=aside.get(each.name, {}), differences=different.get(each.name, {})) for each in known
+    ]
     return tuple(sorted(found, key=lambda state: state.name))
 
 
@@ -342,6 +363,12 @@ def asides_of(lake: Lake, namespace: str, pipeline: str) -> frozenset[str]:
     """The keyed tables that a pipeline has set aside."""
     where = f"pipeline = {literal(pipeline)} AND kind = 'target' AND aside IS NOT NULL"
     return frozenset(row["name"] for row in rows_of(opened(lake, namespace), where))
+
+
+def tables_of(lake: Lake, namespace: str, pipeline: str) -> tuple[str, ...]:
+    """The keyed tables that a pipeline knows, or has set aside."""
+    where = f"pipeline = {literal(pipeline)} AND (kind = 'table' AND target IS NOT NULL OR aside IS NOT NULL)"
+    return tuple(sorted({row["target"] or row["name"] for row in rows_of(opened(lake, namespace), where)}))
 
 
 def rows_of(table: KeyedTable, where: str) -> list[dict[str, Any]]:
@@ -370,23 +397,3 @@ def _pipeline(row: Mapping[str, Any]) -> PipelineState:
     said = {name: row[name] for name in names}
     utc = {name: said[name].astimezone(datetime.timezone.utc) for name in ("started_at", "seen_at")}
     return PipelineState(row["pipeline"], **said | utc, recent=recent_from_json(row.get("recent")))
-
-
-def _lives(other: PipelineState, lease: float) -> bool:
-    """Whether the process of a state may still write."""
-    if other.host == socket.gethostname():
-        try:
-            os.kill(other.process, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            pass
-    return (datetime.datetime.now(datetime.timezone.utc) - other.seen_at).total_seconds() < lease
-
-
-def _busy(other: PipelineState, lease: float) -> str:
-    return (
-        f"Pipeline {other.name!r} runs already, as process {other.process} on {other.host}, last seen at "
-        f"{other.seen_at:%Y-%m-%d %H:%M:%S} UTC. Stop it with `keylake stop {other.name}`; without a sign of life its "
-        f"place is free after {lease:g} s."
-    )

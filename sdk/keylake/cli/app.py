@@ -55,12 +55,14 @@ for changes in (changing.compact, changing.publish, changing.undo):
     app.command()(changes)
 for pipeline in (
     pipelines.run,
+    pipelines.check,
     pipelines.status,
     pipelines.stop,
     pipelines.restart,
     pipelines.resume,
     pipelines.skip,
     pipelines.resnapshot,
+    pipelines.forget,
 ):
     app.command()(pipeline)
 app.command()(serving.serve)

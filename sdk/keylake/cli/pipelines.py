@@ -26,8 +26,8 @@ from keylake._pipelines.running import TablePlan, load_of, planned
 from keylake._running import control
 from keylake._running.rounds import picture
 from keylake._running.settings import Load, PipelineReport, Round, Setting
-from keylake._running.state import PipelineState
-from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, opened
+from keylake._running.state import PipelineState, states_in
+from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, local_lake, opened
 from keylake.cli.shown import JsonOption, show, show_all, show_table, tell
 
 NameArgument = Annotated[str, typer.Argument(help="The name of a pipeline.")]
@@ -92,8 +92,7 @@ def status(
 
     Of one pipeline, the lag, the rates and the batches of its last rounds are drawn, too.
     """
-    with opened(lake, catalog) as found:
-        states = [state for state in control.states(found) if name in (None, state.name)]
+    states = [state for state in _states(lake, catalog) if name in (None, state.name)]
     if name is not None and not states:
         raise kl.NothingToDo(f"This lake knows no pipeline {name!r}. keylake status lists those that it knows.")
     if as_json:
@@ -103,6 +102,8 @@ def status(
         for state in states if name is not None else []:
             for table, since in state.set_aside.items():
                 typer.echo(f"{table} is {since}")
+            for said in state.differences.values():
+                typer.echo(f"rows differ from the source: {said}")
             for line in picture(state.recent, state.unit):
                 typer.echo(line)
 
@@ -172,6 +173,41 @@ def resnapshot(
     _show_wish(name, table, "resnapshot", said, as_json)
 
 
+def forget(
+    name: NameArgument,
+    table: Annotated[str, typer.Argument(help="The keyed table.")],
+    lake: LakeOption = USUAL_LAKE,
+    catalog: CatalogOption = USUAL_CATALOG,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a pipeline forget a table. Its source is read as that of a new one, and rows that were kept are lost.
+
+    The keyed table stays. A pipeline that does not run does it when it runs again.
+    """
+    with opened(lake, catalog) as found:
+        control.forget(found, name, table)
+    _show_wish(name, table, "forget", f"{name} is asked to forget {table}.", as_json)
+
+
+def check(
+    file: Annotated[str, typer.Argument(help="The YAML file of the pipeline.")],
+    table: Annotated[str | None, typer.Argument(help="A keyed table, or a source table; all unless said.")] = None,
+    lake: RunLake = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the rows of a source with those of the keyed tables.
+
+    Rows that differ are named, and the command that mends them. The pipeline may run meanwhile. The status is 1 where
+    rows differ, or could not be compared.
+    """
+    pipeline = _loaded(file, None)
+    with opened(pipeline.sink.lake or lake or USUAL_LAKE, pipeline.sink.catalog) as found:
+        report = kl.check_pipeline(pipeline, found, table)
+    show(report, as_json)
+    if not report.is_equal:
+        raise typer.Exit(1)
+
+
 # -------------------------------------------------------------------------------------------------------- a run
 
 _SHOWN = ("name", "state", "seen", "lag", "rounds", "rows", "host", "process", "wanted", "last_error")
@@ -206,7 +242,8 @@ def _run(
         if start is not None and any(state.name == name for state in control.states(found)):
             raise kl.DefinitionError(
                 f"Pipeline {name!r} has run in this lake, and goes on where it was: --from is for a first run. Leave "
-                "it out, or give the pipeline another name."
+                f"it out, or give the pipeline another name. keylake resnapshot {name} reads all tables once more, and "
+                "goes on at the end of the log."
             )
         report = kl.run_pipeline(
             pipeline, found, once=once, load=load, ending=ending, refusal=lambda: _refusal(file, pipeline)
@@ -295,6 +332,17 @@ def _show_plans(plans: tuple[TablePlan, ...], as_json: bool) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- others
+
+
+def _states(lake: str, catalog: str) -> tuple[PipelineState, ...]:
+    with local_lake(lake, catalog) as here:
+        if here is not None:
+            try:
+                return states_in(here.table(control.table_of_pipelines()).read().to_arrow().to_pylist())
+            except kl.TableNotFound:
+                return ()
+    with opened(lake, catalog) as found:
+        return control.states(found)
 
 
 def _ask(name: str, wanted: str, lake: str, catalog: str, as_json: bool) -> None:

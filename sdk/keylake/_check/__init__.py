@@ -1,0 +1,1 @@
+"""Rows of source tables compared with rows of keyed tables."""
