@@ -210,7 +210,12 @@ class PipelineOptions(Definition):
     ] = datetime.timedelta(seconds=30)
     load_rows_least: Annotated[Count, named("load.rows.least", "The fewest rows that a batch is sized for.")] = 1_000
     load_rows_most: Annotated[
-        Count, named("load.rows.most", "The most rows of a batch, more or less; they are in memory at once.")
+        Count,
+        named(
+            "load.rows.most",
+            "The most rows of a batch, more or less; they are in memory at once, and those of the next poll, which is "
+            "made meanwhile.",
+        ),
     ] = 500_000
 
     check_every: Annotated[
