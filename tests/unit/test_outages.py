@@ -1,10 +1,19 @@
 """How long a source that does not answer is waited for."""
 
+import datetime
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+
 import pytest
 
 from keylake._captured.absence import SourceAway
 from keylake._running import outages
+from keylake._running.life import told
 from keylake._running.outages import Outage
+from keylake._running.state import PipelineState
 from keylake.errors import SourceFailed
 
 NO_ANSWER = SourceAway("db does not answer.")
@@ -54,3 +63,16 @@ def test_a_run_that_ends_and_a_first_run_wait_so_long(clock: list[float]) -> Non
     first.failed(NO_ANSWER)
     clock[0] += 10_000
     first.failed(NO_ANSWER)
+
+
+def test_a_pipeline_whose_process_is_gone_does_not_run() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    now = datetime.datetime.now(datetime.UTC)
+    gone = PipelineState("shop", "running", socket.gethostname(), process.pid, now, now, 2, 1, "0 rows", "It was away.")
+    assert told(gone).state == "lost"
+    assert f"Process {process.pid} on {socket.gethostname()} has ended without a word" in str(told(gone).last_error)
+    assert str(told(gone).last_error).endswith("It had said: It was away.")
+    for alive in (replace(gone, process=os.getpid()), replace(gone, host="elsewhere"), replace(gone, state="stopped")):
+        assert told(alive) == alive
+    assert told(replace(gone, host="elsewhere", seen_at=now - datetime.timedelta(minutes=3))).state == "lost"
