@@ -61,6 +61,7 @@ class PostgresRows:
         slot: str,
         publication: str,
         keys: Mapping[str, Sequence[str]],
+        as_text: Sequence[str],
         snapshot: bool,
         seconds: float,
     ) -> None:
@@ -71,7 +72,7 @@ class PostgresRows:
         with self._asked("connecting"):
             self._connection = self._server.sql()
             database: Any = self._connection.execute("SELECT current_database()").fetchone()
-            self._catalog = Looks(database[0], tables, keys, ()).look(self._connection, None)
+            self._catalog = Looks(database[0], tables, keys, as_text).look(self._connection, None)
 
     def tables(self) -> tuple[SourceSchema, ...]:
         return self._catalog.schemas

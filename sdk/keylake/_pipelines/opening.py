@@ -58,6 +58,7 @@ def rows_now(pipeline: Pipeline) -> RowsNow:
                 slot=database.slot_name,
                 publication=database.publication_name or database.slot_name,
                 keys=named.keys,
+                as_text=named.as_text,
                 snapshot=database.startup_mode == "initial",
                 seconds=waiting.total_seconds() + _SECONDS_OF_A_WRITE,
             )

@@ -4,8 +4,7 @@
            ── tables that are due are written ── state: positions, schemas ── source.written
 
 Every commit of a table has the offsets of its rows, so that rows which come again after a failure are left out;
-positions are kept after the tables. Whatever is cut off in between, the next run begins at the positions that were
-kept.
+positions are kept after the tables. Whatever is cut off in between, the next run begins at positions that were kept.
 """
 
 # pyright: reportUnknownParameterType=false, reportAttributeAccessIssue=false
