@@ -13,14 +13,17 @@ from keylake._captured.tables import (
     KeyChanged,
     SourceColumn,
     SourceTable,
+    TableCreated,
     TableDropped,
+    TableRefused,
     TableRenamed,
     TableTruncated,
 )
+from keylake._mysql.differences import Outcome
 from keylake._mysql.forms import form_of
 from keylake._mysql.images import LoggedColumn, image_reader, read_by
 from keylake._mysql.keys import BEGIN, KeyColumn, Offsets
-from keylake._mysql.known import KnownTables, Outcome, Selection
+from keylake._mysql.known import KnownTables, Selection
 from keylake._mysql.literals import FROM_TEXT
 from keylake._mysql.places import file_and_byte, place_of, version_of
 from keylake._mysql.server import CatalogColumn
@@ -275,6 +278,62 @@ def test_statements_that_leave_rows_and_columns_as_they_are(text: str) -> None:
     assert (outcome.changes, outcome.again, outcome.reread) == ([], set(), set())
 
 
+@pytest.mark.parametrize(
+    ("text", "names", "again"),
+    [
+        ("ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a", "id a b c", True),
+        ("ALTER TABLE t CHANGE a b INT, CHANGE b c INT, CHANGE c a INT", "id a b c", True),
+        ("ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO d", "id b d c", False),
+        ("ALTER TABLE t RENAME COLUMN b TO a, DROP a", "id a c", False),
+        ("ALTER TABLE t ADD a INT, DROP a", "id b c a", True),
+        ("ALTER TABLE t RENAME COLUMN a TO z, ADD a INT", "id z b c a", False),
+    ],
+)
+def test_names_of_a_statement_are_those_of_before_it(text: str, names: str, again: bool) -> None:
+    tables = known(t="id a b c")
+    assert (("again", T) in followed(tables, text)) == again
+    schema = tables.schema(T)
+    assert schema is not None
+    assert " ".join(column.name for column in schema.columns) == names
+
+
+def test_columns_that_swap_names_with_the_key() -> None:
+    changes = followed(known(t="id a"), "ALTER TABLE t CHANGE id a INT, CHANGE a id INT")
+    assert changes == [KeyChanged(SourceTable(T), ("a",)), ("again", T)]
+
+
+def test_columns_of_a_period_are_left_out() -> None:
+    tables = known(t="id a")
+    assert tables.period(T, ["id", "a", "row_start", "row_end"], ["id", "row_end"]) == ("row_start", "row_end")
+    assert tables.period(T, ["id", "a", "row_start", "row_end"], ["id"]) == ()
+    assert known(t="id row_end").period(T, ["id", "row_start", "row_end"], ["id", "row_end"]) == ()
+    [created, refused] = followed(
+        tables,
+        "CREATE TABLE u (id INT PRIMARY KEY, s TIMESTAMP(6) GENERATED ALWAYS AS ROW START, e TIMESTAMP(6) GENERATED"
+        " ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (s, e)) WITH SYSTEM VERSIONING",
+        "ALTER TABLE t ADD s BIGINT UNSIGNED AS ROW START, ADD e BIGINT UNSIGNED AS ROW END",
+    )
+    assert isinstance(created, TableCreated)
+    assert [column.name for column in created.schema.columns] == ["id"]
+    assert tables.period(("shop", "u"), ["id", "s", "e"], ["id", "e"]) == ("s", "e")
+    assert isinstance(refused, TableRefused)
+
+
+@pytest.mark.parametrize(
+    "definition", ["INET6", "UUID", "BLOB COMPRESSED", "VARCHAR(9) COMPRESSED CHARACTER SET utf8mb3"]
+)
+def test_a_column_that_cannot_be_read_refuses_its_table(definition: str) -> None:
+    tables = known(t="id a")
+    [change] = followed(tables, f"ALTER TABLE t ADD b {definition}")
+    assert isinstance(change, TableRefused)
+    assert not tables.watches(T)
+    [created] = followed(tables, f"CREATE TABLE u (id INT PRIMARY KEY, b {definition})")
+    assert isinstance(created, TableCreated)
+    assert created.schema.refused
+    followed(tables, "DROP TABLE u", "CREATE TABLE u (id INT PRIMARY KEY)")
+    assert tables.takes(("shop", "u"))
+
+
 def test_words_around_a_statement() -> None:
     tables = known(t="id a")
     assert followed(tables, "ALTER TABLE t NOWAIT RENAME COLUMN a TO b") == [ColumnRenamed(SourceTable(T), "a", "b")]
@@ -290,7 +349,7 @@ def test_words_around_a_statement() -> None:
     ],
 )
 def test_another_key(text: str) -> None:
-    assert followed(known(t="id a"), text) == [KeyChanged(SourceTable(T), ("a",))]
+    assert followed(known(t="id a"), text) == [KeyChanged(SourceTable(T), ("a",)), ("again", T)]
 
 
 def test_a_key_that_no_statement_said_is_found_before_rows() -> None:

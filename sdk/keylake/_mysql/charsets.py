@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import codecs
+from typing import TYPE_CHECKING
 
 from keylake.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 BINARY = "binary"
 _CODECS = {
@@ -54,6 +58,27 @@ def _as_it_is(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error("keylake.as_it_is", _as_it_is)
+
+
+def lacks(charset: str) -> bool:
+    """Whether Python has no codec of a character set."""
+    return charset != BINARY and charset not in _CODECS
+
+
+def learn(charset: str, characters: str) -> None:
+    """Make a codec of the characters that the server has for the bytes from 0 on."""
+    back = {ord(each): i for i, each in reversed([*enumerate(characters)])}
+    there = dict(enumerate(map(ord, characters)))
+
+    def decode(data: Buffer, errors: str = "strict") -> tuple[str, int]:
+        return codecs.charmap_decode(data, errors, there)
+
+    def encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
+        return codecs.charmap_encode(text, errors, back)
+
+    name = f"keylake_{charset}"
+    codecs.register(lambda asked: codecs.CodecInfo(encode, decode, name=name) if asked == name else None)
+    _CODECS[charset] = name
 
 
 def codec_of(charset: str, column: str) -> tuple[str, str]:

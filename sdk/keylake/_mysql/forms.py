@@ -73,6 +73,7 @@ _SIMPLE = {
     "year": YEAR,
 }
 _DECIMALS = ("decimal", "numeric", "dec", "fixed")
+_PACKED = re.compile(r"\bcompressed\b")  # of MariaDB, which the log has as the server stores them
 _BINARY_TEXT = re.compile(r"character set binary|charset binary|collate binary")
 
 
@@ -98,6 +99,8 @@ def form_of(definition: str) -> Form | None:
     if found is None:
         return None
     name, within = found[1], found[2]
+    if _PACKED.search(text) and name not in ("enum", "set"):
+        return None
     numbers = [int(each) for each in (within or "").split(",") if each.strip().isdigit()]
     form: Form | None
     if name in ("int", "integer", "int4"):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from keylake._mysql.exact import decimal_text, size_of_decimal
 from keylake._mysql.forms import (
     BINARY,
     CHOICE,
@@ -32,7 +31,7 @@ from keylake._mysql.forms import (
     decimal_form,
 )
 from keylake._mysql.json_text import json_text
-from keylake._mysql.literals import NULL, binary_literal, is_no_date, text_literal
+from keylake._mysql.literals import NULL, binary_literal, decimal_text, is_no_date, size_of_decimal, text_literal
 
 Reader = Callable[[bytes, int], tuple[str, int]]
 

@@ -9,14 +9,12 @@ it takes the place of its table, that table gets its columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from keylake._captured.tables import (
     ColumnAdded,
-    ColumnDropped,
     ColumnModified,
-    ColumnRenamed,
     KeyChanged,
     SourceColumn,
     SourceSchema,
@@ -24,22 +22,18 @@ from keylake._captured.tables import (
     TableChange,
     TableCreated,
     TableDropped,
+    TableRefused,
     TableRenamed,
     TableTruncated,
 )
-from keylake._mysql.differences import changed, difference, of_table
+from keylake._mysql.differences import Known, Outcome, altered, changed, check_period, difference, made, of_table
 from keylake._mysql.forms import plain_definition, source_column
-from keylake._mysql.server import CatalogTable
+from keylake._mysql.server import HIDDEN_PERIOD, CatalogTable
 from keylake._mysql.statements import (
-    Add,
     Alter,
-    Change,
     Create,
-    Defined,
-    Drop,
     DropDatabase,
     Drops,
-    RenameColumn,
     Renames,
     RenameTable,
     Statement,
@@ -82,30 +76,6 @@ class Selection:
         return any(pattern.fullmatch(".".join(name)) for pattern in self.patterns)
 
 
-@dataclass(frozen=True)
-class Known:
-    """A table: its columns, their definitions as far as they are known, and whether the log has said so."""
-
-    schema: SourceSchema
-    definitions: Mapping[str, str] = field(default_factory=dict)
-    sure: bool = False
-    changes: tuple[TableChange, ...] | None = ()  # of a ghost, since it was made as its table; None: not seen
-
-
-@dataclass
-class Outcome:
-    """What a statement has done: changes that are told, tables to read again, and tables that it touched.
-
-    Of those to read `again`, rows have other values of which the log has nothing; of those to `reread`, rows may be
-    gone besides.
-    """
-
-    changes: list[TableChange] = field(default_factory=list)
-    again: set[Name] = field(default_factory=set)
-    reread: set[Name] = field(default_factory=set)
-    touched: set[Name] = field(default_factory=set)
-
-
 class KnownTables:
     """All tables that matter at the place up to which the log was read."""
 
@@ -120,11 +90,16 @@ class KnownTables:
             ghost = base is not None and (name[0], base) in names
             if not selection.takes((name[0], base) if ghost and base is not None else name):
                 continue
+            period = tuple(each.name for each in columns if each.period)
+            of_rows = [each for each in columns if not each.period]
             try:
+                for each in columns:
+                    if each.period:
+                        check_period(name, each.definition)
                 schema = SourceSchema(
                     SourceTable(name),
-                    tuple(source_column(name, each.name, each.definition, each.comment) for each in columns),
-                    self._key(name, key),
+                    tuple(source_column(name, each.name, each.definition, each.comment) for each in of_rows),
+                    self._key(name, tuple(each for each in key if each not in period)),
                     comment,
                 )
             except DefinitionError as error:
@@ -134,8 +109,8 @@ class KnownTables:
             if not schema.key and not ghost:
                 self._refused[name] = replace(schema, refused=_keyless(name))
                 continue
-            definitions = {each.name: plain_definition(each.definition) for each in columns}
-            self._tables[name] = Known(schema, definitions, changes=None)
+            definitions = {each.name: plain_definition(each.definition) for each in of_rows}
+            self._tables[name] = Known(schema, definitions, changes=None, period=period)
 
     def _key(self, name: Name, key: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(self._selection.keys.get(".".join(name), key))
@@ -203,9 +178,37 @@ class KnownTables:
             return found
         return ()
 
+    def period(self, name: Name, columns: Sequence[str], key: Sequence[str]) -> tuple[str, ...]:
+        """The columns of a system-versioned table that say from when to when a row was current, the last one second.
+
+        Of those that the log names before rows: those that no statement has named are called row_start and row_end.
+        """
+        known = self._tables.get(name)
+        period = known.period if known and known.period else HIDDEN_PERIOD
+        if not period or tuple(key[-1:]) != period[-1:] or not set(period) <= set(columns):
+            return ()
+        if known is not None and known.period != period and {each.name for each in known.schema.columns} & set(period):
+            return ()
+        return period
+
+    def refuse(self, name: Name, reason: str) -> TableChange:
+        """Rows of a table cannot be read from here on, until reading begins again."""
+        known = self._tables.pop(name, None)
+        refused = self._refused[name] = SourceSchema(SourceTable(name), (), (), refused=reason)
+        return TableCreated(refused) if known is None else TableRefused(refused.table, reason)
+
     def follow(self, statement: Statement) -> Outcome:
-        """What a statement does to the tables."""
+        """What a statement does to the tables; one that makes a column which cannot be read has its table refused."""
         outcome = Outcome()
+        try:
+            self._follow(statement, outcome)
+        except DefinitionError as error:
+            if isinstance(statement, (Create, Alter)) and self.takes(statement.table):
+                outcome.changes.append(self.refuse(statement.table, str(error)))
+                outcome.touched.add(statement.table)
+        return outcome
+
+    def _follow(self, statement: Statement, outcome: Outcome) -> None:
         if isinstance(statement, Create):
             self._create(statement, outcome)
         elif isinstance(statement, Alter):
@@ -225,7 +228,6 @@ class KnownTables:
                 self._drop(name, outcome)
         else:
             self._reread(statement.tables, outcome)
-        return outcome
 
     def _reread(self, names: Iterable[Name], outcome: Outcome) -> None:
         """Rows of these tables may be others, without a word in the log."""
@@ -244,47 +246,39 @@ class KnownTables:
         if create.replaces and name in self._tables:
             self._drop(name, outcome)
         if create.like is not None:
+            if create.like in self._refused:
+                raise DefinitionError(self._refused[create.like].refused)
             model = self._tables.get(create.like)
             if model is None:
                 return  # the log says what it is before its first rows
             known = replace(model, schema=replace(model.schema, table=SourceTable(name)), changes=())
         else:
-            columns = tuple(self._column(name, column) for column in create.columns)
-            if not columns:
+            if not create.columns:
                 return
-            definitions = {column.name: plain_definition(column.definition) for column in create.columns}
-            known = Known(SourceSchema(SourceTable(name), columns, self._key(name, create.key)), definitions, sure=True)
+            known = made(name, create, self._key(name, create.key))
         self._tables[name] = known
         if self.takes(name):
             outcome.changes.append(TableCreated(known.schema))
             outcome.touched.add(name)
 
-    @staticmethod
-    def _column(table: Name, column: Defined) -> SourceColumn:
-        return source_column(table, column.name, column.definition, column.comment)
-
     def _alter(self, alter: Alter, outcome: Outcome) -> None:
         name = alter.table
         known = self._tables.get(name)
         if known is not None and self.watches(name):
-            for action in alter.actions:
-                changes, filled = self._changes(name, known, action)
-                for change in changes:
-                    known = replace(known, schema=changed(known.schema, change))
-                known = replace(known, definitions=self._definitions(known, action))
-                if self._ghost_of(name) is not None:
-                    known = replace(known, changes=None if known.changes is None else (*known.changes, *changes))
-                else:
-                    outcome.changes.extend(changes)
-                    outcome.touched.add(name)
-                    if filled:
-                        outcome.again.add(name)
-            if alter.key is not None:
-                known = replace(known, schema=replace(known.schema, key=self._key(name, alter.key)))
-            self._tables[name] = known
-            if alter.key is not None and self.takes(name):
-                outcome.changes.append(KeyChanged(known.schema.table, known.schema.key))
+            then, changes, filled = altered(known, alter)
+            if self._ghost_of(name) is not None:
+                then = replace(then, changes=None if then.changes is None else (*then.changes, *changes))
+            else:
+                outcome.changes.extend(changes)
                 outcome.touched.add(name)
+                if filled:
+                    outcome.again.add(name)
+            key = then.schema.key if alter.key is None else self._key(name, alter.key)
+            self._tables[name] = replace(then, schema=replace(then.schema, key=key))
+            if alter.key is not None and self.takes(name):
+                outcome.changes.append(KeyChanged(then.schema.table, key))
+                outcome.touched.add(name)
+                outcome.again.add(name)  # chunks are ranges of the key
         if alter.made is not None:
             self._create(Create(alter.made, like=name), outcome)
             self._reread([alter.made], outcome)
@@ -293,44 +287,6 @@ class KnownTables:
         self._reread(alter.unlogged, outcome)
         if alter.to is not None:
             self._rename(RenameTable(name, alter.to), outcome)
-
-    def _changes(
-        self, name: Name, known: Known, action: Add | Drop | Change | RenameColumn
-    ) -> tuple[tuple[TableChange, ...], bool]:
-        """The changes of columns, and whether values change of which the log has no rows."""
-        table = known.schema.table
-        names = {column.name: column for column in known.schema.columns}
-        if isinstance(action, Drop):
-            return (
-                ((ColumnDropped(table, action.name),), False) if action.name in names or not known.sure else ((), False)
-            )
-        if isinstance(action, RenameColumn):
-            return (ColumnRenamed(table, action.name, action.to),), False
-        column = self._column(name, action.column)
-        if isinstance(action, Add):
-            return (ColumnAdded(table, column, action.after),), action.column.filled
-        changes: list[TableChange] = []
-        if action.name != column.name:
-            changes.append(ColumnRenamed(table, action.name, column.name))
-        before = names.get(action.name)
-        if before is None or (before.type, before.comment) != (column.type, column.comment):
-            changes.append(ColumnModified(table, column))
-        # What is not sure may be what the statement makes of it.
-        same = known.sure and known.definitions.get(action.name) == plain_definition(action.column.definition)
-        return tuple(changes), not same
-
-    @staticmethod
-    def _definitions(known: Known, action: Add | Drop | Change | RenameColumn) -> dict[str, str]:
-        definitions = dict(known.definitions)
-        if isinstance(action, RenameColumn):
-            definitions[action.to] = definitions.pop(action.name, "")
-        elif isinstance(action, Drop):
-            definitions.pop(action.name, None)
-        else:
-            if isinstance(action, Change):
-                definitions.pop(action.name, None)
-            definitions[action.column.name] = plain_definition(action.column.definition)
-        return definitions
 
     def _rename(self, rename: RenameTable, outcome: Outcome) -> None:
         name, to = rename.table, rename.to
@@ -342,8 +298,13 @@ class KnownTables:
             self._switch(name, to, outcome)
             return
         self._tables.pop(name, None)
-        if known is None:
-            return  # the log says what it is before its first rows
+        if known is None:  # the catalog is ahead of the log, or the log says what it is before its first rows
+            if self.takes(name):
+                outcome.changes.append(TableDropped(SourceTable(name)))
+                outcome.touched.add(name)
+            if to in self._tables and self.takes(to):
+                outcome.again.add(to)
+            return
         moved = replace(known, schema=replace(known.schema, table=SourceTable(to)))
         taken, takes = self._selection.takes(name) and base_of_ghost(name[1]) is None, self._selection.takes(to)
         if takes or self.watches(to):
@@ -387,9 +348,9 @@ class KnownTables:
             outcome.again.add(name)
 
     def _drop(self, name: Name, outcome: Outcome) -> None:
-        known = self._tables.get(name)
+        self._refused.pop(name, None)
         taken = self.takes(name)
         self._tables.pop(name, None)
-        if known is not None and taken:
+        if taken:  # the catalog, which is ahead of the log, may lack it
             outcome.changes.append(TableDropped(SourceTable(name)))
             outcome.touched.add(name)

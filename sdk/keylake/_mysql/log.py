@@ -16,18 +16,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keylake._captured.tables import TableChange
-from keylake._mysql.gtids import Gtid
-from keylake._mysql.known import KnownTables, Outcome
+from keylake._mysql.cascades import Cascades
+from keylake._mysql.differences import Outcome
+from keylake._mysql.known import KnownTables
 from keylake._mysql.maps import TableMap, table_map
-from keylake._mysql.places import BEGINNING_OF_FILE, place_of, version_of
-from keylake._mysql.rows import Rows, row_json
-from keylake._mysql.server import Server, notice_silence, other_log
-from keylake._mysql.statements import statement_of
+from keylake._mysql.places import BEGINNING_OF_FILE, Gtid, place_of
+from keylake._mysql.rows import Rows
+from keylake._mysql.server import Server, StreamConnections, other_log
+from keylake._mysql.statements import names_of, statement_of
 from keylake._mysql.words import Name
-from keylake.errors import SourceFailed
+from keylake.errors import DefinitionError, KeylakeError, SourceFailed
 
 _COMPRESSED = (40, *range(165, 172))  # transactions of MySQL, statements and rows of MariaDB
 _ROWS_IN_STATEMENTS = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD)\b", re.IGNORECASE)
+_OF_FOREIGN_KEYS = re.compile(r"\bREFERENCES\b|\bRENAME\b", re.IGNORECASE)
+_OF_SEQUENCES = (
+    *("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size"),
+    *("cycle_option", "cycle_count"),
+)
 _ENDS = ("COMMIT", "ROLLBACK")
 _STATUS = "_read_status_vars_value_for_key"
 
@@ -42,6 +48,7 @@ class Transaction:
     gtid: Gtid | None = None  # where no rows are read
     before: list[TableChange] = field(default_factory=list)  # hold for its own rows
     outcome: Outcome = field(default_factory=Outcome)
+    refers: bool = False  # a statement with foreign keys, or with tables that have others
 
 
 def read_newer_statements() -> None:
@@ -54,47 +61,35 @@ def read_newer_statements() -> None:
     setattr(QueryEvent, _STATUS, pass_over)
 
 
-class _Connections:
-    """Connections for mysql-replication, which has an old name of an argument that warns.
-
-    One of them, without a database, is the stream, and is made once: where the library would make it anew after a cut,
-    it would go on within a transaction, whose first rows are forgotten then.
-    """
-
-    def __init__(self) -> None:
-        self._has_stream = False
-
-    def __call__(self, db: str | None = None, **settings: Any) -> Any:
-        import pymysql
-        from pymysql.constants import CR
-
-        if db is None and self._has_stream:
-            raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, "the connection was cut")
-        self._has_stream = self._has_stream or db is None
-        connection = pymysql.connect(database=db, **settings)
-        notice_silence(connection)
-        return connection
-
-
 class _Watched:
     """Tables whose columns mysql-replication takes apart: it fails at types of tables that nobody reads.
 
     It asks for the name of a table, and then for that of its database.
     """
 
-    def __init__(self, tables: KnownTables) -> None:
-        self._tables = tables
-        self._asked = ""
+    def __init__(self, decodes: Callable[[Name], bool]) -> None:
+        self._decodes = decodes
+        self._table = ""
+        self.asked: Name | None = None  # the last one whose columns are taken apart
+
+    def begin(self) -> None:
+        """Another event comes."""
+        self.asked = None
 
     def names(self) -> Container[str]:
         return _Answers(self._any)
 
     def databases(self) -> Container[str]:
-        return _Answers(lambda database: self._tables.watches((database, self._asked)))
+        return _Answers(self._takes)
 
     def _any(self, table: str) -> bool:
-        self._asked = table
+        self._table = table
         return True
+
+    def _takes(self, database: str) -> bool:
+        name = (database, self._table)
+        self.asked = name if self._decodes(name) else None
+        return self.asked is not None
 
 
 @dataclass(frozen=True)
@@ -126,6 +121,10 @@ class BinaryLog:
         self._found: list[TableChange] = []  # in a transaction that did not end yet
         self.again: set[Name] = set()  # tables of which a changed key came without the other columns
         self.unclear: set[Name] = set()  # tables with other columns than the statements on them say
+        self._watched = _Watched(self._decodes)
+        self._refused: set[Name] = set()
+        self.cascades = Cascades()
+        self.stale: set[Name] = set()  # tables whose rows change with those that were changed
 
     def close(self) -> None:
         if self._stream is not None:
@@ -161,7 +160,7 @@ class BinaryLog:
         self._found = []
         self._begins = place_of(file, byte)
         self._is_first_file = True
-        watched = _Watched(self._tables)
+        watched = self._watched = _Watched(self._decodes)
         self._stream = BinLogStreamReader(
             self._server.settings(),
             server_id=self._number,
@@ -174,7 +173,7 @@ class BinaryLog:
             only_tables=watched.names(),
             only_schemas=watched.databases(),
             enable_logging=False,
-            pymysql_wrapper=_Connections(),
+            pymysql_wrapper=StreamConnections(),
             only_events=[
                 DeleteRowsEvent,
                 FormatDescriptionEvent,
@@ -202,8 +201,7 @@ class BinaryLog:
         """One after the other; what is not asked for stays in the stream. At the end of the log the stream closes."""
         current = Transaction(Rows(self._server.name))
         while self._stream is not None:
-            with self._server.asked("reading its log"):
-                event = self._stream.fetchone()
+            event = self._next()
             if event is None:
                 self.close()
                 return
@@ -268,21 +266,70 @@ class BinaryLog:
             )
         return False
 
+    def _decodes(self, name: Name) -> bool:
+        if name in self._refused:  # of a parent, what has changed is not known
+            columns = self.cascades.referenced(name)
+            self.stale |= self.cascades.changed(name, None) | self.cascades.changed(name, columns)
+            return False
+        return self._tables.watches(name) or name in self.cascades.parents
+
+    def _refuse(self, name: Name, reason: str) -> None:
+        """Rows of a table cannot be read."""
+        if self._tables.watches(name):
+            self._found.append(self._tables.refuse(name, reason))
+        self._refused.add(name)
+        self._decodes(name)
+
+    def _next(self) -> Any:
+        """The next event; None at the end. A table whose columns cannot be taken apart is refused."""
+        while True:
+            self._watched.begin()
+            try:
+                with self._server.asked("reading its log"):
+                    return self._stream.fetchone()
+            except KeylakeError:
+                raise
+            except Exception as error:
+                name = self._watched.asked
+                if name is None:
+                    raise SourceFailed(
+                        f"The log of {self._server.name} has an event that cannot be read:"
+                        f" {type(error).__name__}: {error}. Begin with a new snapshot: keylake resnapshot, with the"
+                        " name of the pipeline."
+                    ) from error
+                self._refuse(
+                    name,
+                    f"The log has columns of {'.'.join(name)} in a form that cannot be read, such as COMPRESSED."
+                    " Change their types, or leave the table out.",
+                )
+
     def _describe(self, event: Any) -> None:
         name: Name = (event.schema, event.table)
-        if not self._tables.watches(name):
+        if not self._decodes(name):
             self._maps[event.table_id] = None
             return
-        described = table_map(
-            event, self._charsets, lambda column: self._tables.definition(name, column), self._server.name
-        )
+        try:
+            described = table_map(
+                event, self._charsets, lambda column: self._tables.definition(name, column), self._server.name
+            )
+        except DefinitionError as error:
+            self._maps[event.table_id] = None
+            self._refuse(name, str(error))
+            return
+        if not self._tables.watches(name):
+            self._maps[event.table_id] = described
+            return
+        if tuple(each.name for each in described.columns) == _OF_SEQUENCES:
+            self._maps[event.table_id] = None
+            return
+        described.leave_out(self._tables.period(name, [each.name for each in described.columns], described.key))
         found = self._tables.observe(name, described.columns, described.key)
         self._found.extend(found)
         if found:
             self.unclear.add(name)
         schema = self._tables.schema(name)
         described.key = schema.key if schema else described.key
-        self._maps[event.table_id] = described if self._tables.takes(name) else None
+        self._maps[event.table_id] = described if self._tables.takes(name) or name in self.cascades.parents else None
 
     def _statement(self, event: Any, current: Transaction) -> bool:
         word = event.query.strip().upper()
@@ -293,7 +340,7 @@ class BinaryLog:
                 current.rows = Rows(self._server.name)
             return True
         database = event.schema.decode() if isinstance(event.schema, bytes) else event.schema
-        if _ROWS_IN_STATEMENTS.match(event.query) and any(name[0] == database for name in self._tables.schemas()):
+        if _ROWS_IN_STATEMENTS.match(event.query) and self._is_of_rows(event.query, database):
             raise SourceFailed(
                 f"The log of {self._server.name} has a statement instead of rows in database {database!r}:"
                 " a session has another binlog_format than ROW. End that session, and begin with a new snapshot."
@@ -301,57 +348,53 @@ class BinaryLog:
         statement = statement_of(event.query, database)
         if statement is not None:
             current.outcome = self._tables.follow(statement)
+        current.refers = bool(_OF_FOREIGN_KEYS.search(event.query))
         return True
+
+    def _is_of_rows(self, statement: str, database: str) -> bool:
+        """Whether a statement may be one on rows of tables that are read."""
+        refused = {each.table.parts for each in self._tables.refused()}
+        return not refused.intersection(names_of(statement, database)) and any(
+            name[0] == database for name in self._tables.schemas()
+        )
 
     def _rows(self, event: Any, kind: str, rows: Rows) -> None:
         described = self._maps.get(event.table_id)
         if described is None or not self._with_rows:
             return
-        packet = event.packet
-        data: bytes = packet.read(event.event_size - packet.read_bytes)
-        read = described.image(event.columns_present_bitmap)
-        seconds: int = event.timestamp
-        table, key = ".".join(described.name), described.key
-        at = 0
-        if kind != "UpdateRowsEvent":
-            op = "c" if kind == "WriteRowsEvent" else "d"
-            while at < len(data):
-                values, at = read(data, at)
-                version = self._version(rows)
-                if not key:
-                    rows.add(table, None, row_json(values), version, self._begins, seconds, _NO_KEY.format(table))
-                    continue
-                if op == "d":
-                    values = {name: values[name] for name in key}
-                rows.add(table, op, row_json(values), version, self._begins, seconds)
-            return
-        read_after = described.image(event.columns_present_bitmap2)
+        name, seconds = described.name, event.timestamp
+        gives, parent = self._tables.takes(name), name in self.cascades.parents
+        for before, after in _images(event, kind, described):
+            if parent:
+                self._cascade(described, before, after)
+            if gives and rows.take(described, before, after, self._begins, seconds):
+                self.again.add(name)
+
+    def _cascade(self, table: TableMap, before: dict[str, str] | None, after: dict[str, str] | None) -> None:
+        """What a change of a row does to rows of other tables."""
+        if before is not None and (after is None or table.ends(before, after)):
+            self.stale |= self.cascades.changed(table.name, None)
+        elif before is not None and after is not None:
+            referenced = self.cascades.referenced(table.name)
+            columns = {each.lower() for each in after if before.get(each) != after[each]} & referenced
+            if columns:
+                self.stale |= self.cascades.changed(table.name, frozenset(columns))
+
+
+def _images(event: Any, kind: str, table: TableMap) -> Iterator[tuple[dict[str, str] | None, dict[str, str] | None]]:
+    """The images of an event's rows, from before and from after the change."""
+    packet = event.packet
+    data: bytes = packet.read(event.event_size - packet.read_bytes)
+    read = table.image(event.columns_present_bitmap)
+    at = 0
+    if kind == "UpdateRowsEvent":
+        read_after = table.image(event.columns_present_bitmap2)
         while at < len(data):
             before, at = read(data, at)
             after, at = read_after(data, at)
-            self._update(described, before, after, rows, self._version(rows), seconds)
-
-    def _version(self, rows: Rows) -> int:
-        rows.images += 1
-        return version_of(self._begins, rows.images - 1)
-
-    def _update(
-        self, table: TableMap, before: dict[str, str], after: dict[str, str], rows: Rows, version: int, seconds: int
-    ) -> None:
-        name = ".".join(table.name)
-        if not table.key:
-            rows.add(name, None, row_json(after), version, self._begins, seconds, _NO_KEY.format(name))
-            return
-        old = {column: before[column] for column in table.key}
-        new = {column: after.get(column, old[column]) for column in table.key}
-        if old == new:
-            rows.add(name, "u", row_json({**new, **after}), version, self._begins, seconds)
-            return
-        rows.add(name, "d", row_json(old), version, self._begins, seconds)
-        whole = {**before, **after}
-        rows.add(name, "c", row_json(whole), version + 1, self._begins, seconds)
-        if len(whole) < len(table.columns):
-            self.again.add(table.name)
-
-
-_NO_KEY = "Table {} has no primary key. Give it one, or name its key in the definition of the source."
+            yield before, after
+        return
+    inserts = kind == "WriteRowsEvent"
+    while at < len(data):
+        values, at = read(data, at)
+        yield (None, values) if inserts else (values, None)

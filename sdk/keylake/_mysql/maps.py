@@ -17,6 +17,8 @@ from keylake.errors import DefinitionError, SourceFailed
 if TYPE_CHECKING:
     from pymysqlreplication.row_event import TableMapEvent
 
+# What ends a row that is current: the last second of four bytes, signed or not, or the last transaction.
+_ENDLESS = ('"2038-01-19T03:14:07.999999Z"', '"2106-02-07T06:28:15.999999Z"', '"18446744073709551615"')
 _CHOICE = re.compile(r"'((?:[^'\\]|''|\\.)*)'")
 
 
@@ -32,6 +34,31 @@ class TableMap:
     _images: dict[bytes, Callable[[bytes, int], tuple[dict[str, str], int]]] = field(
         default_factory=dict[bytes, Callable[[bytes, int], tuple[dict[str, str], int]]]
     )
+
+    period: tuple[str, ...] = ()  # of a system-versioned table: the columns of the beginning and the end of a row
+
+    def leave_out(self, period: tuple[str, ...]) -> None:
+        """The columns of a period are no columns of rows, and not of the key."""
+        self.period = period
+        self.columns = tuple(each for each in self.columns if each.name not in period)
+        self.key = tuple(each for each in self.key if each not in period)
+
+    def is_current(self, image: dict[str, str], before: Mapping[str, str] | None = None) -> bool:
+        """Whether an image is no history; takes the columns of the period out of it.
+
+        An image of an update may lack the end, which is that of `before` then.
+        """
+        if not self.period:
+            return True
+        start, end = self.period
+        image.pop(start, None)
+        found = image.pop(end, None) or (before or {}).get(end, "")
+        return found in _ENDLESS
+
+    def ends(self, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+        """Whether an update makes history of a row: it was deleted."""
+        end = self.period[-1] if self.period else ""
+        return before.get(end) in _ENDLESS and after.get(end, before.get(end)) not in _ENDLESS
 
     def image(self, present: bytes) -> Callable[[bytes, int], tuple[dict[str, str], int]]:
         """The reader of images that have these columns, as a bitmap."""

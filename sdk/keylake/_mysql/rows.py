@@ -11,6 +11,10 @@ import pyarrow as pa
 
 from keylake._captured.source import CHANGES
 from keylake._mysql.literals import text_literal
+from keylake._mysql.maps import TableMap
+from keylake._mysql.places import version_of
+
+_NO_KEY = "Table {} has no primary key. Give it one, or name its key in the definition of the source."
 
 
 def row_json(values: dict[str, str]) -> str:
@@ -45,6 +49,44 @@ class Rows:
         self.offset.append(offset)
         self.at.append(at)
         self.error.append(error)
+
+    def take(
+        self,
+        table: TableMap,
+        before: dict[str, str] | None,
+        after: dict[str, str] | None,
+        begins: int,
+        seconds: int | None,
+    ) -> bool:
+        """A row of the log, in a transaction that begins at a place; True where the log lacks columns of it.
+
+        Of a system-versioned table, a row that becomes history is a delete, and history itself is nothing.
+        """
+        version = version_of(begins, self.images)
+        self.images += 1
+        if table.period:
+            after = after if after is not None and table.is_current(after, before) else None
+            before = before if before is not None and table.is_current(before) else None
+        name, whole = ".".join(table.name), after if before is None else {**before, **(after or {})}
+        if whole is None:
+            return False
+        if not table.key:
+            self.add(name, None, row_json(whole), version, begins, seconds, _NO_KEY.format(name))
+            return False
+        if before is None:
+            self.add(name, "c", row_json(whole), version, begins, seconds)
+            return False
+        old = {column: before[column] for column in table.key}
+        if after is None:
+            self.add(name, "d", row_json(old), version, begins, seconds)
+            return False
+        new = {column: after.get(column, old[column]) for column in table.key}
+        if old == new:
+            self.add(name, "u", row_json({**new, **after}), version, begins, seconds)
+            return False
+        self.add(name, "d", row_json(old), version, begins, seconds)
+        self.add(name, "c", row_json(whole), version + 1, begins, seconds)
+        return len(whole) < len(table.columns)
 
     def extend(self, others: Rows) -> None:
         for name in ("table", "op", "row", "version", "offset", "at", "error"):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import re
 import socket
-from collections.abc import Container, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from keylake._captured.absence import SourceAway
+from keylake._mysql.charsets import lacks, learn
 from keylake._mysql.places import BITS, file_and_byte, number_of, place_of
-from keylake._server.statements import quoted
 from keylake.errors import DefinitionError, KeylakeError, SourceFailed
 
 if TYPE_CHECKING:
@@ -114,6 +112,28 @@ def notice_silence(connection: Any) -> None:
     for option, seconds in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)):
         if hasattr(socket, option):
             connection._sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
+
+
+class StreamConnections:
+    """Connections for mysql-replication, which has an old name of an argument that warns.
+
+    One of them, without a database, is the stream, and is made once: where the library would make it anew after a cut,
+    it would go on within a transaction, whose first rows are forgotten then.
+    """
+
+    def __init__(self) -> None:
+        self._has_stream = False
+
+    def __call__(self, db: str | None = None, **settings: Any) -> Any:
+        import pymysql
+        from pymysql.constants import CR
+
+        if db is None and self._has_stream:
+            raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, "the connection was cut")
+        self._has_stream = self._has_stream or db is None
+        connection = pymysql.connect(database=db, **settings)
+        notice_silence(connection)
+        return connection
 
 
 def rows_of(connection: Connection[Any], statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -226,13 +246,20 @@ def charsets(server: Server, connection: Connection[Any]) -> dict[int, str]:
     """The character sets by the numbers of collations that the log has."""
     import pymysql
 
+    found: dict[int, str] = {}
     with server.asked("asking for its character sets"):
         for statement in _CHARSETS:  # collations of MariaDB 11 have several numbers; MySQL has no number in the first
             try:
-                return {int(number): name for number, name in rows_of(connection, statement)}
+                found = {int(number): name for number, name in rows_of(connection, statement)}
+                break
             except pymysql.err.OperationalError:
                 continue
-    return {}
+        for name in sorted(filter(lacks, set(found.values()))):
+            told = f"SELECT CONVERT(CONVERT(x'{bytes(range(256)).hex()}' USING {name}) USING utf8mb4)"
+            characters = rows_of(connection, told)[0][0]
+            if characters is not None and len(characters) == _BYTES:
+                learn(name, characters)
+    return found
 
 
 @dataclass(frozen=True)
@@ -242,13 +269,15 @@ class CatalogColumn:
     name: str
     definition: str
     comment: str
+    period: bool = False  # whether it says from when or to when a row of a system-versioned table is current
 
 
 CatalogTable = tuple[tuple[CatalogColumn, ...], tuple[str, ...], str]  # columns, key, comment
 
+_BYTES = 256
 _MOST_READINGS = 10
-LOG = logging.getLogger("keylake")
-_CASCADING = re.compile(r"REFERENCES (\S+) \([^\n]*?\)[^\n]* ON (?:DELETE|UPDATE) (?:CASCADE|SET)")
+PERIOD = ("ROW START", "ROW END")  # by which the catalog knows columns of a period
+HIDDEN_PERIOD = ("row_start", "row_end")  # of a table whose definition names none
 _HIDDEN = ("information_schema", "mysql", "performance_schema", "sys")
 
 
@@ -270,14 +299,14 @@ def _catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str
     with server.asked("asking for its tables"), closing(connection.cursor()):
         named = rows_of(
             connection,
-            "SELECT table_schema, table_name, table_comment FROM information_schema.tables"
+            "SELECT table_schema, table_name, table_comment, table_type FROM information_schema.tables"
             " WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND table_schema NOT IN %s",
             [_HIDDEN],
         )
         columns = rows_of(
             connection,
-            "SELECT table_schema, table_name, column_name, column_type, column_comment"
-            " FROM information_schema.columns WHERE table_schema NOT IN %s"
+            "SELECT table_schema, table_name, column_name, column_type, column_comment,"
+            " generation_expression FROM information_schema.columns WHERE table_schema NOT IN %s"
             " ORDER BY table_schema, table_name, ordinal_position",
             [_HIDDEN],
         )
@@ -292,37 +321,23 @@ def _catalog(server: Server, connection: Connection[Any]) -> dict[tuple[str, str
     for database, table, column in keys:
         key.setdefault((database, table), []).append(column)
     found: dict[tuple[str, str], list[CatalogColumn]] = {}
-    for database, table, name, definition, comment in columns:
-        found.setdefault((database, table), []).append(CatalogColumn(name, _as_text(definition), _as_text(comment)))
+    for database, table, name, definition, comment, generated in columns:
+        period = _as_text(generated) in PERIOD
+        column = CatalogColumn(name, _as_text(definition), _as_text(comment), period)
+        found.setdefault((database, table), []).append(column)
+    for database, table, _, kind in named:
+        known = found.get((database, table), [])
+        if kind == "SYSTEM VERSIONED" and not any(column.period for column in known):
+            known += [CatalogColumn(name, "timestamp(6)", "", True) for name in HIDDEN_PERIOD]
+        known.sort(key=lambda column: column.period and column.name == key.get((database, table), [""])[-1])
     return {
         (database, table): (
             tuple(found.get((database, table), ())),
             tuple(key.get((database, table), ())),
             _as_text(comment),
         )
-        for database, table, comment in named
+        for database, table, comment, _ in named
     }
-
-
-def tell_cascades(server: Server, connection: Connection[Any], tables: Container[tuple[str, str]]) -> None:
-    """Names in the log those tables whose rows change with others by a foreign key: InnoDB logs nothing of it."""
-    # The catalog shows their rules to those who may do more than read.
-    with server.asked("asking for its foreign keys"):
-        referring = rows_of(
-            connection,
-            "SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage"
-            " WHERE referenced_table_name IS NOT NULL ORDER BY 1, 2",
-        )
-        for database, table in referring:
-            if (database, table) not in tables:
-                continue
-            definition = _as_text(rows_of(connection, f"SHOW CREATE TABLE {quoted(database)}.{quoted(table)}")[0][1])
-            for parent in sorted({found[1] for found in _CASCADING.finditer(definition)}):
-                LOG.warning(
-                    "Rows of %s.%s change with those of %s by a foreign key, and the log of %s has no word of it. Let"
-                    " keylake resnapshot read the table once more after such changes.",
-                    *(database, table, parent.replace("`", ""), server.name),
-                )
 
 
 def _as_text(value: str | bytes | None) -> str:

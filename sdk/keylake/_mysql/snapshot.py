@@ -19,17 +19,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from keylake._captured.tables import SourceColumn, SourceTable, TableReread
 from keylake._mysql.forms import form_of
 from keylake._mysql.keys import BEGIN, KeyColumn, Offsets, after, up_to
 from keylake._mysql.literals import FROM_TEXT, NULL, text_literal
 from keylake._mysql.places import place_of
-from keylake._mysql.server import Server, log_end, rows_of
+from keylake._mysql.server import PERIOD, Server, log_end, rows_of
 from keylake._mysql.words import Name
 from keylake._server.statements import quoted
 
+Found = TypeVar("Found")
 _MOVED = (1054, 1146, 1412, 1051, 1205, 1213)  # the table has changed meanwhile, or a wait was too long: read again
 
 
@@ -67,6 +68,10 @@ class Snapshot:
     planned: bool = False  # up to the end of the table
     begun: bool = False
     oldest: int | None = None  # the place of the first chunk
+    begun_at: float = 0.0
+    given: bool = False  # some of its rows
+    not_before: float | None = None  # when it may begin, of one that is made since rows of parents changed
+    stale: int | None = None  # the place where rows that were given have changed without a word in the log
 
     def __post_init__(self) -> None:
         self._is_resumed = self.at != BEGIN
@@ -74,6 +79,7 @@ class Snapshot:
     def take(self, read: Read) -> None:
         """The first chunk is given."""
         self.chunks.pop(0)
+        self.given = True
         self.oldest = read.place if self.oldest is None else min(self.oldest, read.place)
 
     def gone(self) -> tuple[TableReread, ...]:
@@ -109,31 +115,35 @@ class ChunkReader:
         )
 
     def plan(self, snapshot: Snapshot, key: tuple[str, ...], connection: Any) -> Chunk | None:
-        """The next range of keys of a snapshot, or None behind the last; None for `key`: the whole table."""
-        with self._server.asked(f"looking for ranges of keys of {'.'.join(snapshot.name)}"):
-            columns = self._key(connection, snapshot.name, key)
-            low = snapshot.high
-            including = False
-            if not snapshot.begun:
-                low = self._found_again(connection, snapshot, columns) if columns else None
-                including = low is not None
-            if not columns:
-                snapshot.planned = True
-                return Chunk(None, None)
-            if low is None:
-                where, values = "TRUE", list[object]()
-            elif including:  # of a key of several columns the first is known
-                where, values = f"{columns[0].sql} >= %s", [low[0]]
-            else:
-                where, values = after(columns, low)
-            names = ", ".join(column.sql for column in columns)
-            order = ", ".join(quoted(column.name) for column in columns)
-            table = quoted_table(snapshot.name)
-            found = rows_of(
-                connection,
-                f"SELECT {names} FROM {table} WHERE {where} ORDER BY {order} LIMIT 1 OFFSET {self._chunk_rows - 1}",
-                values,
-            )
+        """The next range of keys of a snapshot, or None where the table has changed and the log does not say so yet."""
+        return self._unmoved(connection, snapshot.name, lambda: self._plan(snapshot, key, connection))
+
+    def _plan(self, snapshot: Snapshot, key: tuple[str, ...], connection: Any) -> Chunk | None:
+        columns = self._key(connection, snapshot.name, key)
+        low = snapshot.high
+        including = False
+        if not snapshot.begun:
+            low = self._found_again(connection, snapshot, columns) if columns else None
+            including = low is not None
+        if not columns:
+            snapshot.planned = True
+            return Chunk(None, None)
+        if low is not None and not including and len(low) != len(columns):
+            return None  # the table has another key now
+        if low is None:
+            where, values = "TRUE", list[object]()
+        elif including:  # of a key of several columns the first is known
+            where, values = f"{columns[0].sql} >= %s", [low[0]]
+        else:
+            where, values = after(columns, low)
+        names = ", ".join(column.sql for column in columns)
+        order = ", ".join(quoted(column.name) for column in columns)
+        table = quoted_table(snapshot.name)
+        found = rows_of(
+            connection,
+            f"SELECT {names} FROM {table} WHERE {where} ORDER BY {order} LIMIT 1 OFFSET {self._chunk_rows - 1}",
+            values,
+        )
         snapshot.begun = True
         high = tuple(column.value(value) for column, value in zip(columns, found[0], strict=True)) if found else None
         snapshot.high, snapshot.planned = high, high is None
@@ -161,8 +171,8 @@ class ChunkReader:
             " FROM information_schema.key_column_usage k"
             " JOIN information_schema.columns c USING (table_schema, table_name, column_name)"
             " WHERE k.constraint_name = 'PRIMARY' AND k.table_schema = %s AND k.table_name = %s"
-            " ORDER BY k.ordinal_position",
-            name,
+            " AND COALESCE(c.generation_expression, '') NOT IN %s ORDER BY k.ordinal_position",
+            [*name, PERIOD],
         )
         if tuple(column for column, _, _ in found) != key:
             return []
@@ -191,11 +201,15 @@ class ChunkReader:
 
     def _read(self, connection: Any, name: Name, key: tuple[str, ...], chunk: Chunk) -> Read | None:
         """The rows of a chunk, or None if the table changed while it was read."""
+        return self._unmoved(connection, name, lambda: self._read_once(connection, name, key, chunk))
+
+    def _unmoved(self, connection: Any, name: Name, read: Callable[[], Found | None]) -> Found | None:
+        """What is read of a table, or None if the table changed meanwhile."""
         import pymysql
 
         try:
             with self._server.asked(f"reading {'.'.join(name)}"):
-                return self._read_once(connection, name, key, chunk)
+                return read()
         except Exception as error:
             cause = error.__context__
             if isinstance(cause, pymysql.MySQLError) and cause.args and cause.args[0] in _MOVED:
@@ -224,6 +238,10 @@ class ChunkReader:
             connection.rollback()
             return None
         keys = self._key(connection, name, key)
+        bounds = [None if chunk.including_low else chunk.low, chunk.high]
+        if keys and any(bound is not None and len(bound) != len(keys) for bound in bounds):
+            connection.rollback()
+            return None  # the table has another key now
         where: list[str] = []
         values: list[object] = []
         if chunk.low is not None and keys:
@@ -253,8 +271,9 @@ def described(connection: Any, name: Name) -> tuple[list[SourceColumn], list[str
     found = rows_of(
         connection,
         "SELECT column_name, column_type, column_comment FROM information_schema.columns"
-        " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
-        name,
+        " WHERE table_schema = %s AND table_name = %s AND COALESCE(generation_expression, '') NOT IN %s"
+        " ORDER BY ordinal_position",
+        [*name, PERIOD],
     )
     columns: list[SourceColumn] = []
     selected: list[str] = []

@@ -8,12 +8,14 @@ Partitions: `mysql:HOST:PORT` is the log, its offset the place where a transacti
 behind it, when the file of that place began, by which another log is noticed. `shop.orders/snapshot` is the snapshot of
 a table (`keys` says what its offset is). `shop.orders/snapshot@NUMBER` goes on with it after a restart, or is another
 one, which a statement made necessary: it filled columns of rows that the log does not have. Where rows may be gone,
-too, `shop.orders/since@NUMBER` is the place since which the log knows of all others. `shop._orders_gho/ghost` is where
-a ghost was made, so that its statements are known after a restart in the middle of a migration.
+too, `shop.orders/since@NUMBER` is the place since which the log knows of all others, and `shop.orders/stale` the place
+of the last change of a parent that a snapshot under way has missed. `shop._orders_gho/ghost` is where a ghost was made,
+so that its statements are known after a restart in the middle of a migration.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -22,11 +24,13 @@ from typing import Any
 
 from keylake._captured.absence import Absence, SourceAway
 from keylake._captured.source import Lag, Step
-from keylake._captured.tables import SourceSchema, SourceTable, TableChange, TableCreated, TableRefused
+from keylake._captured.tables import SourceSchema, SourceTable, TableChange, TableCreated, TableRefused, TableRenamed
+from keylake._mysql.cascades import Cascades, cascades_of
 from keylake._mysql.keys import DONE
 from keylake._mysql.known import KnownTables, Selection
 from keylake._mysql.log import BinaryLog, Transaction
 from keylake._mysql.places import place_of
+from keylake._mysql.readings import Readings
 from keylake._mysql.rows import Rows
 from keylake._mysql.server import (
     LogFiles,
@@ -37,15 +41,16 @@ from keylake._mysql.server import (
     check_place,
     log_end,
     log_files,
-    tell_cascades,
 )
-from keylake._mysql.snapshot import Chunk, ChunkReader, Read, Snapshot
+from keylake._mysql.snapshot import ChunkReader
 from keylake._mysql.starts import Start, place_of_start
 from keylake._mysql.words import Name
 from keylake.errors import DefinitionError
 
 _GHOST = "/ghost"
 _PAUSE_SECONDS = 0.05
+_SECONDS_BETWEEN_READINGS = 5.0  # of a table whose parents change
+LOG = logging.getLogger("keylake")
 
 
 class MySqlSource:
@@ -90,15 +95,12 @@ class MySqlSource:
         self._last: datetime | None = None
         self._control: Any = None
         self._log: BinaryLog | None = None
-        self._chunks: ChunkReader | None = None
+        self._readings: Readings | None = None
         self._tables = KnownTables(self._selection, {})
-        self._snapshots: dict[Name, Snapshot] = {}
-        self._touched: dict[Name, int] = {}
         self._told = False  # where the log and snapshots begin, and
-        self._lost: list[TableRefused] = []  # tables that could be read before
+        self._lost: list[TableChange] = []  # tables that cannot be read, or not any more
         self._first_ends: dict[str, int] = {}
         self._ghosts: dict[Name, int] = {}  # where each was made
-        self._count = 0
         self._absence = Absence()
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
@@ -108,7 +110,6 @@ class MySqlSource:
         check_log(self._server, control)
         files = log_files(self._server, control)
         tables = self._tables = KnownTables(self._selection, catalog(self._server, control))
-        tell_cascades(self._server, control, tables.schemas())
         found = positions.get(self._server.name)
         if found is None:
             self._place = place_of_start(self._server, control, files, self._start, lambda: self._without_rows(control))
@@ -119,13 +120,19 @@ class MySqlSource:
         self._log.begun = positions.get(f"{self._server.name}/begun")
         self._ghosts = {}
         self._remember_ghosts(positions, files)
-        self._chunks = ChunkReader(self._server, self._connections, self._chunk_rows)
+        reader = ChunkReader(self._server, self._connections, self._chunk_rows)
+        self._readings = Readings(tables, reader, self._connections, _SECONDS_BETWEEN_READINGS)
+        self._tell_cascades()
         self._first_ends = {}
-        self._snapshots = self._unfinished(positions) if self._start == "snapshot" or found is not None else {}
-        self._touched = {}
+        if self._start == "snapshot" or found is not None:
+            every = self._start == "snapshot"
+            self._first_ends = self._readings.go_on(positions, self._place, all_tables=every)
         self._told = False
         known = {schema.table for schema in schemas}
-        self._lost = [TableRefused(each.table, each.refused) for each in tables.refused() if each.table in known]
+        self._lost = [
+            TableRefused(each.table, each.refused) if each.table in known else TableCreated(each)
+            for each in tables.refused()
+        ]
 
     def _remember_ghosts(self, positions: Mapping[str, int], files: LogFiles) -> None:
         """Reads the statements of the log once more from where the oldest ghost was made that has not switched yet."""
@@ -148,22 +155,19 @@ class MySqlSource:
         nothing = KnownTables(Selection(()), {})
         return BinaryLog(self._server, self._number, charsets(self._server, control), nothing, with_rows=False)
 
-    def _unfinished(self, positions: Mapping[str, int]) -> dict[Name, Snapshot]:
-        found: dict[Name, Snapshot] = {}
-        for name in self._tables.schemas():
-            first = f"{'.'.join(name)}/snapshot"
-            again = [(int(each.rpartition("@")[2]), each) for each in positions if each.startswith(f"{first}@")]
-            partition = max(again)[1] if again else first
-            if partition not in positions and self._start != "snapshot":
-                continue
-            at = positions.get(partition)
-            if at is None:
-                found[name] = Snapshot(name, partition)
-            elif at != DONE:
-                # Chunks have other bounds now, so their offsets are not those of the same rows: another partition.
-                found[name] = Snapshot(name, self._another(name), at, positions.get(_since(partition)))
-                self._first_ends |= {**_told(found[name]), partition: DONE}
-        return found
+    def _tell_cascades(self) -> None:
+        """Names in the log those tables whose rows change with others by a foreign key: InnoDB logs nothing of it."""
+        log, _ = self._begun()
+        before = set(log.cascades.keys)  # the catalog is ahead of the log: it may lack what holds there
+        found = cascades_of(self._server, self._connection(), self._tables.schemas().keys())
+        log.cascades = Cascades(tuple(before | set(found.keys)))
+        for key in set(found.keys) - before:
+            if key.child in self._tables.schemas():
+                LOG.info(
+                    "Rows of %s change with those of %s by a foreign key, and the log of %s has no word of it."
+                    " The table is read once more after such changes.",
+                    *(".".join(key.child), ".".join(key.parent), self._server.name),
+                )
 
     def schemas(self) -> tuple[SourceSchema, ...]:
         """The tables as they are now. A log that is behind has changes of them that it tells when it comes there."""
@@ -171,24 +175,24 @@ class MySqlSource:
 
     def reread(self, table: SourceTable) -> bool:
         """Read all rows of a table once more: a snapshot from the place on up to which the log was read."""
-        name = (table.parts[0], table.parts[-1])
+        name = _name_of(table)
         if name not in self._tables.schemas():
             return False
-        self._first_ends |= self._read_again(name, self._place)
+        _, readings = self._begun()
+        self._first_ends |= readings.again(name, self._place)
         return True
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
         """Steps of the log and of snapshots; connections that break are made anew."""
         if not self._told:  # alone: who writes rows of the log knows then where it began, whatever happens to them
             self._told = True
-            begun = {name: at for each in self._snapshots.values() for name, at in _told(each).items()}
-            return (Step(None, {**self._ends(), **begun}, tuple(self._lost)),)
+            return (Step(None, {**self._ends(), **self._begun()[1].begun()}, tuple(self._lost)),)
         until = time.monotonic() + seconds
         while True:
             steps: list[Step] = []  # those of before a connection is lost count
             try:
                 self._log_steps(most_rows, steps)
-                self._snapshot_steps(most_rows, steps)
+                self._begun()[1].steps(self._place, self._ends(), most_rows, self._connection(), steps)
                 self._absence.over()
             except SourceAway as error:
                 self._absence.lost(error)
@@ -197,7 +201,7 @@ class MySqlSource:
                 return tuple(steps)
             if time.monotonic() >= until:
                 self._absence.check()
-                return (Step(None, {}),) if self._absence.lasts or self._snapshots else ()
+                return (Step(None, {}),) if self._absence.lasts or self._readings else ()
             time.sleep(_PAUSE_SECONDS)
 
     def written(self, positions: Mapping[str, int]) -> None:
@@ -209,21 +213,21 @@ class MySqlSource:
             behind = log_files(self._server, self._connection()).behind(self._place)
         except SourceAway:
             self._forget_connections()
-            return Lag(None, "bytes", snapshots=bool(self._snapshots))
+            return Lag(None, "bytes", snapshots=bool(self._readings))
         newest, oldest = (None, self._last) if behind else (self._last, None)
-        return Lag(behind, "bytes", newest, oldest, snapshots=bool(self._snapshots))
+        return Lag(behind, "bytes", newest, oldest, snapshots=bool(self._readings))
 
     def close(self) -> None:
-        if self._chunks is not None:
-            self._chunks.close()
-            self._chunks = None
+        if self._readings is not None:
+            self._readings.close()
+            self._readings = None
         self._forget_connections()
 
     def _forget_connections(self) -> None:
         if self._log is not None:
             self._log.close()
-        if self._chunks is not None:
-            self._chunks.forget()
+        if self._readings is not None:
+            self._readings.forget_connections()
         if self._control is not None:
             self._control.close() if self._control.open else None
             self._control = None
@@ -233,10 +237,10 @@ class MySqlSource:
             self._control = self._server.connect()
         return self._control
 
-    def _begun(self) -> tuple[BinaryLog, ChunkReader]:
-        if self._log is None or self._chunks is None:
+    def _begun(self) -> tuple[BinaryLog, Readings]:
+        if self._log is None or self._readings is None:
             raise DefinitionError("The source was not begun. Call begin() with the positions that were kept.")
-        return self._log, self._chunks
+        return self._log, self._readings
 
     # -------------------------------------------------------------------------------------------------------- the log
 
@@ -284,12 +288,13 @@ class MySqlSource:
     ) -> tuple[list[TableChange], dict[str, int]]:
         """What a transaction did to tables, and what that does to their snapshots."""
         outcome = transaction.outcome
+        _, readings = self._begun()
         ends: dict[str, int] = {}
+        for change in outcome.changes:
+            if isinstance(change, TableRenamed):
+                ends |= readings.rename(_name_of(change.table), _name_of(change.to))
         for name in outcome.touched:
-            self._touched[name] = transaction.end
-            snapshot = self._snapshots.get(name)
-            if snapshot is not None and self._tables.schema(name) is None:
-                ends[self._snapshots.pop(name).partition] = DONE
+            ends |= readings.touch(name, transaction.end)
         for change in outcome.changes:
             if isinstance(change, TableCreated):
                 ends[f"{change.schema.table}/snapshot"] = DONE  # the log has all of its rows
@@ -303,98 +308,14 @@ class MySqlSource:
         reread, log.unclear = outcome.reread | log.unclear, set()
         for name in again | reread:
             if name in self._tables.schemas():
-                ends |= self._read_again(name, transaction.end if name in reread else None)
+                ends |= readings.again(name, transaction.end if name in reread else None)
+        if transaction.refers:
+            self._tell_cascades()
+        stale, log.stale = log.stale & self._tables.schemas().keys(), set()
+        for name in stale:
+            ends |= readings.stale(name, transaction.end)
         return outcome.changes, ends
 
-    def _read_again(self, name: Name, since: int | None) -> dict[str, int]:
-        """Begins another snapshot of a table, which has what is left of one that is under way."""
-        before = self._snapshots.pop(name, None)
-        if before is not None and since is None:
-            since = before.since
-        snapshot = self._snapshots[name] = Snapshot(name, self._another(name), since=since)
-        return _told(snapshot) | ({} if before is None else {before.partition: DONE})
 
-    # ------------------------------------------------------------------------------------------------------ snapshots
-
-    def _snapshot_steps(self, most_rows: int, steps: list[Step]) -> None:
-        _, reader = self._begun()
-        self._read_ahead(reader)
-        given = 0
-        for snapshot in list(self._snapshots.values()):
-            while given < most_rows and snapshot.chunks:
-                found = self._ready(reader, snapshot, snapshot.chunks[0])
-                if found is None:
-                    break
-                steps.extend(self._given(snapshot, found))
-                given += len(found.rows)
-                if snapshot.name not in self._snapshots:
-                    break
-
-    def _read_ahead(self, reader: ChunkReader) -> None:
-        """Keeps twice as many chunks as connections under way, of tables in their order."""
-        under_way = sum(len(snapshot.chunks) for snapshot in self._snapshots.values())
-        for snapshot in self._snapshots.values():
-            schema = self._tables.schema(snapshot.name)
-            while schema is not None and not snapshot.planned and under_way < 2 * self._connections:
-                chunk = reader.plan(snapshot, schema.key, self._connection())
-                if chunk is None:
-                    break
-                snapshot.chunks.append(chunk)
-                reader.submit(snapshot, chunk, schema.key)
-                under_way += 1
-
-    def _ready(self, reader: ChunkReader, snapshot: Snapshot, chunk: Chunk) -> Read | None:
-        """The rows of a chunk, if they may be given now."""
-        schema = self._tables.schema(snapshot.name)
-        if schema is None or chunk.read is None or not chunk.read.done():
-            return None
-        try:
-            found = chunk.read.result()
-        except SourceAway:
-            reader.submit(snapshot, chunk, schema.key)
-            raise
-        if found is not None and self._place < found.place:
-            return None  # the log comes there soon
-        if found is None or self._touched.get(snapshot.name, 0) > found.place:
-            reader.submit(snapshot, chunk, schema.key)
-            return None
-        return found
-
-    def _given(self, snapshot: Snapshot, found: Read) -> list[Step]:
-        schema = self._tables.schema(snapshot.name)
-        own = {(each.name, each.type) for each in found.columns}
-        if schema is not None and {(each.name, each.type) for each in schema.columns} != own:
-            # The log was read up to the chunk, so its columns are right, and a statement was not understood.
-            changes = self._tables.observe(snapshot.name, found.columns, schema.key)
-            if changes:
-                return [Step(None, {**self._ends(), **self._read_again(snapshot.name, self._place)}, changes, 0)]
-        snapshot.take(found)
-        begins, done = snapshot.at, snapshot.planned and not snapshot.chunks
-        if done:
-            snapshot.at = DONE
-            del self._snapshots[snapshot.name]
-        elif found.last is not None and found.offsets is not None:
-            snapshot.at = found.offsets.after(begins, found.last)
-        rows = Rows(snapshot.partition)
-        table = ".".join(snapshot.name)
-        for each in found.rows:
-            rows.add(table, "r", each, found.place, begins, None)
-        ends = {**self._ends(), snapshot.partition: snapshot.at}
-        gone = snapshot.gone() if done else ()
-        return [Step(rows.as_arrow() if len(rows) else None, ends, gone, len(rows))]
-
-    def _another(self, name: Name) -> str:
-        """The name of one more snapshot of a table, that no other had."""
-        self._count += 1
-        return f"{'.'.join(name)}/snapshot@{time.time_ns() + self._count}"
-
-
-def _since(partition: str) -> str:
-    """Where it is kept since when rows may be gone that a snapshot does not find."""
-    return partition.replace("/snapshot@", "/since@")
-
-
-def _told(snapshot: Snapshot) -> dict[str, int]:
-    """The positions of a snapshot as it begins, or goes on."""
-    since = {} if snapshot.since is None else {_since(snapshot.partition): snapshot.since}
-    return {snapshot.partition: snapshot.at, **since}
+def _name_of(table: SourceTable) -> Name:
+    return (table.parts[0], table.parts[-1])

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from keylake._mysql.gtids import GtidSet
 from keylake._mysql.log import BinaryLog, Transaction
-from keylake._mysql.places import BEGINNING_OF_FILE, place_of
+from keylake._mysql.places import BEGINNING_OF_FILE, GtidSet, place_of
 from keylake._mysql.server import LogFiles, Server, rows_of
 from keylake.errors import DefinitionError
 

@@ -23,6 +23,7 @@ class Defined:
     comment: str = ""
     filled: bool = False  # rows that are there get a value by the statement, of which the log has no row
     key: bool = False
+    period: str = ""  # START or END, of the columns that say when a row of a system-versioned table is current
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Alter:
     unlogged: tuple[Name, ...] = ()  # tables whose rows may be others now, without a word of them in the log
     made: Name | None = None  # a table that a partition was made to
     taken: Name | None = None  # a table that was made to a partition
+    unversioned: bool = False  # system versioning was dropped, or its period
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,7 @@ def _defined(name: str, tokens: list[Token]) -> tuple[Defined, str | None]:
         comment=comment,
         filled=filled or is_now or "SERIAL" in words or "AUTO_INCREMENT" in words,
         key=("PRIMARY", "KEY") in pairs or "SERIAL" in words,
+        period=next((each for each in ("START", "END") if computed and ("ROW", each) in pairs), ""),
     )
     return column, after
 
@@ -198,6 +201,7 @@ class _Altered:
     unlogged: list[Name] = field(default_factory=list[Name])
     made: Name | None = None
     taken: Name | None = None
+    unversioned: bool = False
 
 
 def _alter(reader: Words) -> Alter:
@@ -209,7 +213,9 @@ def _alter(reader: Words) -> Alter:
         if not reader.skip(",") and reader.next.kind != "end":
             reader.take()
     unlogged = tuple(dict.fromkeys(found.unlogged))
-    return Alter(found.table, tuple(found.actions), found.to, found.key, unlogged, found.made, found.taken)
+    return Alter(
+        found.table, tuple(found.actions), found.to, found.key, unlogged, found.made, found.taken, found.unversioned
+    )
 
 
 def _clause(reader: Words, found: _Altered) -> None:
@@ -243,7 +249,8 @@ def _drop(reader: Words, found: _Altered) -> None:
         found.actions.append(Drop(reader.take().text))
     elif reader.skip("PRIMARY"):
         found.key = found.key or ()
-    elif reader.next.says("PARTITION", "SYSTEM"):
+    elif reader.next.says("PARTITION", "SYSTEM", "PERIOD"):
+        found.unversioned = not reader.next.says("PARTITION")
         found.unlogged.append(found.table)
 
 
@@ -339,6 +346,11 @@ def statement_of(text: str, database: str) -> Statement | None:
     if reader.next.kind == "end" or reader.next.says(*_OF_NO_TABLE):
         return None
     return Unknown(tuple(_names_in(reader)))
+
+
+def names_of(text: str, database: str) -> set[Name]:
+    """What may be names of tables in a statement."""
+    return set(_names_in(words_of(text, database)))
 
 
 def _names_in(reader: Words) -> Iterator[Name]:

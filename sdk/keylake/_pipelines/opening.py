@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keylake._captured.source import Source
 from keylake._captured.tables import SourceSchema, SourceTable
 from keylake._files.source import FilesSource
-from keylake._mysql.gtids import GtidSet
+from keylake._mysql.places import GtidSet
 from keylake._pipelines.definition import Pipeline
 from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
 from keylake._pipelines.routes import Pattern, is_captured

@@ -216,11 +216,20 @@ class Changes:
         others = [column.name for each in self._sharing(target, str(table_of(change))) for column in each.columns]
         spec = self._targets.spec(target)
         words = alteration(shaped, spec, dropped=gone, renamed=renamed, others=others, keep=lenient)
+        told = _told(change)
         if words:
             self._targets.alter(target, words)
-            LOG.info("%s: %s; so has %s", self._settings.name, _told(change), target)
+            LOG.info("%s: %s; so has %s", self._settings.name, told, target)
         if words.refused:
             raise SchemaMismatch("; ".join(words.refused))
+        # A column of the new name has no values of the old one, and one that stayed has those of before it was dropped.
+        has = {column.name.lower() for column in spec.columns}
+        stayed = isinstance(change, ColumnAdded) and change.column.name.lower() in has and not others
+        if lenient and (renamed or stayed):
+            try:
+                self._rereads.ask(target)
+            except Unsupported as error:
+                LOG.warning("%s: %s, and rows of %s from before stay: %s", self._settings.name, told, target, error)
 
     def _sharing(self, target: str, source: str) -> list[SourceSchema]:
         """The schemas of other source tables of a keyed table."""
