@@ -302,13 +302,14 @@ class _Loop:
         """The rows of a step wait for their tables, then its changes are made; how many rows it has."""
         rows = CHANGES.empty_table() if step.rows is None else step.rows
         bad = rows.filter(pc.is_valid(rows["error"]))
-        of_none = bad.filter(pc.is_null(bad["table"]))
-        self._dead.keep("", of_none, None)
-        self._letters += of_none.num_rows
+        is_row = pc.and_(pc.is_valid(bad["table"]), pc.is_valid(bad["op"]))
+        messages = bad.filter(pc.invert(is_row))  # they say nothing of a row, and their trouble is their own
+        self._dead.keep("", messages, None)
+        self._letters += messages.num_rows
         parts = list(by_table(rows.filter(pc.is_null(rows["error"]))))
         known = {name for name, _ in parts}
         self._targets.open(to for name, to in self._state.tables if name in known and to not in self._state.targets)
-        for name, part in by_table(bad.filter(pc.is_valid(bad["table"]))):
+        for name, part in by_table(bad.filter(is_row)):
             self._wait(name, part, bad=True)
         for name, part in parts:
             self._wait(name, part)
@@ -320,10 +321,7 @@ class _Loop:
         return int(rows.num_rows)
 
     def _wait(self, name: str, rows: pa.Table, *, bad: bool = False) -> None:
-        """The rows of a source table wait for its keyed tables, without those that these have already.
-
-        Bad ones, with a value that no column holds, set these tables aside: they would keep older rows in silence.
-        """
+        """The rows of a source table wait for its keyed tables, without those that these have already."""
         schema = self._offered.get(name)
         table = SourceTable(tuple(name.split("."))) if schema is None else schema.table
         for target in self._settings.shaping.targets(table):
@@ -336,7 +334,7 @@ class _Loop:
                     self._letters += rows.num_rows
                     continue
                 new = self._targets.new_rows(target.table, rows)
-            if new.num_rows and bad:
+            if new.num_rows and bad:  # a value that no column holds: the table would keep an older row in silence
                 if target.table not in self._state.targets:
                     self._write([target.table] if target.table in self._waiting else [])
                     since = {partition: first for partition, (first, _) in offsets_in(new).items()}
