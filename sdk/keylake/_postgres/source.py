@@ -362,6 +362,9 @@ class PostgresSource:
         if table is None or self._looks is None:
             return None
         columns = aligned(relation.columns, table, self._looks.names.get(table.number, {}))
+        if not {*table.key} <= {each.number for each in columns if each is not None}:
+            self._read_again([table.number])  # the log has rows of before a column of the key, which the table has
+            return None
         pairs = zip(relation.columns, columns, strict=True)
         # A value of another type than the column has now is left out: the change of the type has rewritten the table,
         # whose rows are read again.

@@ -322,22 +322,28 @@ def test_keys_of_postgres(
         connection.execute("CREATE TABLE keyless (a INT)")
         connection.execute("CREATE TABLE changed (id INT PRIMARY KEY, other INT NOT NULL)")
         connection.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+        connection.execute("CREATE TABLE younger (id INT PRIMARY KEY)")
         connection.execute("INSERT INTO changed VALUES (1, 2)")
         assert kl.run_pipeline(pipeline, lake, once=True).set_aside == (f"{name}.keyless",)
         connection.execute("ALTER TABLE changed DROP CONSTRAINT changed_pkey, ADD PRIMARY KEY (other)")
         connection.execute("INSERT INTO changed VALUES (1, 3)")
         connection.execute("INSERT INTO t VALUES (4)")
+        connection.execute("INSERT INTO younger VALUES (7)")  # the log has a row without the key of later
+        connection.execute("ALTER TABLE younger ADD COLUMN n serial, DROP CONSTRAINT younger_pkey, ADD PRIMARY KEY (n)")
+        connection.execute("INSERT INTO younger VALUES (7)")
         aside = kl.run_pipeline(pipeline, lake, once=True).set_aside
-        assert aside == (f"{name}.changed", f"{name}.keyless")
+        assert aside == (f"{name}.changed", f"{name}.keyless", f"{name}.younger")
         assert lake.table(f"{name}.t").read().toArrow().to_pylist() == [{"id": 4}]
         connection.execute("ALTER TABLE keyless ADD PRIMARY KEY (a)")
         connection.execute("INSERT INTO keyless VALUES (5)")
-        lake.spark.sql(f"DROP TABLE lake.{name}.changed").collect()
+        for table in ("changed", "younger"):
+            lake.spark.sql(f"DROP TABLE lake.{name}.{table}").collect()
         for table in aside:
             resnapshot(lake, name, table)
         assert not kl.run_pipeline(pipeline, lake, once=True).set_aside
         assert lake.table(f"{name}.keyless").read().toArrow().to_pylist() == [{"a": 5}]
         assert lake.table(f"{name}.changed").read(columns=["id"]).toArrow().num_rows == 2
+        assert dict(lake.table(f"{name}.younger").read(columns=["n", "id"]).collect()) == {1: 7, 2: 7}
 
 
 def test_a_slot_that_is_gone(
