@@ -4,7 +4,7 @@ Each day draws others: within some days, slow runs have had all cases of a test.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -30,6 +30,13 @@ def of_every(argument: str, cases: Mapping[str, object], today: int) -> pytest.M
     names = list(cases)
     marked = [pytest.param(each, id=name, marks=marks_of_case(name, names, today)) for name, each in cases.items()]
     return pytest.mark.parametrize(argument, marked)
+
+
+def one_of(argument: str, cases: Sequence[object], names: Sequence[str] | None = None) -> pytest.MarkDecorator:
+    """A slow test that has another one of the cases each day; the nightly run has the others."""
+    marks = [pytest.mark.slow if at == DAY % len(cases) else pytest.mark.nightly for at in range(len(cases))]
+    marked = [pytest.param(each, marks=mark) for each, mark in zip(cases, marks, strict=True)]
+    return pytest.mark.parametrize(argument, marked, ids=names)
 
 
 SHAPES = dict(shapes())

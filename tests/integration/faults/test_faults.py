@@ -11,6 +11,7 @@ from pyspark.sql import functions
 
 import keylake as kl
 from integration.histories import Shape, operations
+from integration.random_runs import one_of
 from integration.refusals import snapshots
 from integration.spark_processes import connect_server, kill
 from integration.twin import Twin, fresh_name
@@ -43,8 +44,7 @@ def test_a_write_that_fails_midway_leaves_nothing(lake: kl.Lake) -> None:
     twin.check()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("patience", [0.0, 0.7])
+@one_of("patience", [0.0, 0.7])
 def test_a_server_killed_in_mid_write(tmp_path: Path, patience: float) -> None:
     """The table reads as before, or as after; the next write, by another server, works."""
     with connect_server(tmp_path) as first:
@@ -105,8 +105,7 @@ def test_no_server_there() -> None:
     assert time.monotonic() - began < 15
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("stage", ["writing", "committing", "settling"])
+@one_of("stage", ["writing", "committing", "settling"])
 def test_a_server_killed_in_a_compaction(tmp_path: Path, stage: str) -> None:
     """The table reads the same before and after, the next compaction ends the work, and no file is left over."""
     with connect_server(tmp_path, {"spark.master": "local[1]"}) as first:

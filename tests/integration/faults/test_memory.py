@@ -26,7 +26,7 @@ def body(key: int, at: int) -> str:
     return Random(key * FILES + at).randbytes(LENGTH // 2).hex()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_hundred_overlapping_files_fit_a_small_heap(tmp_path: Path) -> None:
     settings = {
         "spark.sql.shuffle.partitions": "1",

@@ -9,12 +9,12 @@ import pytest
 import keylake as kl
 from integration.flink.upsert_job import upsert_job
 from integration.flink.upserted import EQUALITY, LAYOUTS, Layout, Upserted, check, create, delete_files, some_changes
-from integration.random_runs import seeds
+from integration.random_runs import one_of, seeds
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("format_version", [2, 3])
+@one_of("format_version", [2, 3])
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("seed", seeds(0, 1))
 def test_deletes_become_positions_between_commits_of_a_job(
@@ -42,7 +42,7 @@ def test_deletes_become_positions_between_commits_of_a_job(
     assert (again.portions, again.rows, again.commits) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("format_version", [2, 3])
+@one_of("format_version", [2, 3])
 def test_a_job_goes_on_while_its_deletes_become_positions(lake: kl.Lake, tmp_path: Path, format_version: int) -> None:
     """What the job deletes meanwhile applies by its own numbers, and is left to a later call."""
     draw = random.Random(format_version)

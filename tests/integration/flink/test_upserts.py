@@ -18,12 +18,12 @@ from integration.flink.upserted import (
     delete_files,
     some_changes,
 )
-from integration.random_runs import seeds
+from integration.random_runs import one_of, seeds
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("format_version", [2, 3])
+@one_of("format_version", [2, 3])
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("seed", seeds(0, 1))
 def test_a_table_that_flink_writes_is_read_while_the_job_runs(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import keylake as kl
+from integration.random_runs import DAY
 from keylake._server import embedded
 from keylake._server.server import JARS, find_jars
 
@@ -16,11 +17,15 @@ HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[3]
 LINKAGE = ROOT / "server_plugins/spark/src/test/java/io/keylake/spark/engine/Linkage.java"
 
-# The locked release runs every other test. The last one is the newest, which a bare environment gets.
+# The locked release runs every other test. The last one is the newest, which a bare environment gets. The slow run has
+# another one each day.
 RELEASES = ("==4.1.0", "==4.1.1", "==4.1.2", "==4.1.*")
 of_every_release = pytest.mark.parametrize(
     "pyspark",
-    [pytest.param(each, marks=[] if each in (RELEASES[0], RELEASES[-1]) else pytest.mark.nightly) for each in RELEASES],
+    [
+        pytest.param(each, marks=[] if each == RELEASES[DAY % len(RELEASES)] else pytest.mark.nightly)
+        for each in RELEASES
+    ],
     indirect=True,
 )
 NEXT_MINOR = "==4.2.*"

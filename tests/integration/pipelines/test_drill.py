@@ -100,10 +100,8 @@ def run_in_this_process(source: Source, lake: kl.Lake, name: str, *, once: bool)
     assert not report.dead_letters, report
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed", [FIRST, *(pytest.param(FIRST + number, marks=pytest.mark.nightly) for number in (1, 2))]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [FIRST, FIRST + 1, FIRST + 2])
 def test_mariadb(lake: kl.Lake, logged: MariaDb, tmp_path: Path, seed: int) -> None:
     name = fresh_name("drill").replace(".", "_")
     draw = random.Random(seed)

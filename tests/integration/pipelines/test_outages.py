@@ -17,6 +17,7 @@ from integration.pipelines.broker import Broker, as_json
 from integration.pipelines.mariadb.server import MariaDb
 from integration.pipelines.postgres_server import Postgres, running, source_of
 from integration.pipelines.scripted import settings
+from integration.random_runs import one_of
 from integration.twin import fresh_name
 from keylake._captured import absence
 from keylake._captured.absence import SourceAway
@@ -152,7 +153,7 @@ class Running:
         assert self.failure is None, self.failure
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgres", pytest.param("broker", marks=pytest.mark.nightly)])
+@one_of("kind", ["mariadb", "postgres", "broker"])
 def test_a_server_that_is_away(
     lake: kl.Lake, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

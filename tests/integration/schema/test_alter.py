@@ -137,7 +137,9 @@ def test_rows_that_bring_no_column(lake: kl.Lake, table: kl.KeyedTable) -> None:
     assert lake.table(table.name).spec == before
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "rounds", [4, pytest.param(25, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.nightly)]
+)
 def test_writers_go_on_while_columns_change(lake: kl.Lake, table: kl.KeyedTable, rounds: int) -> None:
     """Four writers with handles from before, two of which bring columns; others come and go; and files are merged."""
     handles = [kl.KeyedTable(table._handle, table._model) for _ in range(4)]
