@@ -23,6 +23,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,8 @@ _COLUMNS = pa.schema(
     ]
 )
 _OURS = tuple(name for name in _COLUMNS.names if name != "wanted")
+
+_COMMITS = 32  # of all pipelines, after which the files are merged, on a server without maintenance, too
 
 Done = tuple[int, int]
 """The end of a step in a partition, and the number of a change in it."""
@@ -273,9 +276,13 @@ class StateTable:
     def _commits(self, rows: Sequence[Mapping[str, object]]) -> bool:
         """Whether this is the first write under its number."""
         try:
-            return not self._table.update(rows, offsets={self.name: (self._next, self._next + 1)}).repeated
+            commit = self._table.update(rows, offsets={self.name: (self._next, self._next + 1)})
         except BadRows:
             return False
+        if commit.snapshot_id % _COMMITS == 0:  # the ids of snapshots are random
+            with suppress(KeylakeError):  # another commit of some pipeline is the next to do so
+                self._table.compact("full")
+        return not commit.repeated
 
     def _catch_up(self) -> None:
         """A number that was taken may be ours: that of a write whose answer a server that failed did not give."""
@@ -381,19 +388,7 @@ def _row(pipeline: str, key: tuple[str, str], row: Mapping[str, object]) -> dict
 
 
 def _pipeline(row: Mapping[str, Any]) -> PipelineState:
-    names = (
-        "state",
-        "host",
-        "process",
-        "started_at",
-        "seen_at",
-        "rounds",
-        "rows",
-        "lag",
-        "last_error",
-        "wanted",
-        "run",
-    )
+    names = [name for name in _COLUMNS.names[_COLUMNS.names.index("host") :] if name != "recent"]
     said = {name: row[name] for name in names}
     utc = {name: said[name].astimezone(datetime.timezone.utc) for name in ("started_at", "seen_at")}
     return PipelineState(row["pipeline"], **said | utc, recent=recent_from_json(row.get("recent")))

@@ -52,7 +52,7 @@ def postgres() -> Iterator[postgres_server.Postgres]:
 @pytest.fixture
 def postgres_database(postgres: postgres_server.Postgres, request: pytest.FixtureRequest) -> Iterator[str]:
     """A database of the test's own, whose slots are dropped at its end."""
-    name = f"d{abs(hash(request.node.name)) % 10**9}"
+    name = f"d{abs(hash(request.node.nodeid)) % 10**9}"
     with postgres.connect() as connection:
         connection.execute(f"CREATE DATABASE {name}")
     yield name

@@ -116,12 +116,15 @@ def source_of(postgres: Postgres, database: str, **options: Any) -> PostgresSour
 
 
 def polled(source: PostgresSource, applied: AppliedSteps, *, least: int = 1) -> dict[str, int]:
-    """Applies what is there until nothing comes any more, `least` times; gives the positions."""
+    """Applies what is there until nothing comes any more, `least` times; gives the positions.
+
+    A step without rows says that rows of tables are still to come.
+    """
     positions: dict[str, int] = {}
     quiet = 0
     while quiet < least:
         steps = source.poll(1000, 0.7)
-        quiet = 0 if any(step.count or step.changes for step in steps) else quiet + 1
+        quiet = 0 if steps else quiet + 1
         for step in steps:
             applied.apply(step)
             positions.update(step.ends)

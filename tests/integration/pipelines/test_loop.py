@@ -241,6 +241,21 @@ def test_a_table_of_pipelines_that_an_older_version_made(lake: kl.Lake, namespac
     assert (after.rows, [each.rows for each in after.recent]) == (4, [1])
 
 
+def test_the_table_of_pipelines_has_few_files_without_maintenance(
+    lake: kl.Lake, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_module, "_COMMITS", 1)
+    kept = state_module.StateTable(lake, namespace, namespace)
+    kept.read()
+    kept.take(60)
+    for position in range(5):
+        kept.positions["log"] = position
+        kept.write()
+    assert lake.spark.sql(f"SELECT count(*) FROM {lake.catalog}.{namespace}.pipelines.files").collect()[0][0] <= 2
+    kept.read()
+    assert kept.positions == {"log": 4}
+
+
 @pytest.mark.slow
 def test_a_long_step_at_the_end_keeps_the_place_of_its_process(lake: kl.Lake, namespace: str, tmp_path: Path) -> None:
     script = tmp_path / "slow.sql"
