@@ -37,9 +37,11 @@ def check_server(server: Server, connection: Connection) -> None:
     if number < _OLDEST:
         raise DefinitionError(f"{server} has version {number // 10_000}. Use 14 or newer.")
     if level != "logical":
+        user, may_replicate = connection.execute(_ROLE).fetchone() or ("", True)
+        role = "" if may_replicate else f" And have a superuser run ALTER ROLE {user} REPLICATION."
         raise DefinitionError(
             f"{server} has wal_level {level}, which does not log rows. Run ALTER SYSTEM SET wal_level = logical, "
-            "and start the server again."
+            f"and start the server again.{role}"
         )
     if is_standby:
         raise SourceAway(f"{server} is a standby, where no publication can be made. Promote it, or use its primary.")

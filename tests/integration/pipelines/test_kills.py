@@ -22,6 +22,7 @@ from keylake._captured.tables import (
     TableCreated,
     TableTruncated,
 )
+from keylake._running.control import states
 from keylake._running.loop import run
 
 TABLES = ("shop.orders", "shop.people", "shop.goods")
@@ -75,6 +76,8 @@ def test_a_process_that_is_killed_loses_and_doubles_nothing(lake: kl.Lake, tmp_p
                 time.sleep(draw.uniform(0, 4))
                 process.kill()
         assert kill or process.returncode == 0
+        shown = {state.state for state in states(lake) if state.name == namespace}
+        assert shown <= ({"lost", "stopped"} if kill else {"stopped"}), "whether it had begun, or had come to its end"
     events = drawn(FIRST, EVENTS)
     expected = model(events)
     for name in TABLES:

@@ -344,4 +344,8 @@ def test_what_is_lost_is_told(postgres: Postgres, postgres_database: str, connec
 def test_a_server_that_does_not_log_rows() -> None:
     with postgres_server.running(wal_level="replica") as server:
         said = refused(PostgresSource(server.address(), lambda table: True))
+        with server.connect() as connection:
+            connection.execute("CREATE ROLE reader LOGIN PASSWORD 'r'")
+        both = refused(PostgresSource(server.address(user="reader", password="r"), lambda table: True))
     assert said.endswith("Run ALTER SYSTEM SET wal_level = logical, and start the server again.")
+    assert both.endswith("start the server again. And have a superuser run ALTER ROLE reader REPLICATION.")
