@@ -35,6 +35,17 @@ class Rereads:
         """Whether the log was not read as far as rows that are read once more: older ones may still come."""
         return any(since > max(position, self._gone.get(table, 0)) for table, since in self._since.items())
 
+    def replaced(self, catalog: Catalog, read: Mapping[str, int]) -> set[int]:
+        """Tables that have the name of another one, whose rows were read last under it, and would stay."""
+        newest: dict[str, tuple[int, int]] = {}
+        for partition, at in read.items():
+            name, _, numbers = partition.rpartition(" ")
+            if name.startswith("rows "):
+                newest[name] = max(newest.get(name, (0, 0)), (at, int(numbers.partition(".")[0])))
+        stored = [(each, each.partition.rpartition(" ")[0]) for rows in catalog.rows.values() for each in rows]
+        found = {each.table for each, name in stored if newest.get(name, (0, each.number))[1] != each.number}
+        return {each for each in found if self._since.get(each, 0) <= self._gone.get(each, 0)}
+
     def applied(self, catalog: Catalog) -> Catalog:
         """The catalog, in which rows that are read once more have other names of positions."""
         rows = {

@@ -120,6 +120,7 @@ class PostgresSource:
         self._renamed = {} if LOG in positions else {LOG: self._told}  # so that a slot that goes is missed
         self._transactions.start_at(self._told)
         self._unknown = changed_meanwhile(self._catalog, self._rows_read, schemas) if positions else ()
+        self._to_reread |= self._rereads.replaced(self._catalog, self._rows_read)
         self._read_again(added)
 
     def reread(self, table: SourceTable) -> bool:

@@ -262,3 +262,32 @@ def test_partitions_that_go(shop: Shop) -> None:
     shop.run("DELETE FROM back_1 WHERE id = 1", "ALTER TABLE back ATTACH PARTITION back_1 FOR VALUES FROM (10) TO (20)")
     assert shop.follow() == ()
     shop.check(*tables)
+
+
+def test_names_that_go_to_other_tables(shop: Shop) -> None:
+    """While no pipeline runs: rows of the table that had the name before are gone, also of one that had it twice."""
+    for table in ("swapped", "anew"):
+        shop.run(f"CREATE TABLE {table} (id INT PRIMARY KEY)", f"INSERT INTO {table} VALUES (1), (2)")
+    parted = "CREATE TABLE parted (id INT PRIMARY KEY) PARTITION BY RANGE (id)"
+    part = "CREATE TABLE parted_1 PARTITION OF parted DEFAULT"
+    shop.run(parted, part, "INSERT INTO parted VALUES (1), (2)")
+    assert shop.follow() == ()
+    shop.run(
+        "CREATE TABLE other (LIKE swapped INCLUDING ALL)",
+        "INSERT INTO other VALUES (2), (3)",
+        "ALTER TABLE swapped RENAME TO between",
+        "ALTER TABLE other RENAME TO swapped",
+        "DROP TABLE anew, parted",
+        "CREATE TABLE anew (id INT PRIMARY KEY)",
+        "INSERT INTO anew VALUES (2)",
+        parted,
+        part,
+        "INSERT INTO parted VALUES (2)",
+    )
+    assert shop.follow() == ()
+    shop.check("swapped", "between", "anew", "parted")
+    shop.run(
+        "ALTER TABLE swapped RENAME TO other", "ALTER TABLE between RENAME TO swapped", "INSERT INTO swapped VALUES (7)"
+    )
+    assert shop.follow() == ()
+    shop.check("swapped", "other", "anew", "parted")
