@@ -52,7 +52,9 @@ _ROWS = """
         WHERE c.oid::int8 = ANY(%(tables)s) AND c.relkind = 'p' AND p.isleaf)
     SELECT l.root::int8, c.oid::int8, n.nspname, c.relname, pg_relation_filenode(c.oid)::int8,
            coalesce((SELECT max(attnum) FROM pg_attribute WHERE attrelid = c.oid AND atthasmissing), 0)::int8,
-           pg_relation_size(c.oid) / current_setting('block_size')::int8
+           pg_relation_size(c.oid) / current_setting('block_size')::int8,
+           (SELECT coalesce(sum(xmin::text::int8), 0)::int8 FROM pg_inherits
+            WHERE inhrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))
     FROM leaves l JOIN pg_class c ON c.oid = l.leaf JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind = 'r' ORDER BY 1, 3, 4"""
 
@@ -114,9 +116,10 @@ class Looks:
                 names[each.number] = names.get(each.number, frozenset()) | {each.name}
         rows: dict[int, tuple[StoredRows, ...]] = dict.fromkeys(tables, ())
         for row in stored:
-            root, (_, number, schema, name, file, filled, blocks) = tables.get(row[0]), row
+            root, (_, number, schema, name, file, filled, blocks, attached) = tables.get(row[0]), row
             if root is not None:
-                rows[root.number] += (StoredRows(root.number, number, schema, name, file, filled, blocks, root.names),)
+                there = StoredRows(root.number, number, schema, name, file, filled, blocks, attached, root.names)
+                rows[root.number] += (there,)
         return Catalog(tables, rows, refused)
 
     def _table(self, row: tuple[Any, ...], attributes: Sequence[tuple[Any, ...]]) -> Table:

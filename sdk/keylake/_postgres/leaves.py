@@ -1,8 +1,10 @@
 """Partitions that tables had: one that is detached, dropped or emptied takes rows away without a word in the log.
 
-    leaf 16397 16402.16402 = 1      a partition of table 16397, by its number and file; 2: it is gone; 3: there again
+    leaf 16397 16402.16402.741 = 1      a partition of table 16397, by its number, its file and the transaction that
+                                        attached it; 2: it is gone; 3: there again
 
 Rows of tables whose partitions are gone, or come again, are read once more. A partition that is new is read for itself.
+One that is detached, changed and attached again between two looks is another one, by the transaction.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ class Leaves:
     def changed(self, catalog: Catalog) -> tuple[dict[str, int], frozenset[int]]:
         """The positions of partitions that have come or gone, and the tables that are to be read once more."""
         there = {
-            f"{_WORD}{each.table} {each.number}.{each.file}": each.table
+            f"{_WORD}{each.table} {each.number}.{each.file}.{each.attached}": each.table
             for rows in catalog.rows.values()
             for each in rows
             if each.number != each.table

@@ -39,6 +39,12 @@ _TABLES = """
     LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = c.oid
     WHERE p.pubname = %s"""
 _EVERY_CHANGE = "'insert, update, delete, truncate'"
+# A table that was dropped or renamed since the look, or is a partition now: the next look sees it.
+_CHANGED_MEANWHILE = (
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.InvalidSchemaName,
+    psycopg.errors.DuplicateObject,
+)
 _READ_ONCE_MORE = "have it read once more: keylake resnapshot, with the pipeline and the keyed table"
 
 
@@ -87,6 +93,8 @@ class Publication:
                 added.add(table.number)
             except SourceFailed as error:
                 reasons[table.number] = str(error)
+            except _CHANGED_MEANWHILE:
+                continue
         return catalog.refusing(reasons), frozenset(added)
 
     def _leaves_out(self, has_roots: bool, left_out: list[str]) -> str | None:

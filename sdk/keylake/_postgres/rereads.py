@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from keylake._captured.source import Step
-from keylake._captured.tables import TableReread
+from keylake._captured.tables import SourceSchema, TableReread
 from keylake._postgres.snapshot import END
 from keylake._postgres.tables import Catalog
 
@@ -35,8 +35,11 @@ class Rereads:
         """Whether the log was not read as far as rows that are read once more: older ones may still come."""
         return any(since > max(position, self._gone.get(table, 0)) for table, since in self._since.items())
 
-    def replaced(self, catalog: Catalog, read: Mapping[str, int]) -> set[int]:
-        """Tables that have the name of another one, whose rows were read last under it, and would stay."""
+    def replaced(self, catalog: Catalog, read: Mapping[str, int], known: Iterable[SourceSchema]) -> set[int]:
+        """Tables that have the name of another one, whose rows were read last under it, and would stay.
+
+        And those whose rows were read under another name than they have: partitions keep theirs.
+        """
         newest: dict[str, tuple[int, int]] = {}
         for partition, at in read.items():
             name, _, numbers = partition.rpartition(" ")
@@ -44,6 +47,9 @@ class Rereads:
                 newest[name] = max(newest.get(name, (0, 0)), (at, int(numbers.partition(".")[0])))
         stored = [(each, each.partition.rpartition(" ")[0]) for rows in catalog.rows.values() for each in rows]
         found = {each.table for each, name in stored if newest.get(name, (0, each.number))[1] != each.number}
+        names = {each.table for each in known}
+        read_before = {each.table for each, _ in stored if each.partition in read}
+        found |= {each for each in read_before if names and catalog.tables[each].name not in names}
         return {each for each in found if self._since.get(each, 0) <= self._gone.get(each, 0)}
 
     def applied(self, catalog: Catalog) -> Catalog:
@@ -54,8 +60,8 @@ class Rereads:
         }
         return replace(catalog, rows=rows)
 
-    def ended(self, step: Step, catalog: Catalog, read: Mapping[str, int], position: int) -> Step:
-        """A step with rows, and which tables were read to their end with it, and the log to where they were begun."""
+    def ended(self, catalog: Catalog, read: Mapping[str, int], position: int) -> Step | None:
+        """Which tables were read to their end since the last call, and the log to where they were begun."""
         done = {
             number: since
             for number, since in self._since.items()
@@ -63,10 +69,11 @@ class Rereads:
             and self._gone.get(number, 0) < since <= position
             and all(read.get(each.partition, 0) >= END for each in catalog.rows[number])
         }
+        if not done:
+            return None
         self._gone |= done
         changes = tuple(TableReread(catalog.tables[number].name, since) for number, since in done.items())
-        ends = {f"gone {number}": since for number, since in done.items()}
-        return replace(step, ends={**step.ends, **ends}, changes=(*step.changes, *changes)) if done else step
+        return Step(None, {f"gone {number}": since for number, since in done.items()}, changes)
 
 
 def _of(positions: Mapping[str, int], word: str) -> dict[int, int]:

@@ -31,7 +31,7 @@ from keylake._postgres.server import Server
 from keylake._postgres.slots import admitted, check_server, start_of_slot
 from keylake._postgres.snapshot import END, Moved, Range, Snapshot, ranges_of
 from keylake._postgres.stream import LogStream
-from keylake._postgres.tables import Catalog, moved_positions
+from keylake._postgres.tables import Catalog, moved_positions, numbers_read
 from keylake._postgres.transactions import LOG, Pending, Transactions
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class PostgresSource:
         self._renamed = {} if LOG in positions else {LOG: self._told}  # so that a slot that goes is missed
         self._transactions.start_at(self._told)
         self._unknown = changed_meanwhile(self._catalog, self._rows_read, schemas) if positions else ()
-        self._to_reread |= self._rereads.replaced(self._catalog, self._rows_read)
+        self._to_reread |= self._rereads.replaced(self._catalog, self._rows_read, schemas)
         self._read_again(added)
 
     def reread(self, table: SourceTable) -> bool:
@@ -211,6 +211,8 @@ class PostgresSource:
     def _poll(self, most_rows: int, steps: list[Step]) -> None:
         """Adds what is there to the steps, which count also if an error follows."""
         self._ask_for_rereads()
+        if (ended := self._rereads.ended(self._catalog, self._rows_read, self._told)) is not None:
+            steps.append(ended)
         if time.monotonic() - self._looked > _SECONDS_BETWEEN_LOOKS:
             steps += self._cut(self._look())
         if self._unknown or self._renamed:
@@ -255,8 +257,7 @@ class PostgresSource:
         if position > self._told:
             ends[LOG] = position
         self._told = position
-        step = self._transactions.step(ends, changes)
-        return [step if changes else self._rereads.ended(step, self._catalog, self._rows_read, position)]
+        return [self._transactions.step(ends, changes)]
 
     def _is_worth_a_step(self, place: int) -> bool:
         return place - commit_of(self._told) > _BYTES_OF_AN_EMPTY_STEP
@@ -308,7 +309,6 @@ class PostgresSource:
             return None
         if step is not None:
             self._rows_read.update(step.ends)
-            step = self._rereads.ended(step, self._catalog, self._rows_read, self._told)
         if snapshot.done:
             self._end_rows()
         return step
@@ -347,8 +347,8 @@ class PostgresSource:
         rows = self._catalog.rows
         leaves, changed = self._leaves.changed(self._catalog)
         self._renamed |= leaves
-        tables = {*tables, *changed}
-        self._to_reread |= {n for n in tables if any(each.partition in self._rows_read for each in rows.get(n, ()))}
+        tables, read = {*tables, *changed}, numbers_read(self._rows_read)
+        self._to_reread |= {n for n in tables if any(each.number in read for each in rows.get(n, ()))}
 
     def _describe(self, relation: Relation) -> tuple[Layout | None, tuple[TableChange, ...]]:
         """Where values of a relation go; a look at the catalog first, where it is not what is known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -75,7 +75,8 @@ class StoredRows:
     A statement that rewrites a table gives it another file. A column that is added with a default rewrites nothing:
     the rows from before have its value all the same, `filled` then counts further. Either way the rows have values
     that the log does not tell of, and are read again, as another partition of the source. `names` stands for the names
-    and types of columns: where they changed while nobody looked, rows are read again as they are now.
+    and types of columns: where they changed while nobody looked, rows are read again as they are now. A partition is
+    read as part of its table, from when it was attached on; what was read of it as a table of its own is another thing.
     """
 
     table: int
@@ -85,19 +86,21 @@ class StoredRows:
     file: int
     filled: int
     blocks: int
+    attached: int  # the transactions that made it a partition, added up
     names: int
     again: int = 0  # the place since which they are read once more, for whatever reason
 
     @property
-    def content(self) -> tuple[int, int, int, int]:
+    def content(self) -> tuple[int, ...]:
         """What changes when the rows have values that the log does not tell of."""
-        return self.number, self.file, self.filled, self.again
+        return self.table, self.attached, self.number, self.file, self.filled, self.again
 
     @property
     def partition(self) -> str:
         """The name under which the position in these rows is kept."""
+        of = "" if self.number == self.table else f".of{self.table}.{self.attached}"
         again = f".{self.again:x}" if self.again else ""
-        return f"rows {self.schema}.{self.name} {self.number}.{self.file}.{self.filled}.{self.names:x}{again}"
+        return f"rows {self.schema}.{self.name} {self.number}.{self.file}.{self.filled}.{self.names:x}{of}{again}"
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,11 @@ class Catalog:
     def partitions(self) -> set[str]:
         """The names of positions in stored rows."""
         return {each.partition for rows in self.rows.values() for each in rows}
+
+
+def numbers_read(read: Iterable[str]) -> set[int]:
+    """The relations whose rows were read, or some of them, as the names of positions say."""
+    return {int(name.rpartition(" ")[2].partition(".")[0]) for name in read if name.startswith("rows ")}
 
 
 def moved_positions(before: Catalog, after: Catalog, read: Mapping[str, int]) -> dict[str, int]:

@@ -262,6 +262,15 @@ def test_partitions_that_go(shop: Shop) -> None:
     shop.run("DELETE FROM back_1 WHERE id = 1", "ALTER TABLE back ATTACH PARTITION back_1 FOR VALUES FROM (10) TO (20)")
     assert shop.follow() == ()
     shop.check(*tables)
+    with shop.connection.transaction():  # no look sees it detached, nor with its columns of before
+        shop.run(
+            "ALTER TABLE emptied ADD COLUMN z INT",
+            detach.format("emptied"),
+            "DELETE FROM emptied_1",
+            "ALTER TABLE emptied ATTACH PARTITION emptied_1 FOR VALUES FROM (10) TO (20)",
+        )
+    assert shop.follow() == ()
+    shop.check("emptied")
 
 
 def test_names_that_go_to_other_tables(shop: Shop) -> None:
@@ -271,6 +280,9 @@ def test_names_that_go_to_other_tables(shop: Shop) -> None:
     parted = "CREATE TABLE parted (id INT PRIMARY KEY) PARTITION BY RANGE (id)"
     part = "CREATE TABLE parted_1 PARTITION OF parted DEFAULT"
     shop.run(parted, part, "INSERT INTO parted VALUES (1), (2)")
+    shop.run(
+        parted.replace("parted", "old"), "CREATE TABLE old_1 PARTITION OF old DEFAULT", "INSERT INTO old VALUES (5)"
+    )
     assert shop.follow() == ()
     shop.run(
         "CREATE TABLE other (LIKE swapped INCLUDING ALL)",
@@ -283,9 +295,10 @@ def test_names_that_go_to_other_tables(shop: Shop) -> None:
         parted,
         part,
         "INSERT INTO parted VALUES (2)",
+        "ALTER TABLE old RENAME TO new",
     )
     assert shop.follow() == ()
-    shop.check("swapped", "between", "anew", "parted")
+    shop.check("swapped", "between", "anew", "parted", "new")
     shop.run(
         "ALTER TABLE swapped RENAME TO other", "ALTER TABLE between RENAME TO swapped", "INSERT INTO swapped VALUES (7)"
     )
