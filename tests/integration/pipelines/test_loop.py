@@ -259,18 +259,18 @@ def test_the_table_of_pipelines_has_few_files_without_maintenance(
 @pytest.mark.slow
 def test_a_long_step_at_the_end_keeps_the_place_of_its_process(lake: kl.Lake, namespace: str, tmp_path: Path) -> None:
     script = tmp_path / "slow.sql"
-    script.write_text("SELECT java_method('java.lang.Thread', 'sleep', 3000 + id) FROM range(0, 1, 1, 1);\n")
+    script.write_text("SELECT java_method('java.lang.Thread', 'sleep', 5000 + id) FROM range(0, 1, 1, 1);\n")
     since = datetime.datetime(2026, 10, 31, 23, 50, tzinfo=datetime.UTC)  # two intervals before the rows
     step = TableStep(SqlStep(script, every=5, table=f"{namespace}.orders"), since=since)
     log = Log([Changed("shop.orders", {"id": n, "total": n}) for n in range(3)], [ORDERS])
-    some = settings(namespace, namespace, lease=1.5, steps=(step,))
+    some = settings(namespace, namespace, lease=3, steps=(step,))
     running = threading.Thread(target=run, args=(log, lake, some))
     running.start()
     deadline = time.monotonic() + 60
     while not any(state.name == namespace and state.rows == 3 for state in states(lake)):
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    time.sleep(3)
+    time.sleep(6)
     assert running.is_alive(), "steps run"
     with pytest.raises(kl.PipelineBusy, match="runs already"):
         run(log, lake, some)
