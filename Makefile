@@ -16,6 +16,8 @@ COUNT_TESTS := -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=inf
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal \
     -o faulthandler_exit_on_timeout=true -o faulthandler_timeout=300
 QUICK := "not slow and not nightly"
+# `make test-slow` runs each file of tests on one day of so many.
+DAYS := 1
 RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
 JARS := sdk/keylake/jars
 JACOCO := 0.8.13
@@ -44,11 +46,11 @@ test: environment build .build/classes.jsa
 	$(MAVEN) $(COUNT_TESTS) test
 	$(PYTEST) -m $(QUICK)
 
-## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs
+## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs; DAYS=4: a quarter of their files
 .PHONY: test-slow
 test-slow: environment build .build/classes.jsa clients flink kafka mariadb postgres notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
-	$(PYTEST) -m "slow and not nightly" -o faulthandler_timeout=900
+	$(PYTEST) -m "slow and not nightly" -o faulthandler_timeout=900 --days=$(DAYS)
 
 ## make coverage   make test once more, and which lines of Python and Java it ran
 .PHONY: coverage

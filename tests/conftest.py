@@ -36,6 +36,29 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = SEED
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--days",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run each file of tests on one day of N: the day is that of KEYLAKE_SEED, YYYYMMDD",
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the files of other days out. Files that are neighbours, and alike, have different days."""
+    days = config.getoption("--days")
+    if days == 1:
+        return
+    today = datetime.strptime(SEED, "%Y%m%d").toordinal()
+    files = {path: at for at, path in enumerate(sorted({item.path for item in items}))}
+    others = [item for item in items if (files[item.path] - today) % days]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if (files[item.path] - today) % days == 0]
+
+
 def pytest_deselected(items: list[pytest.Item]) -> None:
     if items:
         items[0].config.stash[LEFT_OUT] += len(items)
