@@ -57,7 +57,6 @@ def postgres_database(postgres: postgres_server.Postgres, request: pytest.Fixtur
         connection.execute(f"CREATE DATABASE {name}")
     yield name
     with postgres.connect() as connection:
-        slots = "SELECT slot_name, active_pid FROM pg_replication_slots WHERE database = %s"
-        for slot, active in connection.execute(slots, (name,)).fetchall():
-            assert active is None
-            connection.execute("SELECT pg_drop_replication_slot(%s)", (slot,))
+        slots = "SELECT slot_name FROM pg_replication_slots WHERE database = %s"
+        for (slot,) in connection.execute(slots, (name,)).fetchall():
+            postgres.drop_slot(slot)

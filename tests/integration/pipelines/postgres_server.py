@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -70,6 +70,19 @@ class Postgres:
 
     def connect(self, database: str = "postgres", **options: Any) -> psycopg.Connection[Any]:
         return psycopg.connect(self.address(database), autocommit=True, **options)
+
+    def drop_slot(self, name: str) -> None:
+        """Drop a slot, whose reader may have closed its connection just now: the server notices it a moment later."""
+        until = time.monotonic() + 30
+        with closing(self.connect()) as connection:
+            while True:
+                try:
+                    connection.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+                except psycopg.errors.ObjectInUse:
+                    assert time.monotonic() < until, f"{name} is still read"
+                    time.sleep(0.05)
+                else:
+                    return
 
 
 def as_owner(*command: str) -> list[str]:
