@@ -85,7 +85,10 @@ class Source(Protocol):
         ...
 
     def reread(self, table: SourceTable) -> bool:
-        """Read all rows of a table once more, and tell `TableReread` behind the last; False where that cannot be."""
+        """Read all rows of a table once more, and tell `TableReread` behind the last; False where that cannot be.
+
+        A table that is gone has no rows, and the source tells that it is gone, or has told so.
+        """
         ...
 
     def schemas(self) -> tuple[SourceSchema, ...]:

@@ -30,8 +30,7 @@ from keylake._postgres.positions import commit_of, place, place_text
 from keylake._postgres.rereads import Rereads
 from keylake._postgres.rows import Layout, Rows
 from keylake._postgres.server import Server
-from keylake._postgres.snapshot import END
-from keylake._postgres.tables import Table
+from keylake._postgres.tables import END, Table
 from keylake._postgres.transactions import LOG
 
 _RANGED = (IntegerType, LongType, DecimalType, DateType, TimestampType, TimestamptzType)

@@ -7,22 +7,16 @@ The children are read once more when such a change of a parent comes in the log.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from keylake._mysql.server import Server, rows_of
-from keylake._mysql.words import Name
+from keylake._mysql.words import Name, Token, Words, words_of
 from keylake._server.statements import quoted
 
-_NAME = r"`(?:[^`]|``)+`"
-_FOREIGN_KEY = re.compile(
-    rf"FOREIGN KEY \((?P<columns>[^\n]*?)\) REFERENCES (?:(?P<database>{_NAME})\.)?(?P<table>{_NAME})"
-    r" \((?P<referenced>[^\n]*?)\)(?P<rules>[^\n]*)"
-)
-_RULE = re.compile(r"ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)")
+_RULES = ("CASCADE", "SET NULL", "SET DEFAULT")
 
 
 @dataclass(frozen=True)
@@ -84,23 +78,67 @@ class Cascades:
         return frozenset(found)
 
 
-def foreign_keys(child: Name, definition: str) -> Iterator[ForeignKey]:
-    """The foreign keys of a definition that change rows of its table.
+def foreign_keys(child: Name, text: str) -> Iterator[ForeignKey]:
+    """The foreign keys in a definition, or a statement, that change rows of its table.
 
     >>> [key] = foreign_keys(("s", "b"), "FOREIGN KEY (`A`) REFERENCES `a` (`id`) ON DELETE SET NULL")
     >>> key.parent, key.columns, key.on_delete, key.on_update
     (('s', 'a'), frozenset({'a'}), 'SET NULL', '')
+    >>> [key] = foreign_keys(("s", "b"), "ALTER TABLE b ADD c DECIMAL(9, 0) REFERENCES t.a(id) ON UPDATE CASCADE")
+    >>> key.parent, key.columns, key.on_delete, key.on_update
+    (('t', 'a'), frozenset({'c'}), '', 'CASCADE')
     """
-    for found in _FOREIGN_KEY.finditer(definition):
-        rules = dict(_RULE.findall(found["rules"]))
-        if rules:
-            columns, referenced = (
-                frozenset(_unquoted(each).lower() for each in re.findall(_NAME, found[part]))
-                for part in ("columns", "referenced")
-            )
-            database = _unquoted(found["database"]) if found["database"] else child[0]
-            parent = (database, _unquoted(found["table"]))
+    tokens = words_of(text, child[0]).tokens
+    for at, token in enumerate(tokens):
+        if not token.says("REFERENCES"):
+            continue
+        words = Words(tokens, child[0], at + 1)
+        parent = words.table()
+        referenced = _small(words.names())
+        rules = _rules(words)
+        if rules and referenced:
+            columns = _small(_columns(tokens[:at]))
             yield ForeignKey(child, parent, columns, referenced, rules.get("DELETE", ""), rules.get("UPDATE", ""))
+
+
+def _rules(words: Words) -> dict[str, str]:
+    """What is done when a row of the parent is deleted, or updated."""
+    found: dict[str, str] = {}
+    while True:
+        if words.skip("MATCH"):
+            words.take()
+        elif words.skip("ON"):
+            event, rule = words.take().text.upper(), words.take().text.upper()
+            if rule in ("SET", "NO"):
+                rule += f" {words.take().text.upper()}"
+            if rule in _RULES:
+                found[event] = rule
+        else:
+            return found
+
+
+def _columns(before: list[Token]) -> list[str]:
+    """The columns of a foreign key, from the tokens before REFERENCES: in brackets, or one that is being defined."""
+    depth, at = 0, len(before)
+    while at and (depth or not before[at - 1].says(",", "(")):
+        at -= 1
+        depth += before[at].says(")") - before[at].says("(")
+    part = before[at:]  # of the statement: what stands between commas
+    foreign = next((i for i, token in enumerate(part) if token.says("FOREIGN")), None)
+    if foreign is not None:
+        opened = next(i for i, token in enumerate(part) if i > foreign and token.says("("))
+        return list(Words(part, "", opened).names())
+    verb = max((i for i, token in enumerate(part) if token.says("ADD", "MODIFY", "CHANGE")), default=-1)
+    words = Words(part, "", verb + 1)
+    words.skip("COLUMN")
+    _ = words.skip("IF", "NOT", "EXISTS") or words.skip("IF", "EXISTS")
+    if verb >= 0 and part[verb].says("CHANGE"):
+        words.take()
+    return [words.take().text]
+
+
+def _small(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(each.lower() for each in names)
 
 
 def cascades_of(server: Server, connection: Any, tables: Set[Name]) -> Cascades:
@@ -139,7 +177,3 @@ def _definition(connection: Any, name: Name) -> str:
     except pymysql.err.ProgrammingError:  # it was dropped meanwhile
         return ""
     return answer.decode() if isinstance(answer, bytes) else str(answer)
-
-
-def _unquoted(name: str) -> str:
-    return name[1:-1].replace("``", "`")

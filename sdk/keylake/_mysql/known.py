@@ -253,6 +253,12 @@ class KnownTables:
                 return  # the log says what it is before its first rows
             known = replace(model, schema=replace(model.schema, table=SourceTable(name)), changes=())
         else:
+            if not create.columns and create.selects and name not in self._tables:
+                raise DefinitionError(
+                    f"{'.'.join(name)} was made by a statement of a session whose binlog_format is not ROW, and the log"
+                    " has neither its columns nor its rows. Stop the pipeline, start it again, then run keylake"
+                    " resnapshot."
+                )
             if not create.columns:
                 return
             known = made(name, create, self._key(name, create.key))

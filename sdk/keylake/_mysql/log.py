@@ -9,32 +9,34 @@ decoding loses values (sets lose their order, zero years and times after 2038 ch
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from keylake._captured.tables import TableChange
-from keylake._mysql.cascades import Cascades
+from keylake._mysql.cascades import Cascades, foreign_keys
 from keylake._mysql.differences import Outcome
 from keylake._mysql.known import KnownTables
-from keylake._mysql.maps import TableMap, table_map
+from keylake._mysql.maps import TableMap, WatchedTables, images_of, table_map
 from keylake._mysql.places import BEGINNING_OF_FILE, Gtid, place_of
-from keylake._mysql.rows import Rows
+from keylake._mysql.rows import Prepared, Rows
 from keylake._mysql.server import Server, StreamConnections, other_log
-from keylake._mysql.statements import names_of, statement_of
+from keylake._mysql.statements import Alter, Create, Xid, names_of, statement_of, xa_of
 from keylake._mysql.words import Name
 from keylake.errors import DefinitionError, KeylakeError, SourceFailed
 
 _COMPRESSED = (40, *range(165, 172))  # transactions of MySQL, statements and rows of MariaDB
-_ROWS_IN_STATEMENTS = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD)\b", re.IGNORECASE)
+_ROWS_IN_STATEMENTS = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|SELECT|DO|CALL|WITH)\b", re.IGNORECASE)
 _OF_FOREIGN_KEYS = re.compile(r"\bREFERENCES\b|\bRENAME\b", re.IGNORECASE)
 _OF_SEQUENCES = (
     *("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size"),
     *("cycle_option", "cycle_count"),
 )
 _ENDS = ("COMMIT", "ROLLBACK")
+LOG = logging.getLogger("keylake")
 _STATUS = "_read_status_vars_value_for_key"
 
 
@@ -48,6 +50,7 @@ class Transaction:
     gtid: Gtid | None = None  # where no rows are read
     before: list[TableChange] = field(default_factory=list)  # hold for its own rows
     outcome: Outcome = field(default_factory=Outcome)
+    tables: set[Name] = field(default_factory=set[Name])  # of its rows
     refers: bool = False  # a statement with foreign keys, or with tables that have others
 
 
@@ -59,47 +62,6 @@ def read_newer_statements() -> None:
         event.packet.advance(event.status_vars_length - 1)
 
     setattr(QueryEvent, _STATUS, pass_over)
-
-
-class _Watched:
-    """Tables whose columns mysql-replication takes apart: it fails at types of tables that nobody reads.
-
-    It asks for the name of a table, and then for that of its database.
-    """
-
-    def __init__(self, decodes: Callable[[Name], bool]) -> None:
-        self._decodes = decodes
-        self._table = ""
-        self.asked: Name | None = None  # the last one whose columns are taken apart
-
-    def begin(self) -> None:
-        """Another event comes."""
-        self.asked = None
-
-    def names(self) -> Container[str]:
-        return _Answers(self._any)
-
-    def databases(self) -> Container[str]:
-        return _Answers(self._takes)
-
-    def _any(self, table: str) -> bool:
-        self._table = table
-        return True
-
-    def _takes(self, database: str) -> bool:
-        name = (database, self._table)
-        self.asked = name if self._decodes(name) else None
-        return self.asked is not None
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """A container of what a question is answered with yes for."""
-
-    question: Callable[[str], bool]
-
-    def __contains__(self, name: object) -> bool:
-        return self.question(str(name))
 
 
 class BinaryLog:
@@ -121,10 +83,12 @@ class BinaryLog:
         self._found: list[TableChange] = []  # in a transaction that did not end yet
         self.again: set[Name] = set()  # tables of which a changed key came without the other columns
         self.unclear: set[Name] = set()  # tables with other columns than the statements on them say
-        self._watched = _Watched(self._decodes)
+        self._watched = WatchedTables(self._decodes)
         self._refused: set[Name] = set()
         self.cascades = Cascades()
         self.stale: set[Name] = set()  # tables whose rows change with those that were changed
+        self._prepared: dict[Xid, Prepared] = {}
+        self._told: set[Name] = set()  # tables with statements instead of rows
 
     def close(self) -> None:
         if self._stream is not None:
@@ -139,6 +103,7 @@ class BinaryLog:
     def open(self, file: str, byte: int) -> None:
         from pymysqlreplication import BinLogStreamReader
         from pymysqlreplication.event import (
+            ExecuteLoadQueryEvent,
             FormatDescriptionEvent,
             GtidEvent,
             MariadbGtidEvent,
@@ -160,7 +125,7 @@ class BinaryLog:
         self._found = []
         self._begins = place_of(file, byte)
         self._is_first_file = True
-        watched = self._watched = _Watched(self._decodes)
+        watched = self._watched = WatchedTables(self._decodes)
         self._stream = BinLogStreamReader(
             self._server.settings(),
             server_id=self._number,
@@ -176,6 +141,7 @@ class BinaryLog:
             pymysql_wrapper=StreamConnections(),
             only_events=[
                 DeleteRowsEvent,
+                ExecuteLoadQueryEvent,
                 FormatDescriptionEvent,
                 NotImplementedEvent,
                 PartialUpdateRowsEvent,
@@ -239,7 +205,7 @@ class BinaryLog:
         if kind == "TableMapEvent":
             self._describe(event)
         elif kind in ("WriteRowsEvent", "UpdateRowsEvent", "DeleteRowsEvent"):
-            self._rows(event, kind, current.rows)
+            self._rows(event, kind, current)
         elif kind == "XidEvent":
             return True
         elif kind == "MariadbGtidEvent":
@@ -248,11 +214,12 @@ class BinaryLog:
             current.gtid = (event.gtid.partition(":")[0], event.gno)
         elif kind == "QueryEvent":
             return self._statement(event, current)
+        elif kind == "ExecuteLoadQueryEvent":
+            self._changes_unlogged(*_loading(event))
         elif kind == "XAPrepareEvent":
-            if len(current.rows):
-                raise SourceFailed(
-                    f"The log of {self._server.name} has an XA transaction, which cannot be read. Commit without XA."
-                )
+            if not event.one_phase:
+                self._prepare((event.xid_format_id, event.xid_gtrid, event.xid_bqual), current)
+            return True
         elif kind == "PartialUpdateRowsEvent":
             raise SourceFailed(
                 f"The log of {self._server.name} has parts of JSON values."
@@ -339,35 +306,77 @@ class BinaryLog:
             if word == "ROLLBACK":
                 current.rows = Rows(self._server.name)
             return True
+        if word.startswith("XA "):
+            verb, xid = xa_of(word)
+            if verb in _ENDS:
+                self._end_prepared(xid, current, commits=verb == "COMMIT")
+            return verb in _ENDS
         database = event.schema.decode() if isinstance(event.schema, bytes) else event.schema
-        if _ROWS_IN_STATEMENTS.match(event.query) and self._is_of_rows(event.query, database):
-            raise SourceFailed(
-                f"The log of {self._server.name} has a statement instead of rows in database {database!r}:"
-                " a session has another binlog_format than ROW. End that session, and begin with a new snapshot."
-            )
+        if _ROWS_IN_STATEMENTS.match(event.query):
+            self._changes_unlogged(event.query, database)
+            return False
         statement = statement_of(event.query, database)
         if statement is not None:
             current.outcome = self._tables.follow(statement)
+        if isinstance(statement, Create) and statement.selects:  # a log of rows has the columns alone, and then rows
+            self._changes_unlogged(event.query, database)
         current.refers = bool(_OF_FOREIGN_KEYS.search(event.query))
+        if current.refers and isinstance(statement, Alter | Create):  # by the time of the catalog they may be gone
+            found = foreign_keys(statement.table, event.query)
+            self.cascades = Cascades(tuple({*self.cascades.keys, *found}))
         return True
 
-    def _is_of_rows(self, statement: str, database: str) -> bool:
-        """Whether a statement may be one on rows of tables that are read."""
-        refused = {each.table.parts for each in self._tables.refused()}
-        return not refused.intersection(names_of(statement, database)) and any(
-            name[0] == database for name in self._tables.schemas()
-        )
+    def _prepare(self, xid: Xid, current: Transaction) -> None:
+        """Keeps what a transaction has until it is committed: its rows are locked meanwhile."""
+        self._prepared[xid] = Prepared(current.rows, self._begins, current.tables, self.again, self.stale)
+        current.rows, self.again, self.stale = Rows(self._server.name), set(), set()
 
-    def _rows(self, event: Any, kind: str, rows: Rows) -> None:
+    def _end_prepared(self, xid: Xid, current: Transaction, *, commits: bool) -> None:
+        """Gives what was prepared. Tables are read once more where it is not known, or has too many rows."""
+        prepared = self._prepared.pop(xid, None)
+        if not commits:
+            return
+        if prepared is None:
+            self.stale |= self._tables.schemas().keys()
+            return
+        self.again |= prepared.again
+        self.stale |= prepared.stale
+        rows = prepared.committed(self._begins, self._place())
+        if rows is None:
+            self.stale |= prepared.tables
+        else:
+            current.rows = rows
+
+    def _changes_unlogged(self, statement: str, database: str) -> None:
+        """A session has another binlog_format than ROW: the tables that it names are read once more.
+
+        Where it names none, a function or a trigger may write to any table of the database.
+        """
+        names = names_of(statement, database)
+        known = self._tables.schemas().keys()
+        refused = {each.table.parts for each in self._tables.refused()}
+        found = known & names or {name for name in known if name[0] == database and not refused & names}
+        if found - self._told:
+            self._told |= found
+            LOG.warning(
+                "The log of %s has statements instead of rows: a session has another binlog_format than ROW. After each"
+                " of them %s is read once more. End that session.",
+                *(self._server.name, ", ".join(sorted(".".join(name) for name in found))),
+            )
+        self.stale |= found
+
+    def _rows(self, event: Any, kind: str, current: Transaction) -> None:
         described = self._maps.get(event.table_id)
         if described is None or not self._with_rows:
             return
         name, seconds = described.name, event.timestamp
         gives, parent = self._tables.takes(name), name in self.cascades.parents
-        for before, after in _images(event, kind, described):
+        if gives:
+            current.tables.add(name)
+        for before, after in images_of(event, kind, described):
             if parent:
                 self._cascade(described, before, after)
-            if gives and rows.take(described, before, after, self._begins, seconds):
+            if gives and current.rows.take(described, before, after, self._begins, seconds):
                 self.again.add(name)
 
     def _cascade(self, table: TableMap, before: dict[str, str] | None, after: dict[str, str] | None) -> None:
@@ -381,20 +390,8 @@ class BinaryLog:
                 self.stale |= self.cascades.changed(table.name, frozenset(columns))
 
 
-def _images(event: Any, kind: str, table: TableMap) -> Iterator[tuple[dict[str, str] | None, dict[str, str] | None]]:
-    """The images of an event's rows, from before and from after the change."""
-    packet = event.packet
-    data: bytes = packet.read(event.event_size - packet.read_bytes)
-    read = table.image(event.columns_present_bitmap)
-    at = 0
-    if kind == "UpdateRowsEvent":
-        read_after = table.image(event.columns_present_bitmap2)
-        while at < len(data):
-            before, at = read(data, at)
-            after, at = read_after(data, at)
-            yield before, after
-        return
-    inserts = kind == "WriteRowsEvent"
-    while at < len(data):
-        values, at = read(data, at)
-        yield (None, values) if inserts else (values, None)
+def _loading(event: Any) -> tuple[str, str]:
+    """A statement LOAD DATA, and its database, of which mysql-replication reads what stands before them."""
+    parts: bytes = event.packet.read(event.event_size - 26)[event.status_vars_length :]
+    database, _, statement = parts.partition(b"\0")
+    return statement.decode(errors="replace"), database.decode(errors="replace")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -149,3 +149,65 @@ def _described(
         codec=codec,
         choices=tuple(named),
     )
+
+
+class WatchedTables:
+    """Tables whose columns mysql-replication takes apart: it fails at types of tables that nobody reads.
+
+    It asks for the name of a table, and then for that of its database.
+    """
+
+    def __init__(self, decodes: Callable[[Name], bool]) -> None:
+        self._decodes = decodes
+        self._table = ""
+        self.asked: Name | None = None  # the last one whose columns are taken apart
+
+    def begin(self) -> None:
+        """Another event comes."""
+        self.asked = None
+
+    def names(self) -> Container[str]:
+        """What is asked for the name of a table."""
+        return _Answers(self._any)
+
+    def databases(self) -> Container[str]:
+        """What is asked for the name of its database."""
+        return _Answers(self._takes)
+
+    def _any(self, table: str) -> bool:
+        self._table = table
+        return True
+
+    def _takes(self, database: str) -> bool:
+        name = (database, self._table)
+        self.asked = name if self._decodes(name) else None
+        return self.asked is not None
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """A container of what a question is answered with yes for."""
+
+    question: Callable[[str], bool]
+
+    def __contains__(self, name: object) -> bool:
+        return self.question(str(name))
+
+
+def images_of(event: Any, kind: str, table: TableMap) -> Iterator[tuple[dict[str, str] | None, dict[str, str] | None]]:
+    """The images of an event's rows, from before and from after the change."""
+    packet = event.packet
+    data: bytes = packet.read(event.event_size - packet.read_bytes)
+    read = table.image(event.columns_present_bitmap)
+    at = 0
+    if kind == "UpdateRowsEvent":
+        read_after = table.image(event.columns_present_bitmap2)
+        while at < len(data):
+            before, at = read(data, at)
+            after, at = read_after(data, at)
+            yield before, after
+        return
+    inserts = kind == "WriteRowsEvent"
+    while at < len(data):
+        values, at = read(data, at)
+        yield (None, values) if inserts else (values, None)

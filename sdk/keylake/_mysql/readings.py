@@ -13,10 +13,11 @@ from typing import Any
 
 from keylake._captured.absence import SourceAway
 from keylake._captured.source import Step
+from keylake._captured.tables import SourceTable, TableRefused
 from keylake._mysql.keys import BEGIN, DONE
 from keylake._mysql.known import KnownTables
 from keylake._mysql.rows import Rows
-from keylake._mysql.snapshot import Chunk, ChunkReader, Read, Snapshot
+from keylake._mysql.snapshot import Chunk, ChunkReader, Read, Snapshot, TableUnreadable
 from keylake._mysql.words import Name
 
 _STALE = "/stale"
@@ -106,8 +107,15 @@ class Readings:
         return {f"{'.'.join(name)}{_STALE}": place}
 
     def steps(self, place: int, ends: Mapping[str, int], most_rows: int, connection: Any, steps: list[Step]) -> None:
-        """Adds the rows that may be given, where the log was read up to a place."""
-        self._read_ahead(connection)
+        """Adds the rows that may be given, where the log was read up to a place; of a table without any, why."""
+        try:
+            self._read_ahead(connection)
+            self._give(place, ends, most_rows, steps)
+        except TableUnreadable as error:
+            del self._snapshots[error.name]
+            steps.append(Step(None, ends, (TableRefused(SourceTable(error.name), str(error)),)))
+
+    def _give(self, place: int, ends: Mapping[str, int], most_rows: int, steps: list[Step]) -> None:
         given = 0
         for snapshot in list(self._snapshots.values()):
             while given < most_rows and snapshot.chunks:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -13,7 +14,9 @@ from keylake._captured.source import CHANGES
 from keylake._mysql.literals import text_literal
 from keylake._mysql.maps import TableMap
 from keylake._mysql.places import version_of
+from keylake._mysql.words import Name
 
+_MOST_PREPARED = 1000  # rows of a transaction that are kept until it is committed
 _NO_KEY = "Table {} has no primary key. Give it one, or name its key in the definition of the source."
 
 
@@ -88,6 +91,11 @@ class Rows:
         self.add(name, "c", row_json(whole), version + 1, begins, seconds)
         return len(whole) < len(table.columns)
 
+    def moved(self, by: int) -> Rows:
+        """The same rows, in a transaction that begins so many bytes later."""
+        versions, offsets = ([each + by for each in numbers] for numbers in (self.version, self.offset))
+        return replace(self, version=versions, offset=offsets)
+
     def extend(self, others: Rows) -> None:
         for name in ("table", "op", "row", "version", "offset", "at", "error"):
             getattr(self, name).extend(getattr(others, name))
@@ -105,3 +113,24 @@ class Rows:
             pa.array(self.error, pa.string()),
         ]
         return pa.table(columns, schema=CHANGES)
+
+
+class Prepared:
+    """What a transaction has done that is prepared (XA), and becomes true when it is committed.
+
+    Its rows get versions of the commit, which takes few bytes of the log: where they do not suffice, the tables are
+    read once more, and rows are not kept.
+    """
+
+    def __init__(self, rows: Rows, begins: int, tables: Set[Name], again: Set[Name], stale: Set[Name]) -> None:
+        self._rows = rows if rows.images <= _MOST_PREPARED else None
+        self._begins = begins
+        self.tables = tables
+        self.again = again
+        self.stale = stale
+
+    def committed(self, begins: int, ends: int) -> Rows | None:
+        """The rows as of a commit that lies between two places of the log; None where they do not fit."""
+        if self._rows is None or version_of(begins, self._rows.images) > ends:
+            return None
+        return self._rows.moved(begins - self._begins)

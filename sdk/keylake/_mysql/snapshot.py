@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from keylake._captured.absence import SourceAway
 from keylake._captured.tables import SourceColumn, SourceTable, TableReread
 from keylake._mysql.forms import form_of
 from keylake._mysql.keys import BEGIN, KeyColumn, Offsets, after, up_to
@@ -29,9 +30,18 @@ from keylake._mysql.places import place_of
 from keylake._mysql.server import PERIOD, Server, log_end, rows_of
 from keylake._mysql.words import Name
 from keylake._server.statements import quoted
+from keylake.errors import KeylakeError, SourceFailed
 
 Found = TypeVar("Found")
 _MOVED = (1054, 1146, 1412, 1051, 1205, 1213)  # the table has changed meanwhile, or a wait was too long: read again
+
+
+class TableUnreadable(SourceFailed):
+    """The server gives no rows of a table: it is damaged, or the user may not read it any more. Others may be read."""
+
+    def __init__(self, name: Name, why: str) -> None:
+        super().__init__(why)
+        self.name = name
 
 
 @dataclass(frozen=True)
@@ -216,6 +226,8 @@ class ChunkReader:
                 with self._server.asked(f"reading {'.'.join(name)}"):
                     connection.rollback()
                 return None
+            if isinstance(error, KeylakeError) and not isinstance(error, SourceAway):
+                raise TableUnreadable(name, str(error)) from None
             raise
 
     def _read_once(self, connection: Any, name: Name, key: tuple[str, ...], chunk: Chunk) -> Read | None:

@@ -176,10 +176,9 @@ class MySqlSource:
     def reread(self, table: SourceTable) -> bool:
         """Read all rows of a table once more: a snapshot from the place on up to which the log was read."""
         name = _name_of(table)
-        if name not in self._tables.schemas():
-            return False
         _, readings = self._begun()
-        self._first_ends |= readings.again(name, self._place)
+        if name in self._tables.schemas():
+            self._first_ends |= readings.again(name, self._place)
         return True
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:

@@ -8,6 +8,7 @@ What a statement makes of the columns is checked before the next rows, by what t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -79,6 +80,7 @@ class Create:
     key: tuple[str, ...] = ()
     like: Name | None = None
     replaces: bool = False
+    selects: bool = False  # it has rows of a query
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Unknown:
     tables: tuple[Name, ...]
 
 
+Xid = tuple[int, bytes, bytes]  # of an XA transaction: its format, the global name, and that of a branch
 Statement = Alter | Create | Renames | Drops | Truncate | DropDatabase | Unknown
 
 _NO_COLUMN = frozenset(
@@ -134,6 +137,10 @@ _OF_NO_TABLE = frozenset(
     | {"FLUSH", "GRANT", "INSERT", "INSTALL", "KILL", "LOAD", "LOCK", "OPTIMIZE", "PURGE", "RELEASE", "RENAME"}
     | {"REPAIR", "REPLACE", "RESET", "REVOKE", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHUTDOWN", "START", "STOP"}
     | {"UNINSTALL", "UNLOCK", "UPDATE", "USE", "WITH", "XA"}
+)
+
+_XA = re.compile(
+    r"XA\s+(?P<verb>\w+)\s+X'(?P<name>[0-9A-F]*)'(?:\s*,\s*X'(?P<branch>[0-9A-F]*)'(?:\s*,\s*(?P<format>\d+))?)?"
 )
 
 
@@ -204,9 +211,11 @@ class _Altered:
     unversioned: bool = False
 
 
-def _alter(reader: Words) -> Alter:
+def _alter(reader: Words, *, drops_rows: bool = False) -> Alter:
     reader.skip("IF", "EXISTS")
     found = _Altered(reader.table())
+    if drops_rows:
+        found.unlogged.append(found.table)
     while reader.next.kind != "end":
         _clause(reader, found)
         reader.part()
@@ -312,7 +321,14 @@ def _create(reader: Words, replaces: bool) -> Create:
                 columns.append(_defined(reader.take().text, reader.part())[0])
             if not reader.skip(","):
                 break
-    return Create(table, tuple(columns), key or tuple(each.name for each in columns if each.key), replaces=replaces)
+    selects = any(each.says("SELECT") for each in reader.tokens[reader.at :])
+    return Create(
+        table,
+        tuple(columns),
+        key or tuple(each.name for each in columns if each.key),
+        replaces=replaces,
+        selects=selects,
+    )
 
 
 def statement_of(text: str, database: str) -> Statement | None:
@@ -322,9 +338,9 @@ def statement_of(text: str, database: str) -> Statement | None:
         while reader.next.kind != "end" and not reader.skip("FOR"):
             reader.take()
     if reader.skip("ALTER"):
-        while reader.skip("ONLINE") or reader.skip("OFFLINE") or reader.skip("IGNORE"):
-            pass
-        return _alter(reader) if reader.skip("TABLE") else None
+        _ = reader.skip("ONLINE") or reader.skip("OFFLINE")
+        drops_rows = reader.skip("IGNORE")  # that a new key has twice
+        return _alter(reader, drops_rows=drops_rows) if reader.skip("TABLE") else None
     if reader.skip("CREATE"):
         replaces = reader.skip("OR", "REPLACE")
         return _create(reader, replaces) if reader.skip("TABLE") else None
@@ -346,6 +362,18 @@ def statement_of(text: str, database: str) -> Statement | None:
     if reader.next.kind == "end" or reader.next.says(*_OF_NO_TABLE):
         return None
     return Unknown(tuple(_names_in(reader)))
+
+
+def xa_of(text: str) -> tuple[str, Xid]:
+    """The verb of a statement XA of the log, in capital letters, and the transaction; of another form: no one.
+
+    >>> xa_of("XA COMMIT X'61',X'6263',1")
+    ('COMMIT', (1, b'a', b'bc'))
+    """
+    if (found := _XA.match(text)) is None:
+        return text.split()[1], (0, b"", b"")
+    xid = (int(found["format"] or 1), bytes.fromhex(found["name"]), bytes.fromhex(found["branch"] or ""))
+    return found["verb"], xid
 
 
 def names_of(text: str, database: str) -> set[Name]:

@@ -118,7 +118,8 @@ class Looks:
         for row in stored:
             root, (_, number, schema, name, file, filled, blocks, attached) = tables.get(row[0]), row
             if root is not None:
-                there = StoredRows(root.number, number, schema, name, file, filled, blocks, attached, root.names)
+                of = ".".join(root.name.parts[1:])
+                there = StoredRows(root.number, of, number, schema, name, file, filled, blocks, attached, root.names)
                 rows[root.number] += (there,)
         return Catalog(tables, rows, refused)
 

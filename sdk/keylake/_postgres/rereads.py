@@ -14,8 +14,7 @@ from dataclasses import replace
 
 from keylake._captured.source import Step
 from keylake._captured.tables import SourceSchema, TableReread
-from keylake._postgres.snapshot import END
-from keylake._postgres.tables import Catalog
+from keylake._postgres.tables import END, Catalog
 
 
 class Rereads:
@@ -38,17 +37,17 @@ class Rereads:
     def replaced(self, catalog: Catalog, read: Mapping[str, int], known: Iterable[SourceSchema]) -> set[int]:
         """Tables that have the name of another one, whose rows were read last under it, and would stay.
 
-        And those whose rows were read under another name than they have: partitions keep theirs.
+        And those that have a name of before again, under which their keyed table is not any more.
         """
         newest: dict[str, tuple[int, int]] = {}
         for partition, at in read.items():
             name, _, numbers = partition.rpartition(" ")
             if name.startswith("rows "):
                 newest[name] = max(newest.get(name, (0, 0)), (at, int(numbers.partition(".")[0])))
-        stored = [(each, each.partition.rpartition(" ")[0]) for rows in catalog.rows.values() for each in rows]
-        found = {each.table for each, name in stored if newest.get(name, (0, each.number))[1] != each.number}
+        stored = [each for rows in catalog.rows.values() for each in rows]
+        found = {each.table for each in stored if newest.get(f"rows {each.of}", (0, each.table))[1] != each.table}
         names = {each.table for each in known}
-        read_before = {each.table for each, _ in stored if each.partition in read}
+        read_before = {each.table for each in stored if each.partition in read}
         found |= {each for each in read_before if names and catalog.tables[each].name not in names}
         return {each for each in found if self._since.get(each, 0) <= self._gone.get(each, 0)}
 

@@ -121,3 +121,8 @@ class Rows:
                 schema=CHANGES,
             )
         return Step(table, ends, changes, count)
+
+
+def count_of(steps: Sequence[Step]) -> int:
+    """The rows of all of them."""
+    return sum(step.count or 0 for step in steps)

@@ -44,6 +44,8 @@ _NEXT_STEPS = {
     "53300": "Close other connections, or raise max_connections or max_wal_senders.",
     "42704": "Drop the slot and begin again without positions: the log from before the publication cannot be read.",
     "55006": "Stop the other reader, or give this source a slot of its own.",
+    "XX001": "Mend the table, or leave it out.",
+    "XX002": "Run REINDEX on the table.",
     "53400": "Drop slots that nobody reads (pg_replication_slots shows them), or raise max_replication_slots.",
 }
 

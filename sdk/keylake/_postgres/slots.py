@@ -20,10 +20,12 @@ _ROLE = """
            OR EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(oid, 'MEMBER'))"""
 
 _UNREADABLE = """
-    SELECT c.oid::int8, format('%%I.%%I', n.nspname, c.relname)
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.oid::int8 = ANY(%s)
-      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'))"""
+    SELECT c.oid::int8, format('%%I.%%I', n.nspname, c.relname), may_read
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, LATERAL (
+        SELECT has_schema_privilege(n.oid, 'USAGE') AND NOT EXISTS (
+            SELECT FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+            AND NOT has_column_privilege(c.oid, attnum, 'SELECT')) AS may_read) AS rights
+    WHERE c.oid::int8 = ANY(%s) AND (NOT may_read OR row_security_active(c.oid))"""
 
 _OLDEST = 140_000  # ranges of blocks are read without the others from 14 on
 
@@ -58,9 +60,10 @@ def admitted(
     numbers: dict[int, int] = {each.number: table for table, rows in catalog.rows.items() for each in rows}
     found: Any = connection.execute(_UNREADABLE, ([*{*numbers, *catalog.tables}],)).fetchall()
     unreadable: dict[int, list[str]] = {}
-    for number, name in found:
+    filtered: dict[int, list[str]] = {}
+    for number, name, may_read in found:
         root = numbers[number] if number in numbers else int(number)
-        unreadable.setdefault(root, []).append(name)
+        (filtered if may_read else unreadable).setdefault(root, []).append(name)
     grants = {number: f"GRANT SELECT ON {', '.join(names)} TO {user}" for number, names in unreadable.items()}
     missing = [] if may_replicate else [f"ALTER ROLE {user} REPLICATION"]
     said = "; ".join([*missing, *sorted(grants.values())])
@@ -75,7 +78,19 @@ def admitted(
         "resnapshot read it once more."
         for number, grant in grants.items()
     }
-    return published.refusing(reasons), added
+    policies = {
+        number: f"Policies (row-level security) of {', '.join(names)} hide rows from user {user}, and the log has all "
+        f"of them. Have a superuser run ALTER ROLE {user} BYPASSRLS, then let keylake resnapshot read the table once "
+        "more; or leave the table out."
+        for number, names in filtered.items()
+    }
+    return published.refusing({**policies, **reasons}), added
+
+
+def end_of_log(connection: Connection) -> int:
+    """The place up to which the log is written."""
+    row: Any = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+    return place(row[0])
 
 
 def start_of_slot(server: Server, connection: Connection, slot: str, position: int | None) -> int:

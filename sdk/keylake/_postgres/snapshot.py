@@ -26,17 +26,19 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg import sql
 
+from keylake._captured.absence import SourceAway
 from keylake._captured.source import Step
+from keylake._captured.tables import TableRefused
 from keylake._postgres.positions import place, version_of_snapshot
 from keylake._postgres.rows import Layout, Rows
 from keylake._postgres.server import Server
-from keylake._postgres.tables import StoredRows, Table
+from keylake._postgres.tables import END, StoredRows, Table
+from keylake.errors import SourceFailed
 
 if TYPE_CHECKING:
     from keylake._postgres.server import Connection
 
 BLOCKS_OF_A_RANGE = 512
-END = 2**32  # behind the last block that a table can have; a position adds the place of the last snapshot
 _RANGES_AHEAD = 2  # of each connection
 # What importing a snapshot fails with, by version of the server, when the connection that exported it is gone.
 _GONE = (
@@ -62,6 +64,19 @@ class Moved(Exception):  # noqa: N818 - no fault: the table has to be looked at 
     def __init__(self, stored: StoredRows) -> None:
         super().__init__(stored.partition)
         self.stored = stored
+
+
+class Unreadable(Exception):  # noqa: N818 - no fault either: other tables can be read
+    """The server gives no rows of a range: they are damaged, or a limit of the server ends the statement."""
+
+    def __init__(self, table: Table, why: SourceFailed) -> None:
+        super().__init__(str(why))
+        self.table = table
+
+    @property
+    def change(self) -> TableRefused:
+        """What is told of the table."""
+        return TableRefused(self.table.name, str(self))
 
 
 def ranges_of(stored: StoredRows, table: Table, first: int) -> Iterator[Range]:
@@ -102,7 +117,7 @@ class Snapshot:
         return connection
 
     def ready(self, seconds: float) -> Step | None:
-        """The next range as a step, None if it is not read within so many seconds; raises Moved and psycopg.Error."""
+        """The next range as a step, None if it is not read in time; raises Moved, Unreadable and psycopg.Error."""
         try:
             name, consistent = self._exported.result(seconds)
         except NotYet:
@@ -144,6 +159,11 @@ class Snapshot:
                 found: Any = cursor.fetchone()
         except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
             raise Moved(stored) from None
+        except psycopg.Error as error:
+            failure = self._server.failed(error, f"reading {stored.of}")
+            if isinstance(failure, SourceAway):
+                raise
+            raise Unreadable(wanted.table, failure) from None
         if found[0] != stored.file:
             raise Moved(stored)
         self._idle.put(connection)

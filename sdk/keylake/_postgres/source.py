@@ -23,15 +23,15 @@ from keylake._postgres.differences import aligned, changed_meanwhile, changes_of
 from keylake._postgres.leaves import Leaves
 from keylake._postgres.lookups import filled
 from keylake._postgres.messages import Begin, Relation, decoded
-from keylake._postgres.positions import commit_of, place, version_of_part, version_of_snapshot
+from keylake._postgres.positions import commit_of, version_of_part, version_of_snapshot
 from keylake._postgres.publications import Publication
 from keylake._postgres.rereads import Rereads
-from keylake._postgres.rows import Layout
+from keylake._postgres.rows import Layout, count_of
 from keylake._postgres.server import Server
-from keylake._postgres.slots import admitted, check_server, start_of_slot
-from keylake._postgres.snapshot import END, Moved, Range, Snapshot, ranges_of
+from keylake._postgres.slots import admitted, check_server, end_of_log, start_of_slot
+from keylake._postgres.snapshot import Moved, Range, Snapshot, Unreadable, ranges_of
 from keylake._postgres.stream import LogStream
-from keylake._postgres.tables import Catalog, moved_positions, numbers_read
+from keylake._postgres.tables import END, Catalog, moved_positions, numbers_read
 from keylake._postgres.transactions import LOG, Pending, Transactions
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class PostgresSource:
         self._snapshot: Snapshot | None = None
         self._rows_read: dict[str, int] = {}  # blocks by partition
         self._rereads = Rereads({})
-        self._to_reread: set[int] = set()
+        self._to_reread, self._unreadable = set[int](), set[int]()
         self._leaves = Leaves({})
         self._transactions = Transactions(self._describe, self._fill, self._emptied)
         self._unknown: tuple[TableChange, ...] = ()  # of tables that changed before `begin`
@@ -99,7 +99,8 @@ class PostgresSource:
         """Go on at these positions; without one of the log, at the slot's, and with all rows of tables first."""
         self.close()
         self._rows_read = {name: at for name, at in positions.items() if name != LOG}
-        self._rereads, self._to_reread, self._leaves = Rereads(positions), set(), Leaves(positions)
+        self._rereads, self._leaves = Rereads(positions), Leaves(positions)
+        self._to_reread, self._unreadable = set(), set()
         try:
             connection = self._connected()
             check_server(self._server, connection)
@@ -125,10 +126,7 @@ class PostgresSource:
 
     def reread(self, table: SourceTable) -> bool:
         """Read all rows of a table once more, as of a place behind what was read of the log."""
-        number = next((number for number, each in self._catalog.tables.items() if each.name == table), None)
-        if number is None:
-            return False
-        self._to_reread.add(number)
+        self._to_reread |= {number for number, each in self._catalog.tables.items() if each.name == table}
         return True
 
     def schemas(self) -> tuple[SourceSchema, ...]:
@@ -170,16 +168,16 @@ class PostgresSource:
         """Bytes of the log behind the last transaction that was polled, and when the next one was committed."""
         newest, oldest = self._transactions.newest, self._transactions.current
         try:
-            row: Any = self._connected().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+            end = end_of_log(self._connected())
             if oldest is None and self._stream is not None and (data := self._stream.ahead()) is not None:
                 ahead = decoded(data)
                 oldest = ahead if isinstance(ahead, Begin) else None
         except psycopg.Error:  # the next poll connects again, or says why not
             self._disconnect()
             return Lag(None, "bytes", snapshots=True)
-        behind = max(place(row[0]) - commit_of(self._transactions.position), 0)
-        snapshots = any(self._rows_read.get(each, 0) < END for each in self._catalog.partitions)
-        return Lag(behind, "bytes", newest.at if newest else None, oldest.at if oldest else None, snapshots)
+        behind = max(end - commit_of(self._transactions.position), 0)
+        newest_at, oldest_at = (each.at if each else None for each in (newest, oldest))
+        return Lag(behind, "bytes", newest_at, oldest_at, bool(self._catalog.unread(self._rows_read, self._unreadable)))
 
     def close(self) -> None:
         """End all connections; the slot stays, and keeps the log from what was `written` on."""
@@ -223,7 +221,7 @@ class PostgresSource:
             self._poll_log(most_rows, _SECONDS_OF_A_WAIT, steps)
             return
         self._poll_log(max(most_rows // 2, 1), 0, steps)
-        while _count(steps) < most_rows:
+        while count_of(steps) < most_rows:
             step = self._polled_rows(0 if steps else _SECONDS_OF_A_WAIT)
             if step is None:
                 break
@@ -234,7 +232,7 @@ class PostgresSource:
         transactions = self._transactions
         is_empty = True
         until = time.monotonic() + _SECONDS_OF_A_POLL
-        while _count(steps) + len(transactions.rows) < most_rows and time.monotonic() < until:
+        while count_of(steps) + len(transactions.rows) < most_rows and time.monotonic() < until:
             data = stream.received(wait if not steps and not transactions.rows else 0)
             if data is None:
                 break
@@ -281,25 +279,24 @@ class PostgresSource:
         if self._snapshot is not None:
             return
         ranges: deque[Range] = deque()
-        for number, table in self._catalog.tables.items():
-            for stored in self._catalog.rows[number]:
-                if (at := self._rows_read.get(stored.partition, 0)) < END:
-                    ranges.extend(ranges_of(stored, table, at))
+        for stored in self._catalog.unread(self._rows_read, self._unreadable):
+            ranges.extend(
+                ranges_of(stored, self._catalog.tables[stored.table], self._rows_read.get(stored.partition, 0))
+            )
         if ranges:
             self._snapshot = Snapshot(self._server, self._slot, ranges, self._connections)
 
     def _ask_for_rereads(self) -> None:
         if self._to_reread:
-            row: Any = self._connected().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
-            since = version_of_snapshot(place(row[0]))
+            self._unreadable -= self._to_reread
+            since = version_of_snapshot(end_of_log(self._connected()))
             self._renamed |= self._rereads.ask(self._to_reread & self._catalog.tables.keys(), since)
             self._to_reread = set()
             self._catalog = self._rereads.applied(self._catalog)
             self._end_rows()
 
     def _polled_rows(self, seconds: float) -> Step | None:
-        snapshot = self._snapshot
-        if snapshot is None:
+        if (snapshot := self._snapshot) is None:
             return None
         try:
             step = snapshot.ready(seconds)
@@ -307,6 +304,10 @@ class PostgresSource:
             self._end_rows()
             self._looked = 0.0
             return None
+        except Unreadable as error:
+            self._end_rows()
+            self._unreadable.add(error.table.number)
+            return Step(None, {}, (error.change,))
         if step is not None:
             self._rows_read.update(step.ends)
         if snapshot.done:
@@ -386,7 +387,8 @@ class PostgresSource:
 
     def _fill(self, begun: Begin, pending: Sequence[Pending]) -> None:
         """Values that neither the log nor the table has: of keys that changed, and of tables that are not read yet."""
-        wanted = [each for each in pending if each.moved or not self._is_read(each.logged.relation.number, begun)]
+        of_others = [each for each in pending if each.logged.relation.number not in self._unreadable]
+        wanted = [each for each in of_others if each.moved or not self._is_read(each.logged.relation.number, begun)]
         if not wanted:
             return
         try:
@@ -394,7 +396,3 @@ class PostgresSource:
         except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
             self._looked = 0.0  # before the log is read again
             raise psycopg.OperationalError(str(error)) from None
-
-
-def _count(steps: Sequence[Step]) -> int:
-    return sum(step.count or 0 for step in steps)

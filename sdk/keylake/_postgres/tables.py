@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from zlib import crc32
 
 from keylake._captured.tables import SourceColumn, SourceSchema, SourceTable
 from keylake._postgres.forms import Form
+
+END = 2**32  # behind the last block that a table can have; a position adds the place of the last snapshot
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,12 @@ class StoredRows:
     the rows from before have its value all the same, `filled` then counts further. Either way the rows have values
     that the log does not tell of, and are read again, as another partition of the source. `names` stands for the names
     and types of columns: where they changed while nobody looked, rows are read again as they are now. A partition is
-    read as part of its table, from when it was attached on; what was read of it as a table of its own is another thing.
+    read as part of its table, from when it was attached on; what was read of it as a table of its own, or for a table
+    of another name, is another thing.
     """
 
     table: int
+    of: str  # the name of the table, with its schema
     number: int
     schema: str
     name: str
@@ -98,9 +102,8 @@ class StoredRows:
     @property
     def partition(self) -> str:
         """The name under which the position in these rows is kept."""
-        of = "" if self.number == self.table else f".of{self.table}.{self.attached}"
-        again = f".{self.again:x}" if self.again else ""
-        return f"rows {self.schema}.{self.name} {self.number}.{self.file}.{self.filled}.{self.names:x}{of}{again}"
+        part = f"{self.table}.{self.attached}.{self.number}.{self.file}.{self.filled}.{self.names:x}"
+        return f"rows {self.of} {part}.{self.again:x}" if self.again else f"rows {self.of} {part}"
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,11 @@ class Catalog:
             {**self.refused, **refused},
         )
 
+    def unread(self, read: Mapping[str, int], but: Set[int]) -> list[StoredRows]:
+        """What was not read to its end, but that of some tables."""
+        stored = [each for number, rows in self.rows.items() if number not in but for each in rows]
+        return [each for each in stored if read.get(each.partition, 0) < END]
+
     @property
     def partitions(self) -> set[str]:
         """The names of positions in stored rows."""
@@ -137,7 +145,7 @@ class Catalog:
 
 def numbers_read(read: Iterable[str]) -> set[int]:
     """The relations whose rows were read, or some of them, as the names of positions say."""
-    return {int(name.rpartition(" ")[2].partition(".")[0]) for name in read if name.startswith("rows ")}
+    return {int(name.rpartition(" ")[2].split(".")[2]) for name in read if name.startswith("rows ")}
 
 
 def moved_positions(before: Catalog, after: Catalog, read: Mapping[str, int]) -> dict[str, int]:

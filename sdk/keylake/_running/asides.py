@@ -56,12 +56,10 @@ class Asides:
 
     def add(self, name: str, since: Mapping[str, int], error: KeylakeError) -> None:
         """Set a keyed table aside since these offsets."""
-        self._state.targets[name] = TargetState(dict(since), str(error))
-        at = ", ".join(f"{offset} of {partition}" for partition, offset in sorted(since.items()))
+        state = self._state.targets[name] = TargetState(dict(since), str(error))
         pipeline = self._settings.name
         ways = f"keylake resume {pipeline} {name}, or keylake resnapshot {pipeline} {name}"
-        since_when = f" since offset {at}" if at else ""
-        LOG.error("%s: %s is set aside%s: %s The way on: %s", pipeline, name, since_when, error, ways)
+        LOG.error("%s: %s is %s. The way on: %s", pipeline, name, str(state).rstrip("."), ways)
 
     def resume(self, name: str, *, with_rows: bool = True) -> None:
         """Write the rows that were kept of a table, and make the changes between them; then it goes on."""

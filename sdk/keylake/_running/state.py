@@ -146,6 +146,11 @@ class TargetState:
     aside: Mapping[str, int] = field(hash=False)
     reason: str
 
+    def __str__(self) -> str:
+        named = sorted((f"{at} of {partition}" for partition, at in self.aside.items()), key=len)  # those of logs first
+        since = f" since offset {', '.join(named[:2])}" if named else ""
+        return f"set aside{since}: {self.reason}"
+
 
 class StateTable:
     """The rows of one pipeline, read when it begins, and written again where they have changed."""
@@ -357,8 +362,8 @@ def states_in(rows: Sequence[Mapping[str, Any]]) -> tuple[PipelineState, ...]:
         if row["kind"] == "check" and row["reason"] is not None:
             different.setdefault(row["pipeline"], {})[row["name"]] = row["reason"]
         elif row["kind"] == "target" and row["aside"] is not None:
-            since = ", ".join(f"{offset} of {partition}" for partition, offset in json.loads(row["aside"]).items())
-            aside.setdefault(row["pipeline"], {})[row["name"]] = f"set aside since offset {since}: {row['reason']}"
+            state = TargetState(json.loads(row["aside"]), str(row["reason"]))
+            aside.setdefault(row["pipeline"], {})[row["name"]] = str(state)
     known = [told(_pipeline(row)) for row in rows if row["kind"] == "pipeline" and row["run"] is not None]
     found = [
         replace(each, set_aside=aside.get(each.name, {}), differences=different.get(each.name, {})) for each in known

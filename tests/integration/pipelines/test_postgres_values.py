@@ -300,10 +300,16 @@ def test_a_server_that_refuses(postgres: Postgres, postgres_database: str, conne
     said = refused(PostgresSource(poor, lambda table: True, slot="poor", publication="poor"))
     assert said.endswith(f"Have a superuser run {rights}")
     connection.execute(f"ALTER ROLE poor_{postgres_database} REPLICATION")
-    assert "may not read the table" in why_not(
-        PostgresSource(poor, lambda table: True, slot="poor", publication="poor")
-    )
-    connection.execute("SELECT pg_drop_replication_slot('poor')")
+    source = PostgresSource(poor, lambda table: True, slot="poor", publication="poor")
+    assert "may not read the table" in why_not(source)
+    connection.execute("ALTER TABLE t ADD COLUMN secret int")
+    connection.execute(f"GRANT SELECT (id) ON t TO poor_{postgres_database}")
+    assert "may not read the table" in why_not(source)
+    connection.execute(f"GRANT SELECT ON t TO poor_{postgres_database}")
+    assert why_not(source) == ""
+    connection.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY")
+    assert f"Have a superuser run ALTER ROLE poor_{postgres_database} BYPASSRLS" in why_not(source)
+    postgres.drop_slot("poor")
 
 
 def test_tables_that_cannot_be_followed(
@@ -335,7 +341,7 @@ def test_what_is_lost_is_told(postgres: Postgres, postgres_database: str, connec
     source.close()
     said = refused(source, {"log": positions["log"] - 1024})
     assert "has let go of the log" in said
-    connection.execute("SELECT pg_drop_replication_slot(%s)", (f"slot_{postgres_database}",))
+    postgres.drop_slot(f"slot_{postgres_database}")
     said = refused(source, {"log": positions["log"]})
     assert "any more, so changes after" in said
     assert "Let keylake resnapshot" in said

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import keylake as kl
+from integration.pipelines.checks.compared import ordered
 from integration.pipelines.mariadb.server import MariaDb
 from integration.pipelines.postgres_server import PASSWORD, Postgres
 from integration.pipelines.test_opened import defined, tables_of
@@ -50,10 +51,6 @@ class Shop:
         for table in tables:
             rows = self.in_source(table)
             assert self.in_lake(table, list(rows[0]) if rows else None) == rows, table
-
-
-def ordered(rows: list[dict[str, object]]) -> list[dict[str, object]]:
-    return sorted(rows, key=lambda row: str(sorted(row.items())))
 
 
 @pytest.fixture
@@ -364,7 +361,7 @@ def test_a_slot_that_is_gone(
         connection.execute("INSERT INTO t VALUES (2, 'b')")
         connection.execute("UPDATE t SET v = 'changed' WHERE id = 1")
         connection.execute("DELETE FROM t WHERE id = 3")
-        connection.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+        postgres.drop_slot(name)
         with pytest.raises(kl.SourceFailed, match=r"has no slot .* resnapshot"):
             kl.run_pipeline(pipeline, lake, once=True)
         resnapshot(lake, name)
@@ -374,3 +371,31 @@ def test_a_slot_that_is_gone(
         connection.execute("UPDATE t SET v = 'later' WHERE id = 2")
         kl.run_pipeline(pipeline, lake, once=True)
         assert lake.table(f"{name}.t").get(id=2).v == "later"  # type: ignore[union-attr]
+
+
+def test_sessions_that_log_statements(shop: Shop, mariadb: MariaDb) -> None:
+    """Their tables are read once more; others, and rows of the same transaction, are read as ever."""
+    columns = "(id INT PRIMARY KEY, v INT)"
+    shop.run(*(f"CREATE TABLE {table} {columns}" for table in ("named", "loaded", "by_function", "other")))
+    shop.run("INSERT INTO named VALUES (1, 1), (2, 2)", "INSERT INTO other VALUES (1, 1)")
+    shop.run("CREATE FUNCTION adds() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN"
+             " INSERT INTO by_function VALUES (1, 1); RETURN 1; END")  # fmt: skip
+    shop.follow()
+    file = mariadb.folder / "rows.txt"
+    file.write_text("1\t10\n2\t20\n")
+    shop.run(
+        "SET SESSION binlog_format = 'STATEMENT'",
+        "BEGIN",
+        "UPDATE named SET v = v + 10",
+        "DELETE FROM named WHERE id = 2",
+        "INSERT INTO named VALUES (3, 3)",
+        "COMMIT",
+        f"LOAD DATA INFILE '{file}' INTO TABLE loaded",
+        "DO adds()",
+        "CREATE TABLE selected (PRIMARY KEY (id)) SELECT * FROM named",
+        "SET SESSION binlog_format = 'ROW'",
+        "INSERT INTO other VALUES (2, 2)",
+        "UPDATE named SET v = 30 WHERE id = 3",
+    )
+    assert not shop.follow().set_aside
+    shop.check("named", "loaded", "by_function", "selected", "other")

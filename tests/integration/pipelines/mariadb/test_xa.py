@@ -1,0 +1,76 @@
+"""XA transactions, whose rows lie in the log before they are committed."""
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import keylake as kl
+from integration.pipelines.mariadb.server import MariaDb
+from integration.pipelines.test_unlogged import Shop
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def shop(lake: kl.Lake, logged: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", MariaDb.PASSWORD)
+    shop = Shop(lake, logged, tmp_path)
+    shop.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "CREATE TABLE u (id INT PRIMARY KEY, v INT)")
+    shop.run(*(f"INSERT INTO t VALUES ({i}, 0), ({i + 1}, 0), ({i + 2}, 0)" for i in range(1, 301, 3)))
+    return shop
+
+
+def xa(name: str, *statements: str, ends: tuple[str, ...] = ("PREPARE", "COMMIT")) -> list[str]:
+    return [f"XA START {name}", *statements, f"XA END {name}", *(f"XA {end} {name}" for end in ends)]
+
+
+def test_transactions_in_two_phases(shop: Shop) -> None:
+    shop.run(*xa("'before'", "UPDATE t SET v = 1 WHERE id = 1", ends=("PREPARE",)))
+    shop.follow()
+    shop.check("t")
+    shop.run(
+        "XA COMMIT 'before'",
+        *xa("'small'", "UPDATE t SET v = 2 WHERE id = 2", "DELETE FROM t WHERE id = 3", "INSERT INTO u VALUES (1, 1)"),
+        *xa("X'00FF27','of it',7", "UPDATE t SET v = 3 WHERE id = 4"),
+        *xa("'large'", "UPDATE t SET v = 4 WHERE id > 100"),
+        *xa("'back'", "DELETE FROM t", ends=("PREPARE", "ROLLBACK")),
+        *xa("'one'", "UPDATE t SET v = 5 WHERE id = 5", ends=("COMMIT",))[:-1],
+        "XA COMMIT 'one' ONE PHASE",
+        *xa("'key'", "UPDATE t SET id = 1000 WHERE id = 6"),
+        "UPDATE t SET v = v + 1 WHERE id = 2 OR id = 300 OR id = 1000",
+        *xa("'open'", "UPDATE t SET v = 6 WHERE id = 7", ends=("PREPARE",)),
+    )
+    assert not shop.follow().set_aside
+    shop.check("t", "u")
+    shop.run("UPDATE t SET v = 9 WHERE id = 8", "XA COMMIT 'open'")
+    assert not shop.follow().set_aside
+    shop.check("t", "u")
+
+
+def test_others_commit_between_the_phases(shop: Shop) -> None:
+    """A row of a large one is older than those of its commit, and newer than what was there."""
+    shop.follow()
+    prepared = xa("'a'", "UPDATE t SET v = 1 WHERE id < 9", ends=("PREPARE",))
+    shop.run(*prepared)
+    shop.run("UPDATE t SET v = 2 WHERE id = 50", "INSERT INTO u VALUES (2, 2)")
+    shop.run("XA COMMIT 'a'", "UPDATE t SET v = v + 10 WHERE id IN (1, 50)")
+    assert not shop.follow().set_aside
+    shop.check("t", "u")
+
+
+def test_children_of_what_is_prepared(shop: Shop, logged: MariaDb) -> None:
+    """A foreign key changes rows when it is committed, and they are read then."""
+    shop.run(
+        "CREATE TABLE child (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES t (id) ON DELETE CASCADE)",
+        "INSERT INTO child VALUES (1, 1), (2, 2)",
+    )
+    shop.follow()
+    with closing(logged.connect(shop.name)) as connection, connection.cursor() as cursor:
+        for statement in xa("'c'", "DELETE FROM t WHERE id = 1", ends=("PREPARE",)):
+            cursor.execute(statement)
+    shop.follow()
+    shop.run("XA COMMIT 'c'")
+    assert not shop.follow().set_aside
+    shop.check("t", "child")
