@@ -378,11 +378,10 @@ def test_sessions_that_log_statements(shop: Shop, mariadb: MariaDb) -> None:
     columns = "(id INT PRIMARY KEY, v INT)"
     shop.run(*(f"CREATE TABLE {table} {columns}" for table in ("named", "loaded", "by_function", "other")))
     shop.run("INSERT INTO named VALUES (1, 1), (2, 2)", "INSERT INTO other VALUES (1, 1)")
-    shop.run("CREATE FUNCTION adds() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN"
-             " INSERT INTO by_function VALUES (1, 1); RETURN 1; END")  # fmt: skip
+    writes = "BEGIN INSERT INTO by_function VALUES (1, 1); RETURN 1; END"
+    shop.run(f"CREATE FUNCTION adds() RETURNS INT DETERMINISTIC MODIFIES SQL DATA {writes}")
     shop.follow()
-    file = mariadb.folder / "rows.txt"
-    file.write_text("1\t10\n2\t20\n")
+    (file := mariadb.folder / "rows.txt").write_text("1\t10\n2\t20\n")
     shop.run(
         "SET SESSION binlog_format = 'STATEMENT'",
         "BEGIN",
