@@ -112,12 +112,15 @@ def test_keys_of_the_sinks_of_quickstarts_are_told_as_ignored() -> None:
     keys = {
         "fenodes": "127.0.0.1:8030", "jdbc-url": "jdbc:mysql://x", "load-url": "x:8080", "hosts": "http://x:9200",
         "username": "root", "password": "of a sink", "table.create.properties.replication_num": "1",
-        "properties.bootstrap.servers": "x:9092", "sink.enable-delete": "true", "topic": "changes",
+        "properties.bootstrap.servers": "x:9092", "sink.enable-delete": "true", "topic": "changes", "path": "/x",
+        "buckets-num": "8", "hadoop.conf.fs": "x", "direct-load.enabled": "true",
     }  # fmt: skip
     lines = "".join(f"  {name}: {value!r}\n" for name, value in keys.items())
     pipeline = parsed(SMALL.replace("  type: keylake\n", f"  type: keylake\n{lines}"), "p.yaml")
     assert sorted(pipeline.ignored()) == sorted(f"sink.{name}" for name in keys)
     assert "of a sink" not in pipeline.to_yaml() + repr(pipeline)
+    with pytest.raises(kl.DefinitionError, match=r"sink has no key 'zork'\. There are: type, .*schema\.changes\.$"):
+        parsed(SMALL.replace("  type: keylake\n", "  type: keylake\n  zork: 1\n"), "p.yaml")
 
 
 def test_what_no_table_of_the_source_is_meant_by() -> None:

@@ -24,7 +24,14 @@ _KINDS = {
 }
 
 
-def said(error: ErrorDetails, within: str, *, value: str | None = None, known: Sequence[str] | None = None) -> str:
+def said(
+    error: ErrorDetails,
+    within: str,
+    *,
+    value: str | None = None,
+    known: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+) -> str:
     """The sentence of an error of pydantic; `value` is what was written, where it may be shown.
 
     >>> said({"type": "missing", "loc": ("hostname",), "msg": "", "input": {}}, "MySql")
@@ -48,7 +55,7 @@ def said(error: ErrorDetails, within: str, *, value: str | None = None, known: S
         case "extra_forbidden" | "unexpected_keyword_argument":
             name = str(error["loc"][-1])
             owner = place.removesuffix(f".{name}")
-            return f"{owner} has no key {name!r}. {near(name, known or ())}".rstrip()
+            return f"{owner} has no key {name!r}. {near(name, known, ignored)}".rstrip()
         case "union_tag_invalid":
             tags = [tag.strip("' ") for tag in str(context["expected_tags"]).split(",")]
             tag = str(context["tag"])
@@ -77,13 +84,13 @@ def without_followers(errors: Sequence[ErrorDetails], names: Sequence[str]) -> l
     return [each for each in errors if each["type"] != "missing" or str(each["loc"][-1]) not in meant]
 
 
-def near(name: str, names: Sequence[str]) -> str:
-    """What may have been meant, or what there is.
+def near(name: str, names: Sequence[str], ignored: Sequence[str] = ()) -> str:
+    """What may have been meant, or what there is, without what is ignored.
 
     >>> near("hostnam", ["hostname", "port"]), near("zork", ["hostname", "port"])
     ("Did you mean 'hostname'?", 'There are: hostname, port.')
     """
-    found = difflib.get_close_matches(name, names, n=1)
+    found = difflib.get_close_matches(name, [*names, *ignored], n=1)
     if found:
         return f"Did you mean {found[0]!r}?"
     return f"There are: {', '.join(names)}." if names else ""

@@ -58,7 +58,8 @@ def parsed(text: str, name: str, model: type[_Definition]) -> _Definition:
         return model.model_validate(data, strict=False, by_alias=True, by_name=False, context=name)
     except ValidationError as error:
         errors = error.errors()
-        known = [name for each in errors for name in _known(_model(model, each["loc"]))]
+        models = [_model(model, each["loc"]) for each in errors]
+        known = [name for each in models for name in (*_known(each), *_known(each, ignored=True))]
         lines = [(_place(node, each), _sentence(node, each, model)) for each in without_followers(errors, known)]
         raise DefinitionError("\n".join(_line(name, place, line) for place, line in sorted(lines))) from None
 
@@ -193,7 +194,8 @@ def _sentence(node: Node, error: ErrorDetails, pipeline: type[Definition]) -> st
     known = _known(model)
     if error["type"] == "extra_forbidden" and len(named) == 1:
         return f"A pipeline has no key {named[0]!r}. {near(named[0], known)}"
-    sentence = said({**error, "loc": tuple(named)}, "", value=shown, known=known)
+    ignored = _known(model, ignored=True)
+    sentence = said({**error, "loc": tuple(named)}, "", value=shown, known=known, ignored=ignored)
     if error["type"] == "union_tag_invalid" and path == ("source",):
         return sentence
     if named == ["sink", "type"]:
@@ -201,12 +203,10 @@ def _sentence(node: Node, error: ErrorDetails, pipeline: type[Definition]) -> st
     return sentence
 
 
-def _known(model: type[BaseModel] | None) -> list[str]:
-    """The keys of a model, those that count first."""
-    if model is None:
-        return []
-    fields = sorted(model.model_fields.items(), key=lambda each: is_unused(each[1]))
-    return [str(field.validation_alias or name) for name, field in fields]
+def _known(model: type[BaseModel] | None, *, ignored: bool = False) -> list[str]:
+    """The keys of a model that count, or those that are accepted and ignored."""
+    fields = {} if model is None else model.model_fields
+    return [str(each.validation_alias or name) for name, each in fields.items() if is_unused(each) == ignored]
 
 
 def _model(pipeline: type[Definition], loc: Path) -> type[BaseModel] | None:
