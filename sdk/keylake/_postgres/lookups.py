@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from keylake._postgres.server import Connection
     from keylake._postgres.transactions import Pending
 
+CHANGED_MEANWHILE = (  # since the last look at the catalog
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedColumn,
+    psycopg.errors.InsufficientPrivilege,
+)
 # The log has the lower 32 bits of a number; the whole one is the nearest to those of now.
 _IS_SEEN = """
     WITH now AS (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8 + 2147483648 AS most)

@@ -21,7 +21,7 @@ from keylake._captured.tables import (
 from keylake._postgres.catalog import Looks
 from keylake._postgres.differences import aligned, changed_meanwhile, changes_of_tables
 from keylake._postgres.leaves import Leaves
-from keylake._postgres.lookups import filled
+from keylake._postgres.lookups import CHANGED_MEANWHILE, filled
 from keylake._postgres.messages import Begin, Relation, decoded
 from keylake._postgres.positions import commit_of, version_of_part, version_of_snapshot
 from keylake._postgres.publications import Publication
@@ -393,6 +393,6 @@ class PostgresSource:
             return
         try:
             filled(self._connected(), begun, wanted)
-        except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
+        except CHANGED_MEANWHILE as error:
             self._looked = 0.0  # before the log is read again
             raise psycopg.OperationalError(str(error)) from None

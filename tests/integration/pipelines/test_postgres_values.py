@@ -14,7 +14,7 @@ from integration.pipelines import postgres_server
 from integration.pipelines.applied_steps import AppliedSteps
 from integration.pipelines.postgres_server import PASSWORD, Postgres, polled, source_of, stored
 from keylake._captured.source import Step
-from keylake._captured.tables import TableDropped, TableRenamed, TableTruncated
+from keylake._captured.tables import TableDropped, TableRefused, TableRenamed, TableTruncated
 from keylake._postgres import source
 from keylake._postgres.source import PostgresSource
 
@@ -310,6 +310,34 @@ def test_a_server_that_refuses(postgres: Postgres, postgres_database: str, conne
     connection.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY")
     assert f"Have a superuser run ALTER ROLE poor_{postgres_database} BYPASSRLS" in why_not(source)
     postgres.drop_slot("poor")
+
+
+def test_a_right_that_is_taken_away(
+    postgres: Postgres, postgres_database: str, connection: psycopg.Connection[Any]
+) -> None:
+    """Values that the log lacks cannot be read any more: the table is refused, and the others go on."""
+    poor = f"poor_{postgres_database}"
+    connection.execute("CREATE TABLE t (id int PRIMARY KEY, large text)")
+    connection.execute("CREATE TABLE u (id int PRIMARY KEY)")
+    connection.execute("ALTER TABLE t ALTER large SET STORAGE EXTERNAL")
+    connection.execute("INSERT INTO t VALUES (1, repeat('x', 9000))")
+    connection.execute("CREATE PUBLICATION poor FOR ALL TABLES WITH (publish_via_partition_root)")
+    connection.execute(f"CREATE ROLE {poor} LOGIN REPLICATION PASSWORD '{PASSWORD}'")
+    connection.execute(f"GRANT SELECT ON t, u TO {poor}")
+    source = PostgresSource(
+        postgres.address(postgres_database, poor), lambda table: True, slot=poor, publication="poor"
+    )
+    source.begin({})
+    assert len(rows_of(steps_until_quiet(source))) == 1
+    connection.execute(f"REVOKE SELECT ON t FROM {poor}")
+    connection.execute("UPDATE t SET id = 2")
+    connection.execute("INSERT INTO u VALUES (7)")
+    steps = steps_until_quiet(source)
+    source.close()
+    assert [row["table"] for row in rows_of(steps)] == [f"{postgres_database}.public.u"]
+    [change] = [change for step in steps for change in step.changes]
+    assert isinstance(change, TableRefused)
+    assert "may not read the table" in change.reason
 
 
 def test_tables_that_cannot_be_followed(
