@@ -137,6 +137,6 @@ def source_column(table: Name, name: str, definition: str, comment: str) -> Sour
     if form is None:
         raise DefinitionError(
             f"Column {name} of {'.'.join(table)} is {definition!r}, a type that cannot be read from the log."
-            " Leave the table out, or add a generated column of another type and drop this one."
+            f" Leave the table out, or run: ALTER TABLE {'.'.join(table)} MODIFY {name} VARCHAR(50), or another type."
         )
     return SourceColumn(name, form.type, comment)

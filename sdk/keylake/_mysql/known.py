@@ -83,6 +83,7 @@ class KnownTables:
         self._selection = selection
         self._tables: dict[Name, Known] = {}
         self._refused: dict[Name, SourceSchema] = {}  # until reading begins again
+        self._told: dict[Name, tuple[SourceSchema, SourceSchema]] = {}  # before reading began, and in the catalog then
         self._aside: dict[Name, Known] = {}  # renamed to a ghost's name, until the ghost comes to this one
         names = set(catalog)
         for name, (columns, key, comment) in catalog.items():
@@ -111,6 +112,21 @@ class KnownTables:
                 continue
             definitions = {each.name: plain_definition(each.definition) for each in of_rows}
             self._tables[name] = Known(schema, definitions, changes=None, period=period)
+
+    def remember(self, schemas: Iterable[SourceSchema]) -> None:
+        """Columns as they were told before reading begins again: what the log has still to tell is a change of them."""
+        for schema in schemas:
+            name = (schema.table.parts[0], schema.table.parts[-1])
+            known = self._tables.get(name)
+            if known is not None:
+                then = replace(schema, key=known.schema.key)
+                self._told[name] = (then, known.schema)
+                self._tables[name] = replace(known, schema=then)
+
+    def offered(self) -> tuple[SourceSchema, ...]:
+        """The tables as the catalog had them when reading began, or as the log has told since."""
+        pairs = ((schema, self._told.get(name, (None, schema))) for name, schema in self.schemas().items())
+        return tuple(now if then is schema else schema for schema, (then, now) in pairs)
 
     def _key(self, name: Name, key: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(self._selection.keys.get(".".join(name), key))
@@ -157,10 +173,13 @@ class KnownTables:
         known = self._tables.get(name)
         return known.definitions.get(column, "") if known else ""
 
-    def observe(self, name: Name, columns: tuple[SourceColumn, ...], key: tuple[str, ...]) -> tuple[TableChange, ...]:
+    def observe(
+        self, name: Name, columns: tuple[SourceColumn, ...], key: tuple[str, ...], *, sure: bool = False
+    ) -> tuple[TableChange, ...]:
         """What the log says of a table before rows: what is new in it, after all statements that were understood.
 
-        Where something is, a statement was not: what it made of rows from before is not known.
+        Where something is, a statement was not: what it made of rows from before is not known. `sure` where the log was
+        read up to what the catalog said when reading began.
         """
         known = self._tables.get(name)
         if known is None:
@@ -174,9 +193,7 @@ class KnownTables:
         if set(schema.key) != set(known.schema.key):
             found = (*found, KeyChanged(schema.table, schema.key))
         self._tables[name] = replace(known, schema=schema, sure=True)
-        if known.sure and self.takes(name):
-            return found
-        return ()
+        return found if (sure or known.sure) and self.takes(name) else ()
 
     def period(self, name: Name, columns: Sequence[str], key: Sequence[str]) -> tuple[str, ...]:
         """The columns of a system-versioned table that say from when to when a row was current, the last one second.

@@ -165,7 +165,7 @@ class Readings:
         own = {(each.name, each.type) for each in found.columns}
         if schema is not None and {(each.name, each.type) for each in schema.columns} != own:
             # The log was read up to the chunk, so its columns are right, and a statement was not understood.
-            changes = self._tables.observe(snapshot.name, found.columns, schema.key)
+            changes = self._tables.observe(snapshot.name, found.columns, schema.key, sure=True)
             if changes:
                 return [Step(None, {**log_ends, **self.again(snapshot.name, place)}, changes, 0)]
         snapshot.take(found)

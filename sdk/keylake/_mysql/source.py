@@ -116,6 +116,7 @@ class MySqlSource:
         else:
             check_place(self._server, files, found)
             self._place = found
+            tables.remember(schemas)
         self._log = BinaryLog(self._server, self._number, charsets(self._server, control), tables)
         self._log.begun = positions.get(f"{self._server.name}/begun")
         self._ghosts = {}
@@ -171,7 +172,7 @@ class MySqlSource:
 
     def schemas(self) -> tuple[SourceSchema, ...]:
         """The tables as they are now. A log that is behind has changes of them that it tells when it comes there."""
-        return (*self._tables.schemas().values(), *self._tables.refused())
+        return (*self._tables.offered(), *self._tables.refused())
 
     def reread(self, table: SourceTable) -> bool:
         """Read all rows of a table once more: a snapshot from the place on up to which the log was read."""

@@ -158,10 +158,11 @@ class Looks:
                 f"Run ALTER TABLE {shown} REPLICA IDENTITY DEFAULT, or leave the table out."
             )
         if not key:
+            full = "" if identity == "f" else f"run ALTER TABLE {shown} REPLICA IDENTITY FULL and "
             raise DefinitionError(
-                f"Table {shown} has no key whose rows the log names. Add a primary key that is not deferrable, or run "
-                f"ALTER TABLE {shown} REPLICA IDENTITY FULL and name its key in the source, keys: {{{shown}: column}} "
-                "(keys= in Python), or leave the table out."
+                f"Table {shown} has no key whose rows the log names. Add a primary key that is not deferrable, or "
+                f"{full}name its key in the source, keys: {{{shown}: column}} (keys= in Python), or in the pipeline "
+                "(transform: primary-keys), or leave the table out."
             )
         unpublished = frozenset(each[1] for each in attributes if each[7])
         return Table(number, SourceTable((self._database, schema, name)), comment, columns, tuple(key), unpublished)

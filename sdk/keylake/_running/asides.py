@@ -54,11 +54,12 @@ class Asides:
         self._rereads = rereads
         self.rows = 0  # that were kept and are written
 
-    def add(self, name: str, since: Mapping[str, int], error: KeylakeError) -> None:
-        """Set a keyed table aside since these offsets."""
+    def add(self, name: str, since: Mapping[str, int], error: KeylakeError, *, anew: bool = False) -> None:
+        """Set a keyed table aside since these offsets; `anew` where it goes on only when it is read once more."""
         state = self._state.targets[name] = TargetState(dict(since), str(error))
         pipeline = self._settings.name
-        ways = f"keylake resume {pipeline} {name}, or keylake resnapshot {pipeline} {name}"
+        resume = "" if anew else f"keylake resume {pipeline} {name} (skip: without its rows), or "
+        ways = f"{resume}keylake resnapshot {pipeline} {name}"
         LOG.error("%s: %s is %s. The way on: %s", pipeline, name, str(state).rstrip("."), ways)
 
     def resume(self, name: str, *, with_rows: bool = True) -> None:

@@ -108,17 +108,27 @@ class Changes:
         others: list[TableChange] = []
         moved: dict[SourceTable, SourceSchema] = {}
         for change in changes:
-            if not (isinstance(change, TableRenamed) and self._moves(change)):
+            if isinstance(change, TableRenamed) and self._moves(change):
+                schema = moved.pop(change.table, None)  # the name may be one in between
+                if schema is None:
+                    gone.append(TableDropped(change.table))
+                    schema = self._after(change.table, others)
+                if schema is not None:
+                    moved[change.to] = replace(schema, table=change.to)
+            elif table_of(change) in moved and isinstance(change, (*_OF_COLUMNS, KeyChanged)):
+                moved[table_of(change)] = after_change(moved[table_of(change)], change)
+            else:
                 others.append(change)
-                continue
-            schema = moved.pop(change.table, None)  # the name may be one in between
-            if schema is None:
-                gone.append(TableDropped(change.table))
-                known = (each.schema for (name, _), each in self._state.tables.items() if name == str(change.table))
-                schema = next(known, None)
-            if schema is not None:
-                moved[change.to] = replace(schema, table=change.to)
         return [*gone, *others, *(TableCreated(schema, filled=True) for schema in moved.values())]
+
+    def _after(self, table: SourceTable, changes: Sequence[TableChange]) -> SourceSchema | None:
+        """What is known of a table, after changes of its columns that are not made yet."""
+        known = (each.schema for (name, _), each in self._state.tables.items() if name == str(table))
+        schema = next(known, None)
+        for change in changes:
+            if schema is not None and isinstance(change, (*_OF_COLUMNS, KeyChanged)) and table_of(change) == table:
+                schema = after_change(schema, change)
+        return schema
 
     def _moves(self, change: TableRenamed) -> bool:
         targets = self._settings.shaping.targets
@@ -189,7 +199,7 @@ class Changes:
         old, new = (self._settings.shaping.schema(each).key for each in (before, then))
         if {name.lower() for name in old} != {name.lower() for name in new}:
             raise SchemaMismatch(
-                f"{then.table} has the key {', '.join(new) or '(none)'} now, and {target} has the key "
+                f"Source table {then.table} has the key {', '.join(new) or '(none)'} now, and keyed table {target} has "
                 f"{', '.join(old)}, which stays. Drop or rename {target}, and let keylake resnapshot make it anew; "
                 "or name a key in the pipeline (transform: primary-keys)."
             )

@@ -81,7 +81,7 @@ class DeadLetters:
 
     def keep_change(self, target: str, made: Made, reason: str) -> None:
         """Keep a change of a table that is set aside, in its place among the rows: behind the last one of its step."""
-        partition, end = min(made.ends.items())
+        partition, end = min(made.ends.items(), default=("", 0))
         text = json.dumps({"change": change_to_json(made.change), "ends": made.ends, "number": made.number})
         row = {"partition": partition, "offset": end, "number": made.number - _CHANGES_BEFORE, "row": text}
         self._write(target, [{**row, "op": CHANGE, "source": str(table_of(made.change)), "reason": reason}])

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from keylake._captured.absence import SourceAway
 from keylake._captured.source import CHANGES, Lag, Source, Step
-from keylake._captured.tables import SourceSchema, SourceTable, TableCreated
+from keylake._captured.tables import SourceSchema, SourceTable, TableCreated, TableRefused
 from keylake._running.ahead import ReadAhead
 from keylake._running.asides import OF_NO_TABLE, Asides
 from keylake._running.changes import Changes
@@ -364,9 +364,9 @@ class _Loop:
                 is_told = self._settings.behaviour == "exception" and not isinstance(made.change, TableCreated)
                 if is_told or isinstance(error, OF_NO_TABLE):
                     raise
-                self._asides.add(target.table, made.ends, error)
+                self._asides.add(target.table, made.ends, error, anew=isinstance(made.change, TableRefused))
                 self._make(made, target)
-        elif made.ends:
+        elif made.ends or isinstance(made.change, TableRefused):
             self._dead.keep_change(target.table, made, aside.reason)
 
     # -------------------------------------------------------------------------------------------------------- writes

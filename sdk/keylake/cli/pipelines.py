@@ -78,6 +78,8 @@ def run(
         tell(f"{report}; it begins anew")
         start = None
     show(report, as_json)
+    if report.set_aside:
+        tell(f"why tables are set aside: keylake status {report.name}")
     if report.set_aside or report.failed_steps:
         raise typer.Exit(1)
 

@@ -13,7 +13,7 @@ from integration.pipelines.postgres_server import PASSWORD, Postgres
 from integration.pipelines.test_opened import defined
 from integration.twin import fresh_name
 from keylake._postgres import catalog, source
-from keylake._running.control import resnapshot, states
+from keylake._running.control import resnapshot, resume, states
 
 pytestmark = pytest.mark.slow
 
@@ -299,6 +299,26 @@ def test_names_that_go_to_other_tables(shop: Shop) -> None:
     )
     assert shop.follow() == ()
     shop.check("swapped", "other", "anew", "parted")
+
+
+def test_what_was_not_published_is_read_once_more(shop: Shop) -> None:
+    """To resume is not enough: rows of which a part was published would stay as they are."""
+    shop.run(
+        "CREATE TABLE t (id INT PRIMARY KEY, v INT, secret TEXT)",
+        "INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b')",
+        "CREATE PUBLICATION ours FOR TABLE t WITH (publish_via_partition_root)",
+    )
+    named = "  publication.name: ours\n"
+    assert shop.follow(named) == ()
+    shop.run("ALTER PUBLICATION ours SET TABLE t (id, v)", "UPDATE t SET v = 77, secret = 'lost' WHERE id = 2")
+    assert shop.follow(named) == ("t",)
+    shop.run("ALTER PUBLICATION ours DROP TABLE t", "ALTER PUBLICATION ours ADD TABLE t")
+    resume(shop.lake, shop.name, f"{shop.name}.t")
+    assert shop.follow(named) == ("t",)
+    assert "have it read once more" in shop.aside("t")
+    shop.resnapshot("t")
+    assert shop.follow(named) == ()
+    shop.check("t")
 
 
 def test_a_table_whose_rows_cannot_be_read(shop: Shop) -> None:
