@@ -53,10 +53,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if days == 1:
         return
     today = datetime.strptime(SEED, "%Y%m%d").toordinal()
-    files = {path: at for at, path in enumerate(sorted({item.path for item in items}))}
-    others = [item for item in items if (files[item.path] - today) % days]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if (files[item.path] - today) % days == 0]
+    files = set(sorted({item.path for item in items})[today % days :: days])
+    config.hook.pytest_deselected(items=[item for item in items if item.path not in files])
+    items[:] = [item for item in items if item.path in files]
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

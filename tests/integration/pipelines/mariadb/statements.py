@@ -5,6 +5,8 @@ the partitions p1 (to 10) and p2 (to 20) by p. `other` is one more table, with t
 on with the line before. One of the two servers refuses some of them.
 """
 
+from integration.pipelines.checks.statement_load import listed
+
 _PLAIN = """
 ALTER TABLE {t} ADD COLUMN n INT
 ALTER TABLE {t} ADD n INT NOT NULL
@@ -162,10 +164,4 @@ ALTER TABLE {t} MODIFY a BIGINT NOT NULL DEFAULT 1
 ALTER TABLE {t} RENAME TO renamed_{t}
 ALTER TABLE {t} DISCARD PARTITION p1 TABLESPACE
 """
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(text.strip().replace("\n    ", " ").split("\n"))
-
-
-PLAIN, OF_PARTITIONS = _listed(_PLAIN), _listed(_OF_PARTITIONS)
+PLAIN, OF_PARTITIONS = listed(_PLAIN), listed(_OF_PARTITIONS)

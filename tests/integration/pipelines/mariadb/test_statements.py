@@ -6,17 +6,16 @@ rows of its source, or is set aside with a sentence, and has them after what the
 
 import os
 import random
-import threading
-import time
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pymysql
 import pytest
-from pymysql.connections import Connection
 
 import keylake as kl
 from integration.pipelines.checks.compared import differing, ordered
+from integration.pipelines.checks.statement_load import Load, of_every_behaviour
 from integration.pipelines.mariadb.server import MariaDb
 from integration.pipelines.mariadb.statements import OF_PARTITIONS, PLAIN
 from integration.pipelines.test_opened import defined, tables_of
@@ -29,7 +28,6 @@ SEED = os.environ["KEYLAKE_SEED"]
 COLUMNS = "id INT, a INT, b INT, text VARCHAR(3200), e ENUM('glad', 'sad'), p INT"
 PARTITIONS = "PARTITION BY RANGE (p) (PARTITION p1 VALUES LESS THAN (10), PARTITION p2 VALUES LESS THAN (20))"
 ROWS = ", ".join(f"({i}, {i}, {i * 2}, REPEAT('t', {i * 40}), 'glad', {i % 20})" for i in range(1, 41))
-_REFUSED = (pymysql.err.DatabaseError,)
 Behaviour = str  # what a pipeline does when columns change
 
 
@@ -110,53 +108,16 @@ class Store(Shop):
             return list(cursor.fetchall())
 
 
-class Load(threading.Thread):
-    """Random changes of rows in all tables, and every statement among them."""
+@contextmanager
+def session(server: MariaDb, database: str) -> Iterator[Callable[[str], None]]:
+    """Runs statements; what a table has not any more, and what the server refuses, is passed over."""
+    with closing(server.connect(database)) as connection, connection.cursor() as cursor:
 
-    def __init__(self, server: MariaDb, database: str, tables: dict[str, str], seed: str) -> None:
-        super().__init__()
-        self._connect = lambda: server.connect(database)
-        self._tables, self._random = tables, random.Random(seed)
-        self.failed: BaseException | None = None
+        def do(statement: str) -> None:
+            with suppress(pymysql.err.DatabaseError):
+                cursor.execute(statement)
 
-    def run(self) -> None:
-        try:
-            waiting = list(self._tables.items())
-            self._random.shuffle(waiting)
-            for table, statement in waiting:
-                with closing(self._connect()) as connection:
-                    for _ in range(3):
-                        self._change_rows(connection, self._random.choice(list(self._tables)))
-                    self._change_rows(connection, table)
-                    for each in statement.format(t=table).split("; "):
-                        do(connection, each)
-                    self._change_rows(connection, table)
-                time.sleep(self._random.choice([0, 0, 0.1]))
-            with closing(self._connect()) as connection:
-                for table in self._tables:
-                    self._change_rows(connection, table)
-        except BaseException as error:  # noqa: BLE001 - the test's own thread raises it
-            self.failed = error
-
-    def _change_rows(self, connection: Connection, table: str) -> None:
-        number, other = self._random.randint(1, 60), self._random.randint(0, 19)
-        kind = self._random.randint(0, 4)
-        do(
-            connection,
-            (
-                f"INSERT IGNORE INTO {table} (id, p) VALUES ({number + 100}, {other})",
-                f"UPDATE {table} SET b = {number} WHERE p = {other}",
-                f"DELETE FROM {table} WHERE id = {number}",
-                f"UPDATE {table} SET text = REPEAT('z', 3000), e = 'sad' WHERE id BETWEEN {number} AND {number + 3}",
-                f"UPDATE {table} SET id = id + 500 WHERE id = {number}",
-            )[kind],
-        )
-
-
-def do(connection: Connection, statement: str) -> None:
-    """What a table has not any more, and what the server refuses, is nothing that a log could tell."""
-    with connection.cursor() as cursor, suppress(*_REFUSED):
-        cursor.execute(statement)
+        yield do
 
 
 def made(server: MariaDb, database: str, draw: random.Random, every: int) -> dict[str, str]:
@@ -172,11 +133,7 @@ def made(server: MariaDb, database: str, draw: random.Random, every: int) -> dic
     return found
 
 
-BEHAVIOURS = ("evolve", "lenient", "exception")
-NIGHTLY = [pytest.param(run, how, 1, marks=pytest.mark.nightly) for run in (1, 2) for how in BEHAVIOURS]
-
-
-@pytest.mark.parametrize(("run", "behaviour", "every"), [(0, "evolve", 4), *NIGHTLY])
+@of_every_behaviour
 def test_statements_among_transactions(
     lake: kl.Lake,
     logged: MariaDb,
@@ -192,13 +149,12 @@ def test_statements_among_transactions(
     store.behaviour = behaviour
     tables = made(logged, store.name, random.Random(seed), every)
     assert store.followed() == ()
-    load = Load(logged, store.name, tables, seed)
+    insert = "INSERT IGNORE INTO {table} (id, p) VALUES ({id}, {p})"
+    load = Load(lambda: session(logged, store.name), insert, tables, seed)
     load.start()
     while load.is_alive():
         store.followed()
-    load.join()
-    if load.failed is not None:
-        raise load.failed
+    load.end()
     store.followed()
     aside = store.followed()
     there = store.tables()

@@ -6,10 +6,8 @@ rows of its source, or is set aside with a sentence, and has them after what the
 
 import os
 import random
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -17,6 +15,7 @@ import pytest
 
 import keylake as kl
 from integration.pipelines.checks.compared import differing
+from integration.pipelines.checks.statement_load import Load, listed, of_every_behaviour
 from integration.pipelines.postgres.test_postgres_unlogged import Shop
 from integration.pipelines.postgres_server import PASSWORD, Postgres
 from keylake._postgres import catalog, snapshot, source
@@ -118,10 +117,6 @@ COLUMNS = "id int, a int, b int, text text, e mood, p int"
 FILL = "INSERT INTO {t} SELECT i, i, i * 2, repeat('t', i * 40), 'glad', i % 20 FROM generate_series(1, 40) i"
 
 
-def listed(text: str) -> list[str]:
-    return text.strip().replace("\n    ", " ").split("\n")
-
-
 class Tables:
     """The tables, with the statement of each; one statement in `every` is drawn."""
 
@@ -144,53 +139,17 @@ class Tables:
         shop.run(f"CREATE TABLE other ({COLUMNS}, PRIMARY KEY (id))", FILL.format(t="other"))
 
 
-class Load(threading.Thread):
-    """Random changes of rows in all tables, and every statement among them."""
+@contextmanager
+def session(postgres: Postgres, database: str) -> Iterator[Callable[[str], None]]:
+    """Runs statements; what a table has not any more, and what the server refuses, is passed over."""
+    with closing(postgres.connect(database)) as connection:
 
-    def __init__(self, postgres: Postgres, database: str, tables: Tables, seed: str) -> None:
-        super().__init__()
-        self._connect = lambda: postgres.connect(database)
-        self._tables, self._random = tables, random.Random(seed)
-        self.failed: BaseException | None = None
+        def do(statement: str) -> None:
+            with suppress(psycopg.errors.ProgrammingError, psycopg.errors.IntegrityError, psycopg.errors.DataError,
+                          psycopg.errors.NotSupportedError, psycopg.errors.ObjectNotInPrerequisiteState):  # fmt: skip
+                connection.execute(statement.encode())
 
-    def run(self) -> None:
-        try:
-            with closing(self._connect()) as connection:
-                waiting = list(self._tables.statements.items())
-                self._random.shuffle(waiting)
-                for table, statement in waiting:
-                    for _ in range(3):
-                        self._change_rows(connection, self._random.choice(list(self._tables.statements)))
-                    self._change_rows(connection, table)
-                    for each in statement.format(t=table).split("; "):
-                        self._do(connection, each)
-                    self._change_rows(connection, table)
-                    time.sleep(self._random.choice([0, 0, 0.1]))
-                for table in self._tables.statements:
-                    self._change_rows(connection, table)
-        except BaseException as error:  # noqa: BLE001 - the test's own thread raises it
-            self.failed = error
-
-    def _change_rows(self, connection: psycopg.Connection[tuple[object, ...]], table: str) -> None:
-        number, other = self._random.randint(1, 60), self._random.randint(0, 19)
-        kind = self._random.randint(0, 4)
-        self._do(
-            connection,
-            (
-                f"INSERT INTO {table} (id, p) VALUES ({number + 100}, {other}) ON CONFLICT DO NOTHING",
-                f"UPDATE {table} SET b = {number} WHERE p = {other}",
-                f"DELETE FROM {table} WHERE id = {number}",
-                f"UPDATE {table} SET text = repeat('z', 3000), e = 'sad' WHERE id BETWEEN {number} AND {number + 3}",
-                f"UPDATE {table} SET id = id + 500 WHERE id = {number}",
-            )[kind],
-        )
-
-    @staticmethod
-    def _do(connection: psycopg.Connection[tuple[object, ...]], statement: str) -> None:
-        # What a table has not any more, and what the server refuses, is nothing that a log could tell.
-        with suppress(psycopg.errors.ProgrammingError, psycopg.errors.IntegrityError, psycopg.errors.DataError,
-                      psycopg.errors.NotSupportedError, psycopg.errors.ObjectNotInPrerequisiteState):  # fmt: skip
-            connection.execute(statement.encode())
+        yield do
 
 
 @pytest.fixture
@@ -206,10 +165,6 @@ def shop(
         yield shop
 
 
-BEHAVIOURS = ("evolve", "lenient", "exception")
-NIGHTLY = [pytest.param(run, how, 1, marks=pytest.mark.nightly) for run in (1, 2) for how in BEHAVIOURS]
-
-
 def followed(shop: Shop, behaviour: str) -> tuple[str, ...]:
     """The tables that are set aside, after a run, and after one more where changes of tables end it."""
     shop.behaviour = behaviour
@@ -222,20 +177,19 @@ def followed(shop: Shop, behaviour: str) -> tuple[str, ...]:
     return shop.follow()
 
 
-@pytest.mark.parametrize(("run", "behaviour", "every"), [(0, "evolve", 4), *NIGHTLY])
+@of_every_behaviour
 def test_statements_among_transactions(
     shop: Shop, postgres: Postgres, postgres_database: str, run: int, behaviour: str, every: int
 ) -> None:
     seed = f"{SEED}-{run}"
     tables = Tables(shop, random.Random(seed), every)
     assert followed(shop, behaviour) == ()
-    load = Load(postgres, postgres_database, tables, seed)
+    insert = "INSERT INTO {table} (id, p) VALUES ({id}, {p}) ON CONFLICT DO NOTHING"
+    load = Load(lambda: session(postgres, postgres_database), insert, tables.statements, seed)
     load.start()
     while load.is_alive():
         followed(shop, behaviour)  # which ends wherever it has read the log to its end
-    load.join()
-    if load.failed is not None:
-        raise load.failed
+    load.end()
     followed(shop, behaviour)
     aside = followed(shop, behaviour)
     there = shop.tables()
