@@ -19,7 +19,7 @@ from keylake._captured.tables import (
 from keylake._mysql.forms import plain_definition, source_column
 from keylake._mysql.server import HIDDEN_PERIOD
 from keylake._mysql.statements import Action, Add, Alter, Change, Create, Defined, Drop, RenameColumn
-from keylake._mysql.words import Name
+from keylake._mysql.words import Name, name_of
 from keylake.errors import DefinitionError
 
 
@@ -109,7 +109,7 @@ def altered(known: Known, alter: Alter) -> tuple[Known, list[TableChange], bool]
     Where names go round in a circle, columns keep their places, and their values are read once more.
     """
     added = [each for each in alter.actions if isinstance(each, Add)]
-    name = (known.schema.table.parts[0], known.schema.table.parts[-1])
+    name = name_of(known.schema.table)
     period = _period(name, (each.column for each in added)) or (() if alter.unversioned else known.period)
     dropped = {each.name.lower() for each in alter.actions if isinstance(each, Drop)}
     found: list[TableChange] = []
@@ -165,7 +165,7 @@ def _circled(known: Known, actions: list[Change | RenameColumn]) -> tuple[Known,
     for action in actions:
         name = action.to if isinstance(action, RenameColumn) else action.column.name
         if isinstance(action, Change):
-            columns[name] = _column((table.parts[0], table.parts[-1]), action.column)
+            columns[name] = _column(name_of(table), action.column)
             definitions[name] = plain_definition(action.column.definition)
         elif action.name in before:
             columns[name] = replace(before[action.name], name=name)
@@ -210,7 +210,7 @@ def _column(table: Name, column: Defined) -> SourceColumn:
 def _changes(known: Known, action: Action) -> tuple[tuple[TableChange, ...], bool]:
     """The changes of columns, and whether values change of which the log has no rows."""
     table = known.schema.table
-    name = (table.parts[0], table.parts[-1])
+    name = name_of(table)
     names = {column.name: column for column in known.schema.columns}
     if isinstance(action, Drop):
         return ((ColumnDropped(table, action.name),), False) if action.name in names or not known.sure else ((), False)

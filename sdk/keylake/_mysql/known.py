@@ -39,7 +39,7 @@ from keylake._mysql.statements import (
     Statement,
     Truncate,
 )
-from keylake._mysql.words import Name
+from keylake._mysql.words import Name, name_of
 from keylake.errors import DefinitionError
 
 _GHOSTS = (
@@ -116,7 +116,7 @@ class KnownTables:
     def remember(self, schemas: Iterable[SourceSchema]) -> None:
         """Columns as they were told before reading begins again: what the log has still to tell is a change of them."""
         for schema in schemas:
-            name = (schema.table.parts[0], schema.table.parts[-1])
+            name = name_of(schema.table)
             known = self._tables.get(name)
             if known is not None:
                 then = replace(schema, key=known.schema.key)

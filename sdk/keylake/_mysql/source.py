@@ -44,7 +44,7 @@ from keylake._mysql.server import (
 )
 from keylake._mysql.snapshot import ChunkReader
 from keylake._mysql.starts import Start, place_of_start
-from keylake._mysql.words import Name
+from keylake._mysql.words import Name, name_of
 from keylake.errors import DefinitionError
 
 _GHOST = "/ghost"
@@ -176,7 +176,7 @@ class MySqlSource:
 
     def reread(self, table: SourceTable) -> bool:
         """Read all rows of a table once more: a snapshot from the place on up to which the log was read."""
-        name = _name_of(table)
+        name = name_of(table)
         _, readings = self._begun()
         if name in self._tables.schemas():
             self._first_ends |= readings.again(name, self._place)
@@ -292,7 +292,7 @@ class MySqlSource:
         ends: dict[str, int] = {}
         for change in outcome.changes:
             if isinstance(change, TableRenamed):
-                ends |= readings.rename(_name_of(change.table), _name_of(change.to))
+                ends |= readings.rename(name_of(change.table), name_of(change.to))
         for name in outcome.touched:
             ends |= readings.touch(name, transaction.end)
         for change in outcome.changes:
@@ -315,7 +315,3 @@ class MySqlSource:
         for name in stale:
             ends |= readings.stale(name, transaction.end)
         return outcome.changes, ends
-
-
-def _name_of(table: SourceTable) -> Name:
-    return (table.parts[0], table.parts[-1])

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from keylake._captured.tables import SourceTable
+
 Name = tuple[str, str]  # of a database and a table
 
 _TOKEN = re.compile(
@@ -19,6 +21,11 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+
+
+def name_of(table: SourceTable) -> Name:
+    """The database and the name of a table."""
+    return (table.parts[0], table.parts[-1])
 
 
 @dataclass(frozen=True)
