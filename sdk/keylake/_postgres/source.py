@@ -393,6 +393,6 @@ class PostgresSource:
             return
         try:
             filled(self._connected(), begun, wanted)
-        except CHANGED_MEANWHILE as error:
+        except CHANGED_MEANWHILE:
             self._looked = 0.0  # before the log is read again
-            raise psycopg.OperationalError(str(error)) from None
+            raise psycopg.OperationalError("a table has changed since it was looked at") from None
