@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import psycopg
@@ -105,19 +106,15 @@ class PostgresRows:
                 sql.Identifier(stored.schema, stored.name),
                 _within(sql.Identifier(schema.key[0]), within),
             )
-            rows = Rows("check")
             with (
                 self._asked(f"reading {schema.table}"),
                 self._connection.cursor() as cursor,
                 cursor.copy(statement) as copy,
             ):
-                for values in copy.rows():
-                    rows.add(layout, "r", values, 0, 0, None)
-                    if len(rows) == BATCH_ROWS:
-                        yield rows.step({}).rows
-                        rows = Rows("check")
-            if len(rows):
-                yield rows.step({}).rows
+                while some := [*islice(copy.rows(), BATCH_ROWS)]:
+                    rows = Rows("check")
+                    rows.add_stored(layout, some, 0, 0)
+                    yield rows.step({}).rows
 
     def end(self) -> int:
         with self._asked("asking for the end of its log"):

@@ -5,7 +5,7 @@ A form holds every value of its type, or says of a value that it cannot. What ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring as quoted
 
@@ -36,10 +36,15 @@ class Unfit(ValueError):  # noqa: N818 - as it is said of a value
 
 @dataclass(frozen=True)
 class Form:
-    """The type that a column gets, and what makes JSON of a value's text."""
+    """The type that a column gets, and what makes JSON of a value's text; `many` does the same for many at once."""
 
     type: IcebergType
     json: Callable[[str], str]
+    many: Callable[[Sequence[str]], Sequence[str]] | None = None
+
+    def jsons(self, texts: Sequence[str]) -> Sequence[str]:
+        """The JSON of each text, in their order; raises Unfit if one of them is."""
+        return [*map(self.json, texts)] if self.many is None else self.many(texts)
 
 
 @dataclass(frozen=True)
@@ -63,12 +68,21 @@ def _same(text: str) -> str:
     return text
 
 
+def _all_same(texts: Sequence[str]) -> Sequence[str]:
+    return texts
+
+
 def _boolean(text: str) -> str:
     return "true" if text == "t" else "false"
 
 
 def _floating(text: str) -> str:
     return f'"{text}"' if text.endswith(("N", "y")) else text
+
+
+def _all_floating(texts: Sequence[str]) -> Sequence[str]:
+    together = "".join(texts)
+    return [*map(_floating, texts)] if "N" in together or "y" in together else texts
 
 
 def _decimal(text: str) -> str:
@@ -82,6 +96,10 @@ def _plain(text: str) -> str:
     return f'"{text}"'
 
 
+def _all_plain(texts: Sequence[str]) -> Sequence[str]:
+    return [f'"{text}"' for text in texts]
+
+
 def _binary(text: str) -> str:
     return f'"{to_base64(text)}"'
 
@@ -90,6 +108,10 @@ def _date(text: str) -> str:
     if len(text) != 10:
         raise Unfit(f"{text} lies outside of the years 1 to 9999")
     return f'"{text}"'
+
+
+def _all_dates(texts: Sequence[str]) -> Sequence[str]:
+    return _all_plain(texts) if {*map(len, texts)} == {10} else [*map(_date, texts)]
 
 
 def _timestamp(text: str) -> str:
@@ -106,17 +128,17 @@ def _timestamptz(text: str) -> str:
 
 _FORMS: Mapping[str, Form] = {
     "bool": Form(BooleanType(), _boolean),
-    "int2": Form(IntegerType(), _same),
-    "int4": Form(IntegerType(), _same),
-    "int8": Form(LongType(), _same),
-    "oid": Form(LongType(), _same),
-    "float4": Form(FloatType(), _floating),
-    "float8": Form(DoubleType(), _floating),
+    "int2": Form(IntegerType(), _same, _all_same),
+    "int4": Form(IntegerType(), _same, _all_same),
+    "int8": Form(LongType(), _same, _all_same),
+    "oid": Form(LongType(), _same, _all_same),
+    "float4": Form(FloatType(), _floating, _all_floating),
+    "float8": Form(DoubleType(), _floating, _all_floating),
     "bytea": Form(BinaryType(), _binary),
-    "date": Form(DateType(), _date),
+    "date": Form(DateType(), _date, _all_dates),
     "timestamp": Form(TimestampType(), _timestamp),
     "timestamptz": Form(TimestamptzType(), _timestamptz),
-    "uuid": Form(UUIDType(), _plain),
+    "uuid": Form(UUIDType(), _plain, _all_plain),
     "hstore": Form(MapType(1, StringType(), 2, StringType(), value_required=False), map_json),
 }
 
@@ -143,10 +165,12 @@ def _numeric(modifier: int) -> Form:
     ('decimal(10, 2)', 'string')
     """
     if modifier < 0:
-        return Form(StringType(), _plain)
+        return Form(StringType(), _plain, _all_plain)
     precision, scale = (modifier - 4) >> 16 & 0xFFFF, ((modifier - 4) & 0x7FF ^ 1024) - 1024
     digits = max(precision - min(scale, 0), scale)
-    return Form(DecimalType(digits, max(scale, 0)), _decimal) if digits <= 38 else Form(StringType(), _plain)
+    return (
+        Form(DecimalType(digits, max(scale, 0)), _decimal) if digits <= 38 else Form(StringType(), _plain, _all_plain)
+    )
 
 
 def _list_form(element: Form, dimensions: int, delimiter: str) -> Form:

@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from enum import Enum
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 EPOCH = datetime(2000, 1, 1, tzinfo=timezone.utc)
@@ -63,7 +64,7 @@ class Relation:
     columns: tuple[RelationColumn, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Insert:
     """A row is new."""
 
@@ -71,7 +72,7 @@ class Insert:
     new: Values
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Update:
     """A row has changed; `old` is its key, or all of it, where that was logged."""
 
@@ -81,7 +82,7 @@ class Update:
     old_is_whole: bool
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Delete:
     """A row is gone; `old` is its key (other values are null), or all of it."""
 
@@ -113,14 +114,26 @@ _INT32 = struct.Struct(">i").unpack_from
 _NUMBER = struct.Struct(">I").unpack_from
 
 _NULL, _UNCHANGED, _TEXT, _OLD = ord("n"), ord("u"), ord("t"), ord("O")
-_CHANGES = {ord("I"), ord("U"), ord("D")}
+_INSERT, _UPDATE, _DELETE = ord("I"), ord("U"), ord("D")
+_FIRST = 8  # where values begin: behind the kind, the relation, the kind of the row, and how many values it has
+_BETWEEN = 3  # what lies between an old row and the new one: a kind, and how many values that one has
+
+# A text is behind a t and its size in four bytes, and has no byte 0 in it. So where all sizes fit into two bytes, two
+# bytes of 0 behind a t are nothing else.
+_HEAD = b"t\0\0"
+_BEHIND_SIZE = itemgetter(slice(2, None))
+_MOST_BYTES = 2**16
 
 
 def decoded(data: bytes) -> Message:
     """One message; raises ValueError if it is none of version 1 of the protocol."""
     kind = data[0]
-    if kind in _CHANGES:
-        return _change(kind, data)
+    if kind == _INSERT:
+        return Insert(_NUMBER(data, 1)[0], _last(data, _FIRST))
+    if kind == _UPDATE:
+        return _update(data)
+    if kind == _DELETE:
+        return Delete(_NUMBER(data, 1)[0], _last(data, _FIRST))
     if kind == ord("B"):
         commit, at, transaction = _BEGIN.unpack_from(data, 1)
         return Begin(commit, EPOCH + timedelta(microseconds=at), transaction)
@@ -137,30 +150,41 @@ def decoded(data: bytes) -> Message:
     raise ValueError(f"A message of pgoutput begins with {data[:1]!r}.")
 
 
-def _change(kind: int, data: bytes) -> Message:
+def _update(data: bytes) -> Update:
     (relation,) = _NUMBER(data, 1)
-    values, end = _tuple(data, 6)
-    if kind == ord("I"):
-        return Insert(relation, values)
-    if kind == ord("D"):
-        return Delete(relation, values)
-    if data[5] == ord("N"):
-        return Update(relation, values, None, False)
-    new, _ = _tuple(data, end + 1)
-    return Update(relation, new, values, data[5] == _OLD)
+    kind = data[5]
+    if kind == ord("N"):
+        return Update(relation, _last(data, _FIRST), None, False)
+    (count,) = _INT16(data, _FIRST - 2)
+    if len(data) < _MOST_BYTES and data.count(_HEAD, _FIRST) == 2 * count:
+        parts = data[_FIRST + len(_HEAD) :].split(_HEAD)
+        parts[count - 1] = parts[count - 1][:-_BETWEEN]
+        texts = tuple(map(bytes.decode, map(_BEHIND_SIZE, parts)))
+        return Update(relation, texts[count:], texts[:count], kind == _OLD)
+    old, end = _values(data, _FIRST)
+    return Update(relation, _last(data, end + _BETWEEN), old, kind == _OLD)
 
 
-def _tuple(data: bytes, at: int) -> tuple[Values, int]:
-    (count,) = _INT16(data, at)
-    at += 2
+def _last(data: bytes, at: int) -> Values:
+    """The values that a message ends with; where all of them are texts, they are what lies between their heads."""
+    if len(data) < _MOST_BYTES and data.count(_HEAD, at) == _INT16(data, at - 2)[0]:
+        texts = data[at + len(_HEAD) :]
+        if texts.isascii():
+            return tuple(map(_BEHIND_SIZE, texts.decode().split(_HEAD.decode())))
+        return tuple(map(bytes.decode, map(_BEHIND_SIZE, texts.split(_HEAD))))
+    return _values(data, at)[0]
+
+
+def _values(data: bytes, at: int) -> tuple[Values, int]:
+    """The values from a place on, one after the other, and where they end."""
     values: list[Value] = []
-    for _ in range(count):
+    for _ in range(_INT16(data, at - 2)[0]):
         kind = data[at]
         at += 1
         if kind == _TEXT:
-            (size,) = _INT32(data, at)
-            at += 4 + size
-            values.append(data[at - size : at].decode())
+            begin = at + 4
+            at = begin + _INT32(data, at)[0]
+            values.append(data[begin:at].decode())
         elif kind == _NULL:
             values.append(None)
         elif kind == _UNCHANGED:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.string import TextLoader
 
 from keylake._captured.absence import SourceAway
 from keylake.errors import DefinitionError, SourceFailed
@@ -88,6 +89,14 @@ class Server:
     def sql(self) -> Connection:
         """A connection for statements, each a transaction of its own."""
         return self._connected()
+
+    def texts(self) -> Connection:
+        """A connection for statements whose values come as the texts that PostgreSQL shows, whatever their types."""
+        connection = self._connected()
+        for each in psycopg.adapters.types:
+            for number in (each.oid, each.array_oid):
+                connection.adapters.register_loader(number, TextLoader)
+        return connection
 
     def replication(self) -> Connection:
         """A connection that also knows the statements of replication."""

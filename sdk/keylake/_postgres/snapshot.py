@@ -2,7 +2,7 @@
 
     a slot that ends with its connection ──▶ its snapshot, and the place: exactly the commits before it are in there
                                                 │
-    connections ── a transaction for each range: SET TRANSACTION SNAPSHOT, COPY, ends ──▶ ranges in order
+    connections ── a transaction for each range: SET TRANSACTION SNAPSHOT, FETCH, ends ──▶ ranges in order
 
 The main slot has the log from before that place on, so that nothing lies between the two, and a row of the snapshot has
 a version below every later commit. Nothing is locked longer than a range is read. When the reading begins again after a
@@ -21,7 +21,7 @@ from concurrent.futures import TimeoutError as NotYet  # Python's own from 3.11 
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
 from psycopg import sql
@@ -30,7 +30,7 @@ from keylake._captured.absence import SourceAway
 from keylake._captured.source import Step
 from keylake._captured.tables import TableRefused
 from keylake._postgres.positions import place, version_of_snapshot
-from keylake._postgres.rows import Layout, Rows
+from keylake._postgres.rows import Layout, Row, Rows
 from keylake._postgres.server import Server
 from keylake._postgres.tables import END, StoredRows, Table
 from keylake.errors import SourceFailed
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 BLOCKS_OF_A_RANGE = 512
 _RANGES_AHEAD = 2  # of each connection
+_FETCH = "FETCH 5000 FROM stored"
 # What importing a snapshot fails with, by version of the server, when the connection that exported it is gone.
 _GONE = (
     psycopg.errors.UndefinedObject,
@@ -142,7 +143,7 @@ class Snapshot:
         try:
             connection = self._idle.get_nowait()
         except Empty:
-            connection = self._open(self._server.sql())
+            connection = self._open(self._server.texts())
         stored = wanted.stored
         layout = Layout(wanted.table, wanted.table.columns)
         rows = Rows(stored.partition)
@@ -151,9 +152,9 @@ class Snapshot:
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 _import(cursor, name)
-                with cursor.copy(_copy_of(wanted)) as copy:
-                    for values in copy.rows():
-                        rows.add(layout, "r", values, version, wanted.first, None)
+                cursor.execute(_cursor_of(wanted))
+                while some := cursor.execute(_FETCH).fetchall():
+                    rows.add_stored(layout, cast("list[Row]", some), version, wanted.first)
                 # The range has a lock that keeps others from rewriting the table until the transaction ends.
                 cursor.execute("SELECT pg_relation_filenode(%s::oid)::int8", (stored.number,))
                 found: Any = cursor.fetchone()
@@ -164,7 +165,7 @@ class Snapshot:
             if isinstance(failure, SourceAway):
                 raise
             raise Unreadable(wanted.table, failure) from None
-        if found[0] != stored.file:
+        if int(found[0]) != stored.file:
             raise Moved(stored)
         self._idle.put(connection)
         return rows.step({stored.partition: END + consistent if wanted.end == END else wanted.end})
@@ -190,11 +191,11 @@ def _import(cursor: psycopg.Cursor[tuple[object, ...]], name: str) -> None:
         raise psycopg.OperationalError(f"the connection that exported snapshot {name} was cut") from None
 
 
-def _copy_of(wanted: Range) -> sql.Composed:
+def _cursor_of(wanted: Range) -> sql.Composed:
     """Rows of a range; the names of columns are those of now, which the log may still be behind."""
     stored = wanted.stored
     end = sql.SQL("") if wanted.end == END else sql.SQL(" AND ctid < {}::tid").format(f"({wanted.end},0)")
-    return sql.SQL("COPY (SELECT {} FROM ONLY {} WHERE ctid >= {}::tid{}) TO STDOUT").format(
+    return sql.SQL("DECLARE stored NO SCROLL CURSOR FOR SELECT {} FROM ONLY {} WHERE ctid >= {}::tid{}").format(
         sql.SQL(", ").join(sql.Identifier(each.name) for each in wanted.table.columns),
         sql.Identifier(stored.schema, stored.name),
         f"({wanted.first},0)",

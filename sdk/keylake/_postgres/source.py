@@ -169,8 +169,8 @@ class PostgresSource:
         newest, oldest = self._transactions.newest, self._transactions.current
         try:
             end = end_of_log(self._connected())
-            if oldest is None and self._stream is not None and (data := self._stream.ahead()) is not None:
-                ahead = decoded(data)
+            if oldest is None and self._stream is not None and self._stream.has_more(0):
+                ahead = decoded(self._stream.messages[0])
                 oldest = ahead if isinstance(ahead, Begin) else None
         except psycopg.Error:  # the next poll connects again, or says why not
             self._disconnect()
@@ -233,11 +233,10 @@ class PostgresSource:
         is_empty = True
         until = time.monotonic() + _SECONDS_OF_A_POLL
         while count_of(steps) + len(transactions.rows) < most_rows and time.monotonic() < until:
-            data = stream.received(wait if not steps and not transactions.rows else 0)
-            if data is None:
+            if not stream.has_more(wait if not steps and not transactions.rows else 0):
                 break
             is_empty = False
-            if changes := transactions.take(decoded(data)):
+            if changes := transactions.take_some(stream.messages, most_rows - count_of(steps)):
                 steps += self._cut(changes)
         if transactions.rows or self._is_worth_a_step(commit_of(transactions.position)):
             steps += self._cut(())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import select
 import struct
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -21,6 +22,9 @@ from keylake._postgres.server import Server
 if TYPE_CHECKING:
     from keylake._postgres.server import Connection
 
+# The server sends each message for itself: waiting a moment for more of them costs less than to receive one by one.
+_SECONDS_TO_GATHER = 0.001
+_DATA = ord("w")
 _HEAD_OF_DATA = 25  # a w, two places, and a time
 _KEEPALIVE = struct.Struct(">qqB")
 _STATUS = struct.Struct(">cqqqqB")
@@ -41,34 +45,36 @@ class LogStream:
             said = result.error_message.decode(errors="replace")
             self._connection.close()
             raise psycopg.OperationalError(said)
-        self._ahead: bytes | None = None
+        self.messages = deque[bytes]()  # of pgoutput, that have come and were not taken from here
         self._ready = select.poll()
         self._ready.register(self._connection.pgconn.socket, select.POLLIN)
 
-    def received(self, seconds: float) -> bytes | None:
-        """The next message of pgoutput, None if there is none for so long."""
-        ahead, self._ahead = self._ahead, None
-        return ahead or self._next(seconds)
-
-    def ahead(self) -> bytes | None:
-        """The message that `received` gives next, if it is there."""
-        self._ahead = self._ahead or self._next(0)
-        return self._ahead
-
-    def _next(self, seconds: float) -> bytes | None:
+    def has_more(self, seconds: float) -> bool:
+        """Whether there are messages, or come within so long."""
         until = time.monotonic() + seconds
-        libpq = self._connection.pgconn
+        while not self.messages:
+            self._read()
+            if not self.messages:
+                if not self._ready.poll(0):
+                    if not self._ready.poll(max(until - time.monotonic(), 0) * 1000):
+                        return False
+                    time.sleep(_SECONDS_TO_GATHER)
+                self._connection.pgconn.consume_input()
+        return True
+
+    def _read(self) -> None:
+        """Takes what libpq has got; no more than its buffer holds, which is filled between two calls."""
+        get, messages = self._connection.pgconn.get_copy_data, self.messages
         while True:
-            size, data = libpq.get_copy_data(1)
-            if size < 0:
-                raise psycopg.OperationalError("the server has ended the stream")
+            size, data = get(1)
             if size == 0:
-                left = max(until - time.monotonic(), 0)
-                if not self._ready.poll(left * 1000):
-                    return None
-                libpq.consume_input()
-            elif data[0] == ord("w"):
-                return bytes(data[_HEAD_OF_DATA:])
+                return
+            if size < 0:
+                if messages:  # the end comes again
+                    return
+                raise psycopg.OperationalError("the server has ended the stream")
+            if data[0] == _DATA:
+                messages.append(bytes(data[_HEAD_OF_DATA:]))
             else:
                 sent, _, wants_answer = _KEEPALIVE.unpack_from(data, 1)
                 self.sent = max(self.sent, sent)

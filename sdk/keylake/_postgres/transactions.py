@@ -8,6 +8,7 @@ versions. A later change of a key takes its place in the part; what that one doe
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,11 +25,13 @@ from keylake._postgres.messages import (
     Truncate,
     Update,
     Value,
+    decoded,
 )
 from keylake._postgres.positions import ROWS_OF_A_PART, version_of_part
 from keylake._postgres.rows import Layout, Rows
 
 LOG = "log"  # the partition of the log
+_CHANGES = (Insert, Update, Delete)
 
 
 class Logged:
@@ -39,7 +42,7 @@ class Logged:
         self.layout = layout
 
 
-@dataclass
+@dataclass(slots=True)
 class Pending:
     """The newest change of a key in a part."""
 
@@ -103,9 +106,19 @@ class Transactions:
         for logged in {**{id(each): each for each in self._logged.values()}, **waiting}.values():
             logged.layout = layout_of(logged.relation)
 
+    def take_some(self, messages: deque[bytes], most_rows: int) -> tuple[TableChange, ...]:
+        """Messages up to so many rows, or to changes of tables that hold for all rows that are not in `rows` yet."""
+        rows, take = self.rows, self.take
+        while messages and len(rows) < most_rows:
+            if changes := take(decoded(messages.popleft())):
+                return changes
+        return ()
+
     def take(self, message: Message) -> tuple[TableChange, ...]:
-        """One message; gives changes of tables that hold for all rows that are not in `rows` yet."""
-        if isinstance(message, Begin):
+        """One message; gives changes of tables, as `take_some` does."""
+        if isinstance(message, _CHANGES):
+            self._change(message)
+        elif isinstance(message, Begin):
             self._begun = self.newest = message
             self._part = self._changes_of_part = 0
         elif isinstance(message, Commit):
@@ -120,8 +133,6 @@ class Transactions:
             self._end_part()
             if self.position > self._first:
                 return tuple(found for each in message.relations if (found := self._emptied(each)) is not None)
-        elif isinstance(message, Insert | Update | Delete):
-            self._change(message)
         return ()
 
     def _change(self, message: Insert | Update | Delete) -> None:
@@ -163,7 +174,7 @@ class Transactions:
 
     def _key(self, logged: Logged, values: Sequence[Value]) -> tuple[object, ...]:
         assert logged.layout is not None
-        return (logged.relation.number, *[values[at] for at in logged.layout.key])
+        return logged.relation.number, logged.layout.key_of(values)
 
     def _put(self, op: str, logged: Logged, values: Sequence[Value], *, moved: bool = False) -> None:
         key = self._key(logged, values)
@@ -183,9 +194,9 @@ class Transactions:
             lacking = [each for each in alive if each.op != "d" and ABSENT in each.values]
             if lacking:
                 self._fill(begun, lacking)
-            for each in alive:
-                assert each.logged.layout is not None
-                self.rows.add(each.logged.layout, each.op, each.values, version, version, begun.at)
+            layouts = [layout for each in alive if (layout := each.logged.layout) is not None]
+            ops, rows = [each.op for each in alive], [each.values for each in alive]
+            self.rows.add(layouts, ops, rows, version, version, begun.at)
         self._pending.clear()
         self._part += 1
         self.position = max(self.position, version + 1)
