@@ -1,7 +1,6 @@
 """Pure parts of the source of MariaDB and MySQL: statements, types, places, offsets and images of rows."""
 
 import re
-import struct
 from decimal import Decimal
 
 import pytest
@@ -22,7 +21,6 @@ from keylake._captured.tables import (
 )
 from keylake._mysql.differences import Outcome
 from keylake._mysql.forms import form_of
-from keylake._mysql.images import LoggedColumn, image_reader, read_by
 from keylake._mysql.keys import BEGIN, KeyColumn, Offsets
 from keylake._mysql.known import KnownTables, Selection
 from keylake._mysql.literals import FROM_TEXT
@@ -195,21 +193,6 @@ def test_offsets_of_keys_grow_and_lead_back() -> None:
 )
 def test_literals(form: str, text: str | bytes, expected: str) -> None:
     assert FROM_TEXT[form](text) == expected
-
-
-def test_an_image_of_a_row() -> None:
-    columns = [
-        LoggedColumn("a", 3),
-        LoggedColumn("b", 15, size=20, codec=("utf-8", "strict")),
-        LoggedColumn("c", 246, digits=5, scale=2),
-    ]
-    read = image_reader(["a", "b", "c"], [read_by(column)[1] for column in columns], b"\x07")
-    minus = bytes(each ^ 0xFF for each in (0x80, 123, 45))
-    image = b"\x00" + struct.pack("<i", -5) + b"\x03\xe2\x98\x83" + b"\x7f" + minus[1:]
-    assert read(image, 0)[0]["a"] == "-5"
-    assert read(image, 0)[0]["b"] == '"☃"'
-    partly = image_reader(["a", "b", "c"], [read_by(column)[1] for column in columns], b"\x03")
-    assert partly(b"\x02" + struct.pack("<i", 9), 0) == ({"a": "9", "b": "null"}, 5)
 
 
 def known(**tables: str) -> KnownTables:

@@ -16,8 +16,7 @@ NULL = "null"
 _TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
 
 
-def text_literal(value: str) -> str:
-    return encode_basestring(value)
+text_literal: Callable[[str], str] = encode_basestring
 
 
 def binary_literal(value: bytes) -> str:
@@ -105,7 +104,7 @@ _BYTES_OF_DIGITS = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)  # of a group of up to nine di
 
 
 @lru_cache
-def _groups(digits: int, scale: int) -> tuple[tuple[tuple[int, int], ...], int]:
+def groups_of_decimal(digits: int, scale: int) -> tuple[tuple[tuple[int, int], ...], int]:
     """Bytes and digits of each group, and how many groups stand before the point."""
     whole = digits - scale
     before = [(_BYTES_OF_DIGITS[whole % _DIGITS], whole % _DIGITS)] if whole % _DIGITS else []
@@ -115,18 +114,13 @@ def _groups(digits: int, scale: int) -> tuple[tuple[tuple[int, int], ...], int]:
     return (*before, *after), len(before)
 
 
-def size_of_decimal(digits: int, scale: int) -> int:
-    """How many bytes a decimal takes in the log."""
-    return sum(size for size, _ in _groups(digits, scale)[0])
-
-
 def decimal_text(data: bytes, digits: int, scale: int) -> str:
     """The digits of a decimal in the log.
 
     >>> decimal_text(bytes.fromhex("8c32"), 4, 2), decimal_text(bytes.fromhex("73cd"), 4, 2)
     ('12.50', '-12.50')
     """
-    groups, groups_before = _groups(digits, scale)
+    groups, groups_before = groups_of_decimal(digits, scale)
     negative = not data[0] & 0x80
     raw = bytearray(data)
     raw[0] ^= 0x80

@@ -20,7 +20,7 @@ from keylake._captured.tables import TableChange
 from keylake._mysql.cascades import Cascades, foreign_keys
 from keylake._mysql.differences import Outcome
 from keylake._mysql.known import KnownTables
-from keylake._mysql.maps import TableMap, WatchedTables, images_of, table_map
+from keylake._mysql.maps import TableMap, WatchedTables, rows_event, table_map
 from keylake._mysql.places import BEGINNING_OF_FILE, Gtid, place_of
 from keylake._mysql.rows import Prepared, Rows
 from keylake._mysql.server import Server, StreamConnections, other_log
@@ -373,11 +373,12 @@ class BinaryLog:
         gives, parent = self._tables.takes(name), name in self.cascades.parents
         if gives:
             current.tables.add(name)
-        for before, after in images_of(event, kind, described):
-            if parent:
+        rows = rows_event(event, kind, described)
+        if parent:
+            for before, after in rows.images():
                 self._cascade(described, before, after)
-            if gives and current.rows.take(described, before, after, self._begins, seconds):
-                self.again.add(name)
+        if gives and current.rows.take(rows, self._begins, seconds):
+            self.again.add(name)
 
     def _cascade(self, table: TableMap, before: dict[str, str] | None, after: dict[str, str] | None) -> None:
         """What a change of a row does to rows of other tables."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keylake._captured.tables import SourceColumn
 from keylake._mysql.charsets import BINARY, codec_of
 from keylake._mysql.forms import Form
-from keylake._mysql.images import LoggedColumn, Reader, image_reader, read_by
+from keylake._mysql.images import LoggedColumn, columns_in, read_by, rows_reader, values_reader
 from keylake._mysql.words import Name
 from keylake.errors import DefinitionError, SourceFailed
 
@@ -29,13 +29,13 @@ class TableMap:
     name: Name
     columns: tuple[SourceColumn, ...]
     key: tuple[str, ...]
-    _names: tuple[str, ...]
-    _readers: tuple[Reader, ...]
-    _images: dict[bytes, Callable[[bytes, int], tuple[dict[str, str], int]]] = field(
-        default_factory=dict[bytes, Callable[[bytes, int], tuple[dict[str, str], int]]]
-    )
-
+    _logged: tuple[LoggedColumn, ...]
     period: tuple[str, ...] = ()  # of a system-versioned table: the columns of the beginning and the end of a row
+
+    @property
+    def label(self) -> str:
+        """The name as rows have it."""
+        return ".".join(self.name)
 
     def leave_out(self, period: tuple[str, ...]) -> None:
         """The columns of a period are no columns of rows, and not of the key."""
@@ -60,12 +60,17 @@ class TableMap:
         end = self.period[-1] if self.period else ""
         return before.get(end) in _ENDLESS and after.get(end, before.get(end)) not in _ENDLESS
 
-    def image(self, present: bytes) -> Callable[[bytes, int], tuple[dict[str, str], int]]:
-        """The reader of images that have these columns, as a bitmap."""
-        found = self._images.get(present)
-        if found is None:
-            found = self._images[present] = image_reader(self._names, self._readers, present)
-        return found
+    def values(self, present: bytes) -> Callable[[bytes, int], tuple[dict[str, str], int]]:
+        """Reads images that have these columns, as a bitmap: the values of all of them."""
+        return values_reader(self._logged, present)
+
+    def rows(self, present: bytes, *wanted: tuple[str, ...]) -> Callable[[bytes, int], tuple[Any, ...]]:
+        """Reads images that have these columns: a JSON object of each of some columns, and the place behind."""
+        return rows_reader(self._logged, present, wanted)
+
+    def names(self, present: bytes) -> tuple[str, ...]:
+        """The columns that images with this bitmap have."""
+        return columns_in(self._logged, present)
 
 
 def table_map(
@@ -82,21 +87,21 @@ def table_map(
     texts = iter(logged.charset_collation_list or ())
     choices = iter(logged.enum_and_set_collation_list or ())
     forms: list[tuple[str, Form]] = []
-    readers: list[Reader] = []
+    logged_columns: list[LoggedColumn] = []
     for column in event.columns:
         described = _described(event, column, texts, choices, charsets, definition)
         try:
-            form, reader = read_by(described)
+            form, _ = read_by(described)
         except ValueError as error:
             raise DefinitionError(
                 f"Column {column.name} of {'.'.join(name)} cannot be read: {error}. Leave its table out."
             ) from None
         forms.append((column.name, form))
-        readers.append(reader)
+        logged_columns.append(described)
     columns = tuple(SourceColumn(each, form.type) for each, form in forms)
     names = tuple(each for each, _ in forms)
     key = [names[i] for i in logged.simple_primary_key_list or logged.primary_keys_with_prefix or ()]
-    return TableMap(name, columns, tuple(key), names, tuple(readers))
+    return TableMap(name, columns, tuple(key), tuple(logged_columns))
 
 
 def _described(
@@ -194,20 +199,42 @@ class _Answers:
         return self.question(str(name))
 
 
-def images_of(event: Any, kind: str, table: TableMap) -> Iterator[tuple[dict[str, str] | None, dict[str, str] | None]]:
-    """The images of an event's rows, from before and from after the change."""
+@dataclass(frozen=True)
+class RowsEvent:
+    """Rows of a table that one event changed: the images of each from before the change, from after it, or both."""
+
+    table: TableMap
+    data: bytes
+    before: bytes | None  # the bitmap of the columns that these images have; None: there are none
+    after: bytes | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether rows that were updated follow from their images after it, and the key from before it."""
+        table = self.table
+        if self.before is None or self.after is None or not table.key or table.period:
+            return False
+        before, after = set(table.names(self.before)), table.names(self.after)
+        return before.issuperset(table.key) and before.issubset(after)
+
+    def images(self, at: int = 0) -> Iterator[tuple[dict[str, str] | None, dict[str, str] | None]]:
+        """The values of each row before and after the change, from a place on."""
+        read_before = None if self.before is None else self.table.values(self.before)
+        read_after = None if self.after is None else self.table.values(self.after)
+        while at < len(self.data):
+            before = after = None
+            if read_before is not None:
+                before, at = read_before(self.data, at)
+            if read_after is not None:
+                after, at = read_after(self.data, at)
+            yield before, after
+
+
+def rows_event(event: Any, kind: str, table: TableMap) -> RowsEvent:
+    """What an event has, whose kind says which images these are."""
     packet = event.packet
     data: bytes = packet.read(event.event_size - packet.read_bytes)
-    read = table.image(event.columns_present_bitmap)
-    at = 0
+    present: bytes = event.columns_present_bitmap
     if kind == "UpdateRowsEvent":
-        read_after = table.image(event.columns_present_bitmap2)
-        while at < len(data):
-            before, at = read(data, at)
-            after, at = read_after(data, at)
-            yield before, after
-        return
-    inserts = kind == "WriteRowsEvent"
-    while at < len(data):
-        values, at = read(data, at)
-        yield (None, values) if inserts else (values, None)
+        return RowsEvent(table, data, present, event.columns_present_bitmap2)
+    return RowsEvent(table, data, None, present) if kind == "WriteRowsEvent" else RowsEvent(table, data, present, None)
