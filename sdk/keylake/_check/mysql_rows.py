@@ -19,7 +19,7 @@ from keylake._mysql.keys import DONE
 from keylake._mysql.known import KnownTables, Selection
 from keylake._mysql.literals import FROM_TEXT
 from keylake._mysql.places import place_of
-from keylake._mysql.rows import Rows
+from keylake._mysql.rows import snapshot_rows
 from keylake._mysql.server import Server, catalog, log_end, rows_of
 from keylake._mysql.snapshot import as_json, described, quoted_table
 from keylake._mysql.words import Name
@@ -80,10 +80,8 @@ class MySqlRows:
                     f"SELECT {', '.join(selected)} FROM {quoted_table(name)} WHERE {where}", tuple(values) or None
                 )
                 while found := cursor.fetchmany(BATCH_ROWS):
-                    rows = Rows("check")
-                    for text in as_json(found, columns, forms):
-                        rows.add(str(schema.table), "r", text, 0, 0, None)
-                    yield rows.as_arrow()
+                    values = [pa.array(each, pa.large_binary()) for each in zip(*found, strict=True)]
+                    yield snapshot_rows("check", str(schema.table), as_json(values, columns, forms), 0, 0)
 
     def end(self) -> int:
         with self._server.asked("asking for the end of its log"):

@@ -16,7 +16,7 @@ from keylake._captured.source import Step
 from keylake._captured.tables import SourceTable, TableRefused
 from keylake._mysql.keys import BEGIN, DONE
 from keylake._mysql.known import KnownTables
-from keylake._mysql.rows import Rows
+from keylake._mysql.rows import snapshot_rows
 from keylake._mysql.snapshot import Chunk, ChunkReader, Read, Snapshot, TableUnreadable
 from keylake._mysql.words import Name
 
@@ -174,15 +174,13 @@ class Readings:
             snapshot.at = DONE
         elif found.last is not None and found.offsets is not None:
             snapshot.at = found.offsets.after(begins, found.last)
-        rows = Rows(snapshot.partition)
-        table = ".".join(snapshot.name)
-        for each in found.rows:
-            rows.add(table, "r", each, found.place, begins, None)
         ends = {**log_ends, snapshot.partition: snapshot.at}
         if done:
             ends |= self._done(snapshot, place)
         gone = snapshot.gone() if done else ()
-        return [Step(rows.as_arrow() if len(rows) else None, ends, gone, len(rows))]
+        count = len(found.rows)
+        rows = snapshot_rows(snapshot.partition, ".".join(snapshot.name), found.rows, found.place, begins)
+        return [Step(rows if count else None, ends, gone, count)]
 
     def _done(self, snapshot: Snapshot, place: int) -> dict[str, int]:
         """What begins behind the last row of a snapshot."""

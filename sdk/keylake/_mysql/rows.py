@@ -180,6 +180,16 @@ class Rows:
         return pa.table(columns, schema=CHANGES)
 
 
+def snapshot_rows(partition: str, table: str, rows: pa.Array | pa.ChunkedArray, version: int, offset: int) -> pa.Table:
+    """Rows of a table as they were found at a place of the log, with the columns of `CHANGES`."""
+    constants = {"table": table, "op": "r", "version": version, "partition": partition, "offset": offset}
+    columns = [
+        rows if column.name == "row" else pa.repeat(pa.scalar(constants.get(column.name), column.type), len(rows))
+        for column in CHANGES
+    ]
+    return pa.table(columns, schema=CHANGES)
+
+
 class Prepared:
     """What a transaction has done that is prepared (XA), and becomes true when it is committed.
 

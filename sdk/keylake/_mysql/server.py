@@ -1,15 +1,21 @@
 """A server of MariaDB or MySQL: connections to it, what it says of its log and tables, and why it refuses."""
 
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
 from __future__ import annotations
 
 import socket
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from keylake._captured.absence import SourceAway
 from keylake._mysql.charsets import lacks, learn
+from keylake._mysql.literals import columns_in
 from keylake._mysql.places import BITS, file_and_byte, number_of, place_of
 from keylake.errors import DefinitionError, KeylakeError, SourceFailed
 
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 
+_BYTES_AT_ONCE = 4 * 2**20  # of rows whose columns are taken out
 _WRONG_PASSWORD = (1045, 1698)
 _NO_PRIVILEGE = (1044, 1142, 1143, 1227, 1370, 3118)
 _UNREACHABLE = (2003, 2005, 2006, 2013, 2014, 1053, 1077, 1317, 1927, 1129, 1040)
@@ -141,6 +148,41 @@ def rows_of(connection: Connection[Any], statement: str, values: Sequence[object
     with connection.cursor() as cursor:
         cursor.execute(statement, tuple(values) or None)
         return list(cursor.fetchall())
+
+
+def values_of(connection: Connection[Any], statement: str, values: Sequence[object] = ()) -> Iterator[list[pa.Array]]:
+    """The columns of an answer that was read, some rows at a time, in bytes as the server sends them.
+
+    A row is a packet, in which every value stands behind its length: taking columns out of many of them at once needs a
+    fifth of the time that pymysql needs for rows.
+    """
+    from pymysql.connections import MySQLResult
+    from pymysql.constants.COMMAND import COM_QUERY
+
+    class Packets(MySQLResult):
+        def _read_row_from_packet(self, packet: Any) -> bytes:
+            data: bytes = packet.get_all_data()
+            return data
+
+    with connection.cursor() as cursor:
+        asked = cursor.mogrify(statement, tuple(values) or None)
+    given: Any = connection
+    given._execute_command(COM_QUERY, asked)
+    result: Any = Packets(given)
+    result.read()
+    return (columns_in(some, result.field_count) for some in _parts(result.rows))
+
+
+def _parts(packets: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Parts of a few megabytes, or of one row."""
+    begin = size = 0
+    for end, packet in enumerate(packets):
+        size += len(packet)
+        if size > _BYTES_AT_ONCE:
+            yield packets[begin : end + 1]
+            begin, size = end + 1, 0
+    if begin < len(packets):
+        yield packets[begin:]
 
 
 def variables(connection: Connection[Any]) -> dict[str, str]:

@@ -12,6 +12,9 @@ A chunk is given when the log was read up to its place, and only if no statement
 have the columns that the table has at that place of the log. Otherwise it is read again.
 """
 
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,13 +24,15 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from keylake._captured.absence import SourceAway
 from keylake._captured.tables import SourceColumn, SourceTable, TableReread
 from keylake._mysql.forms import form_of
 from keylake._mysql.keys import BEGIN, KeyColumn, Offsets, after, up_to
-from keylake._mysql.literals import FROM_TEXT, NULL, text_literal
+from keylake._mysql.literals import column_literals, row_literals
 from keylake._mysql.places import place_of
-from keylake._mysql.server import PERIOD, Server, log_end, rows_of
+from keylake._mysql.server import PERIOD, Server, log_end, rows_of, values_of
 from keylake._mysql.words import Name
 from keylake._server.statements import quoted
 from keylake.errors import KeylakeError, SourceFailed
@@ -48,10 +53,10 @@ class TableUnreadable(SourceFailed):
 class Read:
     """What was read of a chunk: rows as JSON, their columns, the place of the log, and what the last row says."""
 
-    rows: list[str]
+    rows: pa.ChunkedArray
     columns: tuple[SourceColumn, ...]
     place: int
-    last: Any  # None: the chunk is empty, or the last one
+    last: str | None  # None: the chunk is empty, or the last one
     offsets: Offsets | None
 
 
@@ -267,15 +272,20 @@ class ChunkReader:
         offsets = Offsets(keys) if keys else None
         number = f", {offsets.sql}" if offsets else ""
         order = " ORDER BY " + ", ".join(quoted(column.name) for column in keys) if keys else ""
-        found = rows_of(
+        found = values_of(
             connection,
             f"SELECT {', '.join(selected)}{number} FROM {quoted_table(name)}"
             f" WHERE {' AND '.join(where) or 'TRUE'}{order}{reading}",
             values,
         )
         connection.commit()
-        last = found[-1][-1] if chunk.high is not None and found else None
-        return Read(as_json(found, columns, forms), tuple(columns), place, last, offsets)
+        rows: list[pa.Array] = []
+        last: pa.Scalar | None = None
+        for part in found:
+            rows.append(as_json(part[: len(columns)], columns, forms))
+            last = part[-1][-1]
+        ends = None if last is None or chunk.high is None else last.as_py().decode()
+        return Read(pa.chunked_array(rows, pa.string()), tuple(columns), place, ends, offsets)
 
 
 def described(connection: Any, name: Name) -> tuple[list[SourceColumn], list[str], list[str]]:
@@ -301,17 +311,10 @@ def described(connection: Any, name: Name) -> tuple[list[SourceColumn], list[str
     return columns, selected, forms
 
 
-def as_json(found: Sequence[tuple[Any, ...]], columns: Sequence[SourceColumn], forms: Sequence[str]) -> list[str]:
-    """Rows of an answer as JSON objects."""
-    ways = [(text_literal(column.name) + ":", FROM_TEXT[form]) for column, form in zip(columns, forms, strict=True)]
-    return [
-        "{"
-        + ",".join(
-            [name + (NULL if value is None else way(value)) for (name, way), value in zip(ways, row, strict=False)]
-        )
-        + "}"
-        for row in found
-    ]
+def as_json(values: Sequence[pa.Array], columns: Sequence[SourceColumn], forms: Sequence[str]) -> pa.Array:
+    """Rows of an answer as JSON objects, from its columns."""
+    literals = [column_literals(form, each) for form, each in zip(forms, values, strict=True)]
+    return row_literals([column.name for column in columns], literals)
 
 
 def quoted_table(name: Name) -> str:
