@@ -47,6 +47,10 @@ from keylake._mysql.forms import (
 from keylake._mysql.json_text import json_text
 from keylake._mysql.literals import NULL, binary_literal, groups_of_decimal, is_no_date, text_literal
 
+# Functions of bytes and the place of an image in them; the last they give is the place behind it.
+ReadValues = Callable[[bytes, int], tuple[dict[str, str], int]]
+ReadRow = Callable[[bytes, int], tuple[Any, ...]]
+
 _EPOCH = date(1970, 1, 1)
 _LARGEST_SHORT_LENGTH = 255  # of texts whose length takes one byte
 _FIRST_YEAR = 1900
@@ -281,21 +285,16 @@ def columns_in(columns: Sequence[LoggedColumn], present: bytes) -> tuple[str, ..
 
 
 @lru_cache(_FUNCTIONS_KEPT)
-def values_reader(
-    columns: tuple[LoggedColumn, ...], present: bytes
-) -> Callable[[bytes, int], tuple[dict[str, str], int]]:
+def values_reader(columns: tuple[LoggedColumn, ...], present: bytes) -> ReadValues:
     """Reads images with these columns present: their values as JSON, and the place behind the image."""
     names = columns_in(columns, present)
     values = ", ".join(f"{name!r}: f'{{c{i}}}'" for i, name in enumerate(names))
-    function: Callable[[bytes, int], tuple[dict[str, str], int]]
-    function = _function(columns, present, names, f"{{{values}}}")
+    function: ReadValues = _function(columns, present, names, f"{{{values}}}")
     return function
 
 
 @lru_cache(_FUNCTIONS_KEPT)
-def rows_reader(
-    columns: tuple[LoggedColumn, ...], present: bytes, wanted: tuple[tuple[str, ...], ...]
-) -> Callable[[bytes, int], tuple[Any, ...]]:
+def rows_reader(columns: tuple[LoggedColumn, ...], present: bytes, wanted: tuple[tuple[str, ...], ...]) -> ReadRow:
     """Reads images with these columns present: a JSON object of each of some columns, and the place behind."""
     names = columns_in(columns, present)
     places = {name: i for i, name in enumerate(names)}
@@ -303,8 +302,7 @@ def rows_reader(
     for some in wanted:
         members = ",".join(f"{_in_format(text_literal(name))}:{{c{places[name]}}}" for name in some)
         texts.append(f"f{f'{{{{{members}}}}}'!r}")
-    function: Callable[[bytes, int], tuple[Any, ...]]
-    function = _function(columns, present, {name for some in wanted for name in some}, ", ".join(texts))
+    function: ReadRow = _function(columns, present, {name for some in wanted for name in some}, ", ".join(texts))
     return function
 
 
@@ -333,10 +331,8 @@ class _Part:
         return [f"b = at + {lengths}", f"at = b + {length}", f"v{self.number} = data[b:at]", *self.value()]
 
 
-def _function(
-    columns: Sequence[LoggedColumn], present: bytes, wanted: Collection[str], result: str
-) -> Callable[[bytes, int], Any]:
-    """A function of bytes and a place: the result, made from `c0` and so on, and the place behind the image."""
+def _function(columns: Sequence[LoggedColumn], present: bytes, wanted: Collection[str], result: str) -> Any:
+    """The function that reads images: its result is made from `c0` and so on."""
     there = [each for i, each in enumerate(columns) if present[i >> 3] >> (i & 7) & 1]
     parts = [_Part(i, read_by(each)[1], each.name in wanted) for i, each in enumerate(there)]
     size = (len(parts) + 7) // 8
@@ -371,8 +367,7 @@ def _function(
     ]
     source = "\n    ".join(["def read(data, at):", *lines])
     exec(compile(source, "<images of rows>", "exec"), names)
-    function: Callable[[bytes, int], Any] = names["read"]
-    return function
+    return names["read"]
 
 
 def _run(parts: Sequence[_Part], names: dict[str, Any]) -> list[str]:

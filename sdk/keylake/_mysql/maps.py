@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from keylake._captured.tables import SourceColumn
 from keylake._mysql.charsets import BINARY, codec_of
 from keylake._mysql.forms import Form
-from keylake._mysql.images import LoggedColumn, columns_in, read_by, rows_reader, values_reader
+from keylake._mysql.images import LoggedColumn, ReadRow, ReadValues, columns_in, read_by, rows_reader, values_reader
 from keylake._mysql.words import Name
 from keylake.errors import DefinitionError, SourceFailed
 
@@ -22,6 +22,14 @@ _ENDLESS = ('"2038-01-19T03:14:07.999999Z"', '"2106-02-07T06:28:15.999999Z"', '"
 _CHOICE = re.compile(r"'((?:[^'\\]|''|\\.)*)'")
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How rows with images of certain columns are read: as JSON at once, or else, where both are None, by values."""
+
+    key: ReadRow | None = None  # of an image from before the change: the key
+    row: ReadRow | None = None  # of one from after it: the row; of an update the key, then the row
+
+
 @dataclass
 class TableMap:
     """A table as the log describes it before rows, under the number that its events have."""
@@ -31,6 +39,9 @@ class TableMap:
     key: tuple[str, ...]
     _logged: tuple[LoggedColumn, ...]
     period: tuple[str, ...] = ()  # of a system-versioned table: the columns of the beginning and the end of a row
+    _readings: dict[tuple[bytes | None, bytes | None], Reading] = field(
+        default_factory=dict[tuple[bytes | None, bytes | None], Reading]
+    )
 
     @property
     def label(self) -> str:
@@ -60,17 +71,33 @@ class TableMap:
         end = self.period[-1] if self.period else ""
         return before.get(end) in _ENDLESS and after.get(end, before.get(end)) not in _ENDLESS
 
-    def values(self, present: bytes) -> Callable[[bytes, int], tuple[dict[str, str], int]]:
+    def values(self, present: bytes) -> ReadValues:
         """Reads images that have these columns, as a bitmap: the values of all of them."""
         return values_reader(self._logged, present)
 
-    def rows(self, present: bytes, *wanted: tuple[str, ...]) -> Callable[[bytes, int], tuple[Any, ...]]:
-        """Reads images that have these columns: a JSON object of each of some columns, and the place behind."""
-        return rows_reader(self._logged, present, wanted)
+    def reading(self, before: bytes | None, after: bytes | None) -> Reading:
+        """How rows are read whose images have these columns, as bitmaps."""
+        found = self._readings.get((before, after))
+        if found is None:
+            found = self._readings[before, after] = self._reading(before, after)
+        return found
 
-    def names(self, present: bytes) -> tuple[str, ...]:
-        """The columns that images with this bitmap have."""
-        return columns_in(self._logged, present)
+    def _reading(self, before: bytes | None, after: bytes | None) -> Reading:
+        if not self.key or self.period:
+            return Reading()
+        if before is None or after is None:
+            key = None if before is None else rows_reader(self._logged, before, (self.key,))
+            return Reading(key, None if after is None else self._row(after))
+        old, new = columns_in(self._logged, before), columns_in(self._logged, after)
+        if not set(self.key) <= set(old) <= set(new):  # the row is not in the image from after the change alone
+            return Reading()
+        row = (*self.key, *(each for each in new if each not in self.key))
+        return Reading(
+            rows_reader(self._logged, before, (self.key,)), rows_reader(self._logged, after, (self.key, row))
+        )
+
+    def _row(self, present: bytes) -> ReadRow:
+        return rows_reader(self._logged, present, (columns_in(self._logged, present),))
 
 
 def table_map(
@@ -207,15 +234,6 @@ class RowsEvent:
     data: bytes
     before: bytes | None  # the bitmap of the columns that these images have; None: there are none
     after: bytes | None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether rows that were updated follow from their images after it, and the key from before it."""
-        table = self.table
-        if self.before is None or self.after is None or not table.key or table.period:
-            return False
-        before, after = set(table.names(self.before)), table.names(self.after)
-        return before.issuperset(table.key) and before.issubset(after)
 
     def images(self, at: int = 0) -> Iterator[tuple[dict[str, str] | None, dict[str, str] | None]]:
         """The values of each row before and after the change, from a place on."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from keylake._captured.source import CHANGES
+from keylake._mysql.images import ReadRow
 from keylake._mysql.literals import text_literal
 from keylake._mysql.maps import RowsEvent, TableMap
 from keylake._mysql.places import version_of
@@ -53,70 +54,61 @@ class Rows:
         self.at.append(at)
         self.error.append(error)
 
-    def add_all(self, table: str, op: str, rows: list[str], versions: range, offset: int, at: int | None) -> None:
-        """Rows of one kind."""
+    def _add_all(self, table: str, op: str, rows: list[str], begins: int, seconds: int | None) -> None:
+        """The next rows of a transaction."""
         count = len(rows)
+        first, self.images = self.images, self.images + count
         self.table += [table] * count
         self.op += [op] * count
         self.row += rows
-        self.version += versions
-        self.offset += [offset] * count
-        self.at += [at] * count
+        self.version += range(version_of(begins, first), version_of(begins, self.images), 2)
+        self.offset += [begins] * count
+        self.at += [seconds] * count
         self.error += [None] * count
 
     def take(self, event: RowsEvent, begins: int, seconds: int | None) -> bool:
         """The rows of an event, in a transaction that begins at a place; True where the log lacks columns of some."""
-        table, lacking = event.table, False
-        if table.key and not table.period and event.before is None and event.after is not None:
-            self._take_all(event, "c", table.names(event.after), begins, seconds)
-        elif table.key and not table.period and event.after is None and event.before is not None:
-            self._take_all(event, "d", table.key, begins, seconds)
-        elif event.is_whole:
-            lacking = self._take_updates(event, begins, seconds)
+        lacking = False
+        how = event.table.reading(event.before, event.after)
+        if how.key is not None and how.row is not None:
+            lacking = self._take_updates(event, how.key, how.row, begins, seconds)
+        elif how.key is not None:
+            self._take_all(event, how.key, "d", begins, seconds)
+        elif how.row is not None:
+            self._take_all(event, how.row, "c", begins, seconds)
         else:
             for before, after in event.images():
-                lacking |= self._take_images(table, before, after, begins, seconds)
+                lacking |= self._take_images(event.table, before, after, begins, seconds)
         return lacking
 
-    def _take_all(self, event: RowsEvent, op: str, wanted: tuple[str, ...], begins: int, seconds: int | None) -> None:
-        """The rows of an event that inserts, or deletes."""
-        present = event.after if event.before is None else event.before
-        assert present is not None
-        read, data = event.table.rows(present, wanted), event.data
-        at, end = 0, len(data)
+    def _take_all(self, event: RowsEvent, read: ReadRow, op: str, begins: int, seconds: int | None) -> None:
+        """The rows of an event that deletes, or inserts."""
+        data, at, end = event.data, 0, len(event.data)
         rows: list[str] = []
         while at < end:
             row, at = read(data, at)
             rows.append(row)
-        self.add_all(event.table.label, op, rows, self._versions(begins, len(rows)), begins, seconds)
+        self._add_all(event.table.label, op, rows, begins, seconds)
 
-    def _take_updates(self, event: RowsEvent, begins: int, seconds: int | None) -> bool:
-        """The rows of an event whose images from after the change have all columns of those from before it."""
-        table, data, lacking = event.table, event.data, False
-        assert event.before is not None
-        assert event.after is not None
-        whole = dict.fromkeys([*table.key, *table.names(event.after)])
-        read_before = table.rows(event.before, table.key)
-        read_after = table.rows(event.after, table.key, tuple(whole))
-        at, end = 0, len(data)
+    def _take_updates(
+        self, event: RowsEvent, read_key: ReadRow, read_row: ReadRow, begins: int, seconds: int | None
+    ) -> bool:
+        """The rows of an event that updates. One whose key has changed is taken by its values."""
+        lacking = False
+        data, at, end = event.data, 0, len(event.data)
         rows: list[str] = []
         while at < end:
             begin = at
-            old, at = read_before(data, at)
-            new, row, at = read_after(data, at)
+            old, at = read_key(data, at)
+            new, row, at = read_row(data, at)
             if old == new:
                 rows.append(row)
                 continue
-            self.add_all(table.label, "u", rows, self._versions(begins, len(rows)), begins, seconds)
+            self._add_all(event.table.label, "u", rows, begins, seconds)
             rows = []
-            lacking |= self._take_images(table, *next(event.images(begin)), begins, seconds)
-        self.add_all(table.label, "u", rows, self._versions(begins, len(rows)), begins, seconds)
+            lacking |= self._take_images(event.table, *next(event.images(begin)), begins, seconds)
+        self._add_all(event.table.label, "u", rows, begins, seconds)
         return lacking
-
-    def _versions(self, begins: int, count: int) -> range:
-        """The versions of the next rows of the transaction."""
-        first, self.images = self.images, self.images + count
-        return range(version_of(begins, first), version_of(begins, self.images), 2)
 
     def _take_images(
         self,
