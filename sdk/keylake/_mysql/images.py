@@ -57,8 +57,8 @@ _FIRST_YEAR = 1900
 _SECONDS_OF_DAY = 86_400
 _DAYS_KEPT = 2**16  # as texts: those of 179 years
 _FUNCTIONS_KEPT = 1024
-_TWO = [f"{number:02}" for number in range(64)]
-_MINUTES = [f"{hour}:{minute}:" for hour in _TWO[:32] for minute in _TWO]  # by the bits of both
+_HUNDRED = [f"{number:02}" for number in range(100)]
+_MINUTES = [f"{hour}:{minute}:" for hour in _HUNDRED[:32] for minute in _HUNDRED[:64]]  # by the bits of both
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,9 @@ class Reader:
 
 # --------------------------------------------------------------------------------------------------- readers of columns
 
+# The numbers that a group of digits consists of, by its bytes: as `struct` has them, their bits, and the bits behind.
+_OF_GROUP = {1: [("B", 8, 0)], 2: [("H", 16, 0)], 3: [("B", 8, 16), ("H", 16, 0)], 4: [("I", 32, 0)]}
+
 
 def _integer(size: int, unsigned: bool) -> Reader:
     if size == 3:
@@ -106,29 +109,30 @@ def _integer(size: int, unsigned: bool) -> Reader:
 
 
 def _decimal(digits: int, scale: int) -> Reader:
-    """Groups of digits become two whole numbers, before and behind the point."""
+    """Groups of digits become two whole numbers, before the point and behind it; of a negative all bits are turned."""
     groups, before = groups_of_decimal(digits, scale)
-    size = sum(taken for taken, _ in groups)
-    bits, to_come = 8 * size, [digits - scale, scale]
-    numbers: tuple[list[str], list[str]] = ([], [])
-    for i, (taken, width) in enumerate(groups):
+    to_come = [digits - scale, scale]
+    numbers: list[tuple[int, str, int, int]] = []  # which of the two, the code, bits, a factor
+    for i, (size, width) in enumerate(groups):
         part = int(i >= before)
-        bits -= 8 * taken
         to_come[part] -= width
-        numbers[part].append(f"($v >> {bits} & {256**taken - 1}) * {10 ** to_come[part]}")
-    whole, behind = (" + ".join(terms) or "0" for terms in numbers)
-    point = f".{{{behind}:0{scale}}}" if scale else ""
-    first = 1 << 8 * size - 1
-    code = f"""
-$v = number($v, 'big')
-if $v >= {first}:
-    $s = ''
-    $v -= {first}
-else:
-    $s = '-'
-    $v = {first - 1} - $v
-$c = f'"{{$s}}{{{whole}}}{point}"'"""
-    return Reader(f"{size}s", code=code)
+        numbers += [(part, code, bits, 10 ** to_come[part] << behind) for code, bits, behind in _OF_GROUP[size]]
+    names = [f"${{s}}_{i}" for i in range(len(numbers))]
+    first = 1 << numbers[0][2] - 1  # the bit of positives
+
+    def text(sign: str) -> str:
+        terms: tuple[list[str], list[str]] = ([], [])
+        for name, (part, _, bits, factor) in zip(names, numbers, strict=True):
+            positive = f"({name} - {first})" if name == names[0] else name
+            negative = f"({(first if name == names[0] else 1 << bits) - 1} - {name})"
+            terms[part].append((negative if sign else positive) + (f" * {factor}" if factor > 1 else ""))
+        whole, behind = (" + ".join(each) or "0" for each in terms)
+        point = f".{{hundred[{behind}]}}" if scale == 2 else f".{{{behind}:0{scale}}}" if scale else ""
+        return f"""f'"{sign}{{{whole}}}{point}"'"""
+
+    code = f"{', '.join(names)}, = $own($v)\n$c = {text('')} if {names[0]} >= {first} else {text('-')}"
+    layout = struct.Struct(">" + "".join(packed for _, packed, _, _ in numbers))
+    return Reader(f"{layout.size}s", code=code, own=layout.unpack)
 
 
 def _text(lengths: int, codec: tuple[str, str]) -> Reader:
@@ -195,14 +199,14 @@ def _moment(seconds: int) -> str:
     days, second = divmod(seconds, _SECONDS_OF_DAY)
     minute, second = divmod(second, 60)
     hour, minute = divmod(minute, 60)
-    return f"{_day_since(days)}{_TWO[hour]}:{_TWO[minute]}:{_TWO[second]}"
+    return f"{_day_since(days)}{_HUNDRED[hour]}:{_HUNDRED[minute]}:{_HUNDRED[second]}"
 
 
 def _part_of_second(digits: int) -> tuple[int, str]:
     """The bytes of a part of a second, stored in steps of two digits, and it as a piece of a text."""
     size = (digits + 1) // 2
-    stored = f"$v & {256**size - 1}"
-    return size, f".{{({stored}) // {10 ** (digits % 2)}:0{digits}}}" if digits else ""
+    stored = f"($v & {256**size - 1}){' // 10' if digits % 2 else ''}"
+    return size, f".{{{stored}:0{digits}}}" if digits else ""
 
 
 def _datetime(digits: int) -> Reader:
@@ -211,7 +215,7 @@ def _datetime(digits: int) -> Reader:
     code = f"""
 $v = number($v, 'big')
 $s = day($v >> {bits + 17} & {2**22 - 1})
-$c = f'{{$s}}{{minutes[$v >> {bits + 6} & 2047]}}{{two[$v >> {bits} & 63]}}{part}"' if $s else 'null'"""
+$c = f'{{$s}}{{minutes[$v >> {bits + 6} & 2047]}}{{hundred[$v >> {bits} & 63]}}{part}"' if $s else 'null'"""
     return Reader(f"{5 + size}s", code=code)
 
 
@@ -342,7 +346,7 @@ def _function(columns: Sequence[LoggedColumn], present: bytes, wanted: Collectio
         "day": _day,
         "moment": _moment,
         "minutes": _MINUTES,
-        "two": _TWO,
+        "hundred": _HUNDRED,
         **{f"own{part.number}": part.reader.own for part in parts},
     }
     some_null: list[str] = []
