@@ -5,6 +5,7 @@ changes a stream of changes with random keys, beside appends, MERGE in foreachBa
 ddl     columns that are added to a source table while its rows are written
 load    a day of a load that changes, replayed with the controller of pipelines and with fixed sizes
 most    rounds of 4 rows for each of 5,000 tables, in one job
+sources rows of MariaDB, PostgreSQL and Kafka, to the end
 tables  rounds of 20 rows for each of 100 and 1,000 tables, in one job and table by table
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 
-from benchmarks import pipelines_batches, pipelines_changes, pipelines_ddl, pipelines_load, pipelines_tables
+from benchmarks import pipelines_batches, pipelines_changes, pipelines_ddl, pipelines_load, pipelines_sources, pipelines_tables
 from benchmarks.figures import Findings
 
 PARTS: Mapping[str, Callable[[float, Console], Findings]] = {
@@ -21,6 +22,7 @@ PARTS: Mapping[str, Callable[[float, Console], Findings]] = {
     "ddl": pipelines_ddl.run,
     "load": pipelines_load.run,
     "most": pipelines_tables.run_most,
+    "sources": pipelines_sources.run,
     "tables": pipelines_tables.run,
 }
 

@@ -142,7 +142,7 @@ def test_a_table_that_fails_is_set_aside(lake: kl.Lake) -> None:
         ({"row": "[1]"}, "The row is not a JSON object"),
         ({"row": '{"id": 1} {}'}, "The row goes on behind"),
         ({"row": '{"id": 1, "x": 01}'}, "The row is not a JSON object: Invalid numeric value"),
-        ({"row": '{"id": 1, "x": 1, "x": 2}'}, "Duplicate field 'x'"),
+        ({"row": '{"id": 1, "x": 1, "x": 2}'}, "column 'x' twice"),
         ({"row": '{"id": 1, "x": 1, "X": 2}'}, "The row has the column 'X' twice"),
         ({"row": '{"id": 1, "y": 1}'}, "The row has a field 'y', and the table has no such column"),
         ({"row": '{"x": 1}'}, "The key column 'id' is not in the row"),

@@ -84,16 +84,18 @@ final class JsonValues {
     expect(json, JsonToken.START_OBJECT, type, column);
     List<NestedField> fields = type.fields();
     Object[] values = new Object[fields.size()];
+    boolean[] isThere = new boolean[values.length];
     while (json.nextToken() != JsonToken.END_OBJECT) {
       String name = json.currentName();
       int place = place(fields, name);
-      if (place < 0 || values[place] != null) {
+      if (place < 0 || isThere[place]) {
         throw new KeylakeException(
             SCHEMA_MISMATCH,
             place < 0
                 ? "column '%s' has no field '%s'; it is %s".formatted(column, name, type)
                 : "the field '%s' of column '%s' is there twice".formatted(name, column));
       }
+      isThere[place] = true;
       json.nextToken();
       values[place] = value(json, fields.get(place).type(), column + "." + name);
     }
@@ -125,7 +127,7 @@ final class JsonValues {
 
   private static Object map(JsonParser json, MapType type, String column) throws IOException {
     expect(json, JsonToken.START_OBJECT, type, column);
-    List<Object> keys = new ArrayList<>();
+    List<Object> keys = new ArrayList<>(); // a key that is there twice is refused by the write
     List<@Nullable Object> values = new ArrayList<>();
     while (json.nextToken() != JsonToken.END_OBJECT) {
       keys.add(key(json.currentName(), type.keyType(), column));

@@ -8,7 +8,6 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
-import com.fasterxml.jackson.core.StreamReadFeature;
 import io.keylake.spark.keys.BucketExpression;
 import io.keylake.spark.keys.GroupExpression;
 import io.keylake.spark.keys.KeyBytes;
@@ -54,7 +53,6 @@ import scala.jdk.javaapi.CollectionConverters;
 final class RowDecoder {
   private static final JsonFactory JSON =
       JsonFactory.builder()
-          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
           .streamReadConstraints(
               StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build())
           .build();
@@ -69,6 +67,8 @@ final class RowDecoder {
   private final GenericInternalRow row;
   private final boolean[] isThere;
   private final boolean[] wasThere;
+  private final @Nullable String[] fields; // of the last rows, in their order
+  private final int[] fieldPlaces;
   private GenericArrayData lastCarried = NONE;
   private final Expression bucketOf;
   private final @Nullable Expression groupOf;
@@ -90,6 +90,8 @@ final class RowDecoder {
             .toArray(UTF8String[]::new);
     isThere = new boolean[columns.size()];
     wasThere = new boolean[columns.size()];
+    fields = new String[columns.size()];
+    fieldPlaces = new int[columns.size()];
     StructType type = TableWrite.rowType(schema);
     values = new Object[type.size()];
     row = new GenericInternalRow(values);
@@ -159,10 +161,11 @@ final class RowDecoder {
     if (parser.nextToken() != JsonToken.START_OBJECT) {
       throw new KeylakeException(BAD_ROWS, "the row is not a JSON object");
     }
+    int number = 0;
     while (parser.nextToken() != JsonToken.END_OBJECT) {
       String name = parser.currentName();
-      Integer place = places.get(name.toLowerCase(Locale.ROOT));
-      if (place == null) {
+      int place = place(name, number++);
+      if (place < 0) {
         if (parser.nextToken() == JsonToken.VALUE_NULL) {
           continue; // a column that is not there has no value to lose
         }
@@ -173,8 +176,7 @@ final class RowDecoder {
       }
       if (isThere[place]) {
         throw new KeylakeException(
-            SCHEMA_MISMATCH,
-            "the row has the column '%s' twice, in different case".formatted(name));
+            SCHEMA_MISMATCH, "the row has the column '%s' twice".formatted(name));
       }
       isThere[place] = true;
       parser.nextToken();
@@ -188,6 +190,20 @@ final class RowDecoder {
     if (parser.nextToken() != null) {
       throw new KeylakeException(BAD_ROWS, "the row goes on behind the JSON object");
     }
+  }
+
+  /** The column of a field, which has mostly the number that it had in the row before; -1: none. */
+  private int place(String name, int number) {
+    boolean isKnown = number < fields.length;
+    if (isKnown && name.equals(fields[number])) {
+      return fieldPlaces[number];
+    }
+    int place = places.getOrDefault(name.toLowerCase(Locale.ROOT), -1);
+    if (isKnown && place >= 0) {
+      fields[number] = name;
+      fieldPlaces[number] = place;
+    }
+    return place;
   }
 
   /** Rows that follow each other carry the same columns, mostly. */
