@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+SENT_ROWS = "io.keylake.spark.sent.SentRows"
+_BYTES_OF_A_CHUNK = 4 * 2**20  # which one task reads
 
 
 def schema_of(rows: pa.Table) -> Any:
@@ -28,6 +33,19 @@ def carrying(rows: pa.Table, spark: SparkSession) -> DataFrame:
 
     connected: Any = spark
     return ConnectFrame(LocalRelation(rows.cast(to_arrow_schema(schema_of(rows)))), connected)
+
+
+def chunks_of(rows: pa.Table) -> Iterator[bytes]:
+    """The rows as streams of Arrow, each of some megabytes."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    known = rows.cast(to_arrow_schema(schema_of(rows)))
+    each = max(known.num_rows * _BYTES_OF_A_CHUNK // max(known.nbytes, 1), 1)
+    for begin in range(0, known.num_rows, each):
+        buffer = pa.BufferOutputStream()
+        with pa.ipc.new_stream(buffer, known.schema) as stream:
+            stream.write_table(known.slice(begin, each), max_chunksize=each)
+        yield buffer.getvalue().to_pybytes()
 
 
 def rows_of(frame: DataFrame) -> pa.Table:

@@ -23,7 +23,7 @@ from keylake._definition.names import Setting
 from keylake._server.address import Address
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, sentence, understood
-from keylake._server.frames import carrying, in_utc, rows_of, schema_of
+from keylake._server.frames import SENT_ROWS, carrying, chunks_of, in_utc, rows_of, schema_of
 from keylake._server.lazy_errors import is_of_spark, known_to_pyspark
 from keylake._server.opened import WE_ASK, few_tries, let_go, opened
 from keylake._server.server import CATALOG_CLASS, VERSION, jars_lie_in, lines_to_add
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 CONNECT_LIMIT_SECONDS = 3.0
 MOST_BYTES_AS_THEY_ARE = 2**20  # of more, pyspark sends what the server keeps
-MOST_BYTES_WITH_A_PLAN = 16 * 2**20
+MOST_BYTES_OF_CHUNKS = 16 * 2**20
 ROWS_IN_A_GROUP = 1 << 16  # which one task reads
 
 _AT_FIRST = "Check that it runs and that the address is right, or let kl.connect() start a server of its own."
@@ -251,11 +251,16 @@ class Session:
     def local_frame(self, rows: pa.Table) -> Generator[DataFrame]:
         """Local rows as a frame, for as long as the block runs.
 
-        Many rows go to a server on this machine as a file: sent with the plan, each would become several objects there.
+        Many rows go in chunks that the server forgets afterwards, very many to a server on this machine as a file. Sent
+        with the plan, each would become several objects there, and what pyspark sends is kept as long as the session.
         """
-        folder = None if self._server is None else self._server.shared_folder
-        if folder is None or rows.nbytes < MOST_BYTES_WITH_A_PLAN:
+        if rows.nbytes < MOST_BYTES_AS_THEY_ARE:
             yield self.frame(rows)
+            return
+        folder = None if self._server is None else self._server.shared_folder
+        if folder is None or rows.nbytes < MOST_BYTES_OF_CHUNKS:
+            with self._sent(rows) as frame:
+                yield frame
             return
         file = folder / f"rows-{uuid.uuid4()}.parquet"
         try:
@@ -265,6 +270,21 @@ class Session:
             yield frame
         finally:
             file.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _sent(self, rows: pa.Table) -> Generator[DataFrame]:
+        connected: Any = self.spark
+        hashes: list[str] = []
+        try:
+            with self.asking():
+                for chunk in chunks_of(rows):
+                    hashes += connected.client.cache_artifacts([chunk])
+                reader = self.spark.read.schema(schema_of(rows)).format(SENT_ROWS)
+                frame = reader.option("chunks", ",".join(hashes)).load()
+            yield frame
+        finally:
+            with contextlib.suppress(KeylakeError):  # a session that is over has forgotten them
+                self.call(Call.of("forget_sent", chunks=hashes))
 
     def frame(self, rows: pa.Table) -> DataFrame:
         """Local rows as a frame that carries them.

@@ -1,9 +1,18 @@
 package io.keylake.spark.engine;
 
+import static io.keylake.tables.KeylakeException.Kind.UNAVAILABLE;
+
+import io.keylake.tables.KeylakeException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
@@ -20,8 +29,12 @@ import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.storage.BlockData;
+import org.apache.spark.storage.BlockManager;
+import org.apache.spark.storage.CacheId;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.math.BigInt;
@@ -66,6 +79,41 @@ public final class ClassicSession {
   /** The rows of a frame in Spark's own form. */
   public static RDD<InternalRow> rows(Dataset<Row> frame) {
     return execution(frame).toRdd();
+  }
+
+  /**
+   * The rows of a stream of Arrow, each valid until the next.
+   *
+   * @param task that reads them; what they take goes with its end
+   */
+  public static Iterator<InternalRow> rows(byte[] arrow, TaskContext task) {
+    return CollectionConverters.asJava(
+        ArrowConverters$.MODULE$.fromIPCStreamWithIterator(arrow, task)._1());
+  }
+
+  /** What the client of this session has sent under a hash. */
+  public byte[] sent(String hash) {
+    BlockManager blocks = SparkEnv.get().blockManager();
+    CacheId id = new CacheId(session.sessionUUID(), hash);
+    Option<BlockData> found = blocks.getLocalBytes(id);
+    if (found.isEmpty()) {
+      throw new KeylakeException(
+          UNAVAILABLE,
+          "the server has no rows any more that were sent under %s: it, or the session, has begun anew; send them again"
+              .formatted(hash));
+    }
+    try (InputStream bytes = found.get().toInputStream()) {
+      return bytes.readAllBytes();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } finally {
+      blocks.releaseLock(id, Option.empty());
+    }
+  }
+
+  /** Removes what was sent under a hash; Spark keeps it as long as the session. */
+  public void forgetSent(String hash) {
+    SparkEnv.get().blockManager().removeBlock(new CacheId(session.sessionUUID(), hash), false);
   }
 
   /** The size of a frame as the optimizer guesses it; very much where it knows nothing. */

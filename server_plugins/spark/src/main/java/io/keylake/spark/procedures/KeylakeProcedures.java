@@ -7,6 +7,7 @@ import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeylakeVersion;
 import io.keylake.spark.catalog.ReadAnew;
+import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.explain.ExplainProcedure;
 import io.keylake.spark.kafka.KafkaOffsetsProcedure;
 import io.keylake.spark.many.TableBatch;
@@ -66,7 +67,8 @@ public final class KeylakeProcedures {
                     commits(),
                     commitRange(),
                     rollback(),
-                    writeTables()),
+                    writeTables(),
+                    forgetSent()),
                 new BranchProcedures(tables).all(),
                 new HistoryProcedures(tables).all(),
                 new PositionProcedures(tables).all(),
@@ -307,6 +309,20 @@ public final class KeylakeProcedures {
               .filter(outcome -> outcome.commit() != null)
               .forEach(outcome -> tables.hasChanged(outcome.table()));
           return outcomes.stream().map(KeylakeProcedures::row).toList();
+        });
+  }
+
+  /** Removes chunks of rows that a client has sent, and has written. */
+  private static LocalProcedure forgetSent() {
+    return new LocalProcedure(
+        "forget_sent",
+        List.of(LocalProcedure.optionalTexts("chunks")),
+        new StructType().add("chunks", DataTypes.LongType),
+        arguments -> {
+          ClassicSession session = ClassicSession.active();
+          List<String> chunks = arguments.texts("chunks");
+          chunks.forEach(session::forgetSent);
+          return List.of(LocalProcedure.row((long) chunks.size()));
         });
   }
 
