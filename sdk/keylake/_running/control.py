@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from keylake._running.state import PipelineState, asides_of, opened, states_of, tables_of
+from keylake._running.state import PipelineState, asides_of, opened, rows_of, states_of, tables_of
+from keylake._server.statements import literal
 from keylake.errors import NothingToDo
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
+    from keylake.table import KeyedTable
+
+_BETWEEN_QUESTIONS = 1.0  # seconds
+
+
+class Wishes:
+    """What others want of a pipeline that runs. The table is asked once a second, however short rounds are."""
+
+    def __init__(self, table: KeyedTable, name: str) -> None:
+        self._table = table
+        self._name = name
+        self._asked_at = -math.inf
+
+    def asked(self) -> tuple[str | None, dict[str, str]]:
+        """`stop` or `restart`, and what is wanted of keyed tables, by their names; of all of them by ''.
+
+        A wish about a table is told once.
+        """
+        is_first, now = math.isinf(self._asked_at), time.monotonic()
+        if now - self._asked_at < _BETWEEN_QUESTIONS:
+            return None, {}
+        asked = self._wanted("wish")
+        if asked:  # before they are read: one that comes meanwhile is not missed
+            self._table.update([{"pipeline": self._name, "kind": "wish", "name": "", "wanted": None}])
+        where = f"pipeline = {literal(self._name)} AND kind = 'target' AND wanted IS NOT NULL"
+        rows = rows_of(self._table, where) if asked or is_first else []
+        wanted = self._wanted("pipeline")
+        self._asked_at = now
+        return wanted, {row["name"]: row["wanted"] for row in rows}
+
+    def _wanted(self, kind: str) -> str | None:
+        row: Any = self._table.get(pipeline=self._name, kind=kind, name="")
+        return None if row is None else row.wanted
 
 
 def table_of_pipelines(namespace: str = "keylake") -> str:

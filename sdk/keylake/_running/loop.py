@@ -29,6 +29,7 @@ from keylake._captured.tables import SourceSchema, SourceTable, TableCreated, Ta
 from keylake._running.ahead import ReadAhead
 from keylake._running.asides import OF_NO_TABLE, Asides
 from keylake._running.changes import Changes
+from keylake._running.control import Wishes
 from keylake._running.dead_letters import DeadLetters
 from keylake._running.evolution import Made, table_of
 from keylake._running.outages import Outage, passes
@@ -70,6 +71,7 @@ class _Loop:
         self._settings = settings
         self._ending = ending
         self._state = StateTable(lake, settings.state_namespace, settings.name)
+        self._asking = Wishes(self._state.table, settings.name)
         self._dead = DeadLetters(lake, settings.state_namespace, settings.name)
         self._open_targets()
         self._wishes: dict[str, str] = {}  # of keyed tables, that are not done
@@ -226,10 +228,10 @@ class _Loop:
     def _listen(self) -> bool:
         """What others want of the pipeline; whether it is to end."""
         self._is_ending = self._ending.is_set()
-        self._wishes |= self._state.wishes()
+        wanted, wishes = self._asking.asked()
+        self._wishes |= wishes
         if self._wishes.get("") and self._state.give_up_positions():
             self._forget()
-        wanted = self._state.is_wanted()
         if wanted == "restart" and (reason := self._settings.refusal()) is not None:
             LOG.error("%s goes on as it was: %s", self._settings.name, reason)
             self._state.heard("", kind="pipeline")

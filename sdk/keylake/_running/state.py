@@ -9,8 +9,7 @@
     check      keyed table     reason: which rows differ from those of the source, as a check while it runs has found
 
 A pipeline writes its rows under a counter, the offsets of a source that is called as the pipeline: of two processes
-that write the same number one is told that it is not the first. `wanted` is written by others, and read before every
-round.
+that write the same number one is told that it is not the first. `wanted` is written by others, and read every second.
 """
 
 from __future__ import annotations
@@ -161,17 +160,16 @@ class StateTable:
         self.tables: dict[Pair, TableState] = {}
         self.targets: dict[str, TargetState] = {}
         self.pipeline: PipelineState | None = None
-        self._table = opened(lake, namespace)
+        self.table = opened(lake, namespace)
         self._written: dict[tuple[str, str], Mapping[str, object]] = {}
         self._next = 0
         self._given_up: dict[str, int] = {}
-        self._has_looked = False  # for wishes of before the run
         self._one_at_a_time = threading.RLock()
 
     def read(self) -> None:
         """What the table has of the pipeline."""
-        self._next = self._table.offsets().get(self.name, 0)
-        for row in rows_of(self._table, f"pipeline = {literal(self.name)}"):
+        self._next = self.table.offsets().get(self.name, 0)
+        for row in rows_of(self.table, f"pipeline = {literal(self.name)}"):
             match row["kind"]:
                 case "partition":
                     self.positions[row["name"]] = row["position"]
@@ -216,29 +214,13 @@ class StateTable:
         if other is not None:
             state = replace(state, rounds=other.rounds, rows=other.rows, recent=other.recent)
         self.pipeline = state
-        self._table.update([{"pipeline": self.name, "kind": "pipeline", "name": "", "wanted": None}])
+        self.table.update([{"pipeline": self.name, "kind": "pipeline", "name": "", "wanted": None}])
         self.write()
         return state
 
-    def is_wanted(self) -> str | None:
-        """What others want of the pipeline itself: `stop` or `restart`."""
-        row: Any = self._table.get(pipeline=self.name, kind="pipeline", name="")
-        return None if row is None else row.wanted
-
-    def wishes(self) -> dict[str, str]:
-        """What others want of keyed tables, by their names; of all of them by ''. A wish is told once."""
-        row: Any = self._table.get(pipeline=self.name, kind="wish", name="")
-        if self._has_looked and (row is None or row.wanted is None):
-            return {}
-        if row is not None and row.wanted is not None:  # before they are read: one that comes meanwhile is not missed
-            self._table.update([{"pipeline": self.name, "kind": "wish", "name": "", "wanted": None}])
-        self._has_looked = True
-        where = f"pipeline = {literal(self.name)} AND kind = 'target' AND wanted IS NOT NULL"
-        return {row["name"]: row["wanted"] for row in rows_of(self._table, where)}
-
     def heard(self, target: str, *, kind: str = "target") -> None:
         """A wish about a keyed table, or the pipeline, is fulfilled, or cannot be."""
-        self._table.update([{"pipeline": self.name, "kind": kind, "name": target, "wanted": None}])
+        self.table.update([{"pipeline": self.name, "kind": kind, "name": target, "wanted": None}])
 
     def seen(self, **changes: Any) -> None:
         """The pipeline lives, and what else is new of it."""
@@ -281,20 +263,20 @@ class StateTable:
     def _commits(self, rows: Sequence[Mapping[str, object]]) -> bool:
         """Whether this is the first write under its number."""
         try:
-            commit = self._table.update(rows, offsets={self.name: (self._next, self._next + 1)})
+            commit = self.table.update(rows, offsets={self.name: (self._next, self._next + 1)})
         except BadRows:
             return False
         if commit.snapshot_id % _COMMITS == 0:  # the ids of snapshots are random
             with suppress(KeylakeError):  # another commit of some pipeline is the next to do so
-                self._table.compact("full")
+                self.table.compact("full")
         return not commit.repeated
 
     def _catch_up(self) -> None:
         """A number that was taken may be ours: that of a write whose answer a server that failed did not give."""
-        row: Any = self._table.get(pipeline=self.name, kind="pipeline", name="")
+        row: Any = self.table.get(pipeline=self.name, kind="pipeline", name="")
         if self.pipeline is None or row is None or row.run != self.pipeline.run:
             raise self._overtaken()
-        self._next = self._table.offsets().get(self.name, 0)
+        self._next = self.table.offsets().get(self.name, 0)
 
     def _overtaken(self) -> PipelineBusy:
         return PipelineBusy(
