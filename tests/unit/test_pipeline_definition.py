@@ -291,7 +291,7 @@ def test_steps_lie_beside_the_file(tmp_path: Path) -> None:
 def test_load_is_sized_by_a_controller_unless_said() -> None:
     usual = load_of(pipeline())
     assert isinstance(usual, Sized)
-    assert (usual.controller.targets.freshness_seconds, usual.controller.targets.rows) == (30, Bounds(1000, 500_000))
+    assert (usual.controller.targets.freshness_seconds, usual.controller.targets.rows) == (8, Bounds(1000, 500_000))
     once = load_of(pipeline(), once=True)
     assert isinstance(once, Sized)
     assert once.controller.targets.freshness_seconds == 60
@@ -301,6 +301,14 @@ def test_load_is_sized_by_a_controller_unless_said() -> None:
     assert hasty.controller.targets.rows == Bounds(1000, 5000)
     fixed = kl.PipelineOptions(load_control=False, load_rows_most=5000)
     assert load_of(pipeline().model_copy(update={"pipeline": fixed})) == Fixed(Setting(5000))
+
+
+@pytest.mark.parametrize(("load", "sink", "fresh"), [(None, 0, 8), (None, 1, 1), (None, 60, 8), (300, 1, 300)])
+def test_freshness_is_that_of_the_sink_where_it_is_shorter(load: int | None, sink: int, fresh: int) -> None:
+    seconds = datetime.timedelta(seconds=1)
+    options = kl.PipelineOptions(load_freshness=None if load is None else load * seconds)
+    given = pipeline().model_copy(update={"pipeline": options, "sink": kl.LakeSink(freshness=sink * seconds)})
+    assert given.freshness == fresh * seconds
 
 
 def test_lengths_of_time() -> None:

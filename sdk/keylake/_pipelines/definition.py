@@ -47,6 +47,9 @@ def _list(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType]
 
 
+_FRESH = datetime.timedelta(seconds=8)
+
+
 class LakeSink(OtherSinks):
     """The lake that tables are written to, and how new tables are laid out.
 
@@ -203,11 +206,13 @@ class PipelineOptions(Definition):
         ),
     ] = True
     load_freshness: Annotated[
-        SomeTime,
+        SomeTime | None,
         named(
-            "load.freshness", "How soon after it came a row is to be in its table: writes are as rare as that allows."
+            "load.freshness",
+            "How soon after it came a row is to be in its table: writes are as rare as that allows. 8 seconds unless "
+            "said, or the `freshness` of the sink where that is shorter.",
         ),
-    ] = datetime.timedelta(seconds=30)
+    ] = None
     load_rows_least: Annotated[Count, named("load.rows.least", "The fewest rows that a batch is sized for.")] = 1_000
     load_rows_most: Annotated[
         Count,
@@ -308,6 +313,11 @@ class Pipeline(Definition):
         except OSError as error:
             raise DefinitionError(f"{os.fspath(path)!r} cannot be read: {error.strerror}. Name a YAML file.") from None
         return parsed(text, os.fspath(path), cls)
+
+    @property
+    def freshness(self) -> datetime.timedelta:
+        """How soon after it came a row is to be in its table."""
+        return self.pipeline.load_freshness or min(self.sink.freshness or _FRESH, _FRESH)
 
     def to_yaml(self) -> str:
         """The pipeline as YAML; secrets become names of the environment, as in ${SOURCE_PASSWORD}.

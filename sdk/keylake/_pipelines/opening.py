@@ -51,7 +51,7 @@ def rows_now(pipeline: Pipeline) -> RowsNow:
             named = _named(database, _keys(pipeline))
             from keylake._check.postgres_rows import PostgresRows
 
-            waiting = pipeline.pipeline.load_freshness + pipeline.sink.freshness
+            waiting = pipeline.freshness + pipeline.sink.freshness
             return PostgresRows(
                 named.address,
                 named.tables,

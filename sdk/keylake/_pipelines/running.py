@@ -96,7 +96,7 @@ def run_pipeline(
         DefinedShaping(pipeline, lake),
         behaviour=options.schema_change_behavior if _follows_changes(pipeline) else "ignore",
         once=once or options.runtime_mode == "BATCH",
-        freshness=pipeline.sink.freshness.total_seconds(),
+        freshness=_few_wait(pipeline),
         load=load or load_of(pipeline, once=once),
         steps=tuple(step.as_run(options.name) for step in pipeline.steps),
         refusal=refusal,
@@ -111,12 +111,18 @@ def load_of(pipeline: Pipeline, *, once: bool = False) -> Load:
     options = pipeline.pipeline
     if not options.load_control:
         return Fixed(Setting(options.load_rows_most))
-    fresh = options.load_freshness.total_seconds()
+    fresh = pipeline.freshness.total_seconds()
     ends = once or options.runtime_mode == "BATCH"
     fresh = max(fresh, _FRESH_ENOUGH_SECONDS) if ends else fresh
     rows = Bounds(options.load_rows_least, options.load_rows_most)
     targets = LoadTargets(freshness_seconds=fresh, shortest_seconds=min(1.0, fresh / 4), rows=rows)
     return Sized(Controller(targets, tells=not ends))  # of a run that ends, nobody asks how fresh its rows are
+
+
+def _few_wait(pipeline: Pipeline) -> float:
+    """The seconds that few rows of a quiet table wait for more; where all rows are sooner in their tables, none."""
+    few = pipeline.sink.freshness
+    return few.total_seconds() if few > pipeline.freshness else 0.0
 
 
 def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
