@@ -14,7 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 
-from benchmarks import pipelines_batches, pipelines_changes, pipelines_ddl, pipelines_freshness, pipelines_load, pipelines_sources, pipelines_tables
+from benchmarks import (
+    pipelines_batches,
+    pipelines_changes,
+    pipelines_ddl,
+    pipelines_freshness,
+    pipelines_load,
+    pipelines_sources,
+    pipelines_tables,
+)
 from benchmarks.figures import Findings
 
 PARTS: Mapping[str, Callable[[float, Console], Findings]] = {

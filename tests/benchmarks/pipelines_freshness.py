@@ -11,7 +11,7 @@ first seconds do not count: the server warms up.
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -154,7 +154,9 @@ def _made(place: Machine, count: int, console: Console) -> list[Figure]:
         server.stop()
     client, own = ((now - then) / QUIET_SECONDS for now, then in zip(after, before, strict=True))
     memory = int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
-    console.print(f"  {count} tables made in {seconds:.1f} s; quiet: {client:.3f}, {own:.3f} processors", highlight=False)
+    console.print(
+        f"  {count} tables made in {seconds:.1f} s; quiet: {client:.3f}, {own:.3f} processors", highlight=False
+    )
     return [
         figure(f"{count:,} tables made, seconds", seconds, Target(60)),
         figure(f"{count:,} quiet tables: processors of the client", client),

@@ -9,13 +9,12 @@ tables are compared with their sources by `keylake check`, those of the topic by
 """
 
 import json
-import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from rich.console import Console
 
@@ -27,13 +26,14 @@ from integration.pipelines.mariadb.server import MariaDb
 from integration.pipelines.postgres_server import PASSWORD, Postgres, running
 
 ROWS, CHANGES, MESSAGES = 1_600_000, 1_600_000, 4_000_000
-TABLES, WARM = 4, 50_000
+TABLES, WARM = 4, 200_000
 TRANSACTION = 1_000  # rows of one
 PARTITIONS = 2
 SNAPSHOT = Target(60_000, at_least=True)
 LOG = Target(40_000, at_least=True)
 TOPIC = Target(100_000, at_least=True)
 CLIENT = Target(10)
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -45,16 +45,29 @@ class Spent:
     report: kl.PipelineReport
 
 
-class Database:
+class Database(Protocol):
     """The same tables, whichever database has them."""
 
-    kind: str
+    @property
+    def kind(self) -> str:
+        """What it is called."""
+        ...
 
     def run(self, *statements: str) -> None:
-        raise NotImplementedError
+        """Run statements, each a transaction."""
+        ...
 
-    def source(self, tables: str) -> Any:
-        raise NotImplementedError
+    def create(self, table: str) -> str:
+        """A statement that makes a table."""
+        ...
+
+    def insert(self, table: str, first: int, rows: int) -> str:
+        """A statement that inserts rows with keys from a number on."""
+        ...
+
+    def source(self, tables: str) -> kl.MySql | kl.Postgres:
+        """Tables as a source, by a pattern."""
+        ...
 
 
 def run(scale: float, console: Console) -> Findings:
@@ -74,7 +87,7 @@ def run(scale: float, console: Console) -> Findings:
     return Findings(words, found)
 
 
-class _MariaDb(Database):
+class _MariaDb:
     kind = "MariaDB"
 
     def __init__(self, server: MariaDb) -> None:
@@ -90,8 +103,8 @@ class _MariaDb(Database):
         )
 
     def insert(self, table: str, first: int, rows: int) -> str:
-        h = f"(seq * 2654435761 % 4294967296)"
-        return f"INSERT INTO shop.{table} SELECT {values(h, 'seq', self)} FROM shop.seq_{first}_to_{first + rows - 1}"
+        h = "(seq * 2654435761 % 4294967296)"
+        return f"INSERT INTO shop.{table} SELECT {values(h, 'seq', self.at(h))} FROM shop.seq_{first}_to_{first + rows - 1}"
 
     def at(self, h: str) -> str:
         return f"TIMESTAMP'2026-01-01 00:00:00.000001' + INTERVAL {h} SECOND"
@@ -103,7 +116,7 @@ class _MariaDb(Database):
         )  # fmt: skip
 
 
-class _Postgres(Database):
+class _Postgres:
     kind = "PostgreSQL"
 
     def __init__(self, server: Postgres) -> None:
@@ -124,7 +137,7 @@ class _Postgres(Database):
     def insert(self, table: str, first: int, rows: int) -> str:
         h = "(seq * 2654435761 % 4294967296)"
         of = f"generate_series({first}::bigint, {first + rows - 1}) AS seq"
-        return f"INSERT INTO shop.{table} SELECT {values(h, 'seq', self)} FROM {of}"
+        return f"INSERT INTO shop.{table} SELECT {values(h, 'seq', self.at(h))} FROM {of}"
 
     def at(self, h: str) -> str:
         return f"TIMESTAMP'2026-01-01 00:00:00.000001' + {h} * INTERVAL '1 second'"
@@ -136,10 +149,10 @@ class _Postgres(Database):
         )  # fmt: skip
 
 
-def values(h: str, key: str, database: Any) -> str:
+def values(h: str, key: str, at: str) -> str:
     """The ten values of a row, whose last nine follow from a number."""
     return (
-        f"{key}, {h} % 1000, {h} % 1000000 / 100.0, {h} % 8, {h} / 1024.0e0, {database.at(h)}, "
+        f"{key}, {h} % 1000, {h} % 1000000 / 100.0, {h} % 8, {h} / 1024.0e0, {at}, "
         f"DATE'2026-01-31', concat('user ', {h} % 100000), concat('page/of/', {h} % 65536), "
         f"CASE {h} % 3 WHEN 0 THEN 'Oslo' WHEN 1 THEN 'Bergen' ELSE 'Hanoi' END"
     )
@@ -161,7 +174,7 @@ def postgres() -> Iterator[_Postgres]:
         yield _Postgres(server)
 
 
-def _of_database(place: Machine, database: Any, scale: float, console: Console) -> list[Figure]:
+def _of_database(place: Machine, database: Database, scale: float, console: Console) -> list[Figure]:
     lake = place.session()
     each, changes = round(ROWS * scale) // TABLES, round(CHANGES * scale) // TABLES
     names = [f"t{number}" for number in range(TABLES)]
@@ -171,7 +184,7 @@ def _of_database(place: Machine, database: Any, scale: float, console: Console) 
         for first in range(0, rows, 100_000):
             database.run(database.insert(name, first, min(100_000, rows - first)))
     name = database.kind.lower()
-    warm = _spent(lake, _pipeline(database, "warm", f"{name}_warm"), console)
+    _spent(lake, _pipeline(database, "warm", f"{name}_warm"), console)
     snapshot = _spent(lake, _pipeline(database, r"t\d", name), console)
     assert snapshot.report.rows == each * TABLES, snapshot.report
     for number in range(changes // TRANSACTION):
@@ -186,7 +199,7 @@ def _of_database(place: Machine, database: Any, scale: float, console: Console) 
     ]
 
 
-def _change(database: Any, table: str, number: int, rows: int) -> str:
+def _change(database: Database, table: str, number: int, rows: int) -> str:
     """A transaction: of ten, four insert, four update and two delete."""
     kind = number % 10
     if kind < 4:
@@ -198,7 +211,7 @@ def _change(database: Any, table: str, number: int, rows: int) -> str:
     return f"DELETE FROM shop.{table} WHERE {where}"
 
 
-def _pipeline(database: Any, tables: str, name: str) -> kl.Pipeline:
+def _pipeline(database: Database, tables: str, name: str) -> kl.Pipeline:
     return kl.Pipeline(
         source=database.source(tables),
         sink=kl.LakeSink(namespace=name),

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from keylake.lake import Lake
 
 LOG = logging.getLogger("keylake")
+_BETWEEN_PLACES = 1.0  # seconds between two places of a source without rows that are kept
 _BETWEEN_SIGNS = 15.0  # seconds between two signs of life of a pipeline that has nothing to do
 
 
@@ -204,7 +205,7 @@ class _Loop:
         self._rounds.polled(rows, written, len(due), time.monotonic() - begun, polling)
         if due or written or not self._waiting:
             self._rounds.end(self._lag, self._waiting_rows())
-        self._keep(positions, written)
+        self._keep(positions, written, ends=ends)
         return not ends
 
     def _polled(self, most_rows: int, seconds: float, *, ends: bool) -> tuple[Step, ...]:
@@ -278,13 +279,13 @@ class _Loop:
                 positions[partition] = min(first, positions.get(partition, first))
         return positions
 
-    def _keep(self, positions: Mapping[str, int], written: int) -> None:
+    def _keep(self, positions: Mapping[str, int], written: int, *, ends: bool) -> None:
         pipeline = self._state.pipeline
         assert pipeline is not None
         moved = positions != self._state.positions
         quiet = time.time() - pipeline.seen_at.timestamp()
-        is_told = self._told == self._outage.said
-        if moved or written or not is_told or quiet > min(_BETWEEN_SIGNS, self._settings.lease / 4):
+        longest = _BETWEEN_PLACES if moved else min(_BETWEEN_SIGNS, self._settings.lease / 4)
+        if written or self._told != self._outage.said or (ends and moved) or quiet > longest:
             self._told, failed = self._outage.said, self._steps.tell()
             self._state.positions = dict(positions)
             self._state.seen(
@@ -295,7 +296,6 @@ class _Loop:
                 recent=tuple(self._rounds.recent),
             )
             self._state.write()
-        if moved:
             self._source.written(positions)
 
     # --------------------------------------------------------------------------------------------------------- steps

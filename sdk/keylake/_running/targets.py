@@ -66,7 +66,9 @@ class Targets:
         try:
             spec = self.spec(target.table)
         except TableNotFound:
-            spec = self._lake.create(_spec(target, schema), if_exists="match").spec
+            table = self._lake.create(_spec(target, schema), if_exists="match")
+            self._opened[target.table] = _Opened(table, dict(table.offsets()))
+            spec = table.spec
             self._set(target)
         if _lower(spec.key) != _lower(schema.key) or spec.versions != "explicit":
             raise SchemaMismatch(
