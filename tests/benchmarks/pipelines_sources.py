@@ -104,7 +104,8 @@ class _MariaDb:
 
     def insert(self, table: str, first: int, rows: int) -> str:
         h = "(seq * 2654435761 % 4294967296)"
-        return f"INSERT INTO shop.{table} SELECT {values(h, 'seq', self.at(h))} FROM shop.seq_{first}_to_{first + rows - 1}"
+        of = f"shop.seq_{first}_to_{first + rows - 1}"
+        return f"INSERT INTO shop.{table} SELECT {values(h, 'seq', self.at(h))} FROM {of}"
 
     def at(self, h: str) -> str:
         return f"TIMESTAMP'2026-01-01 00:00:00.000001' + INTERVAL {h} SECOND"
