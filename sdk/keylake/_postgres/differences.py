@@ -78,39 +78,48 @@ _OTHER_NAME, _GONE, _OTHER_NAME_AND_TYPE, _LEFT_OUT, _NOT_YET, _UNKNOWN = 4, 3, 
 
 def aligned(
     logged: Sequence[RelationColumn], table: Table, names: Mapping[int, frozenset[str]]
-) -> tuple[Column | None, ...]:
+) -> tuple[tuple[Column | None, ...], bool]:
     """The columns that the log names, as the table has them now; None for one that was dropped since.
 
     Rows of the log have the names of their time, and `names` has those that were seen, by numbers of columns. Both
     sides are in the order of these numbers, which only grow: the cheapest way to lay one over the other in this order
-    finds who is who, also by names that nobody saw.
+    finds who is who, also by names that nobody saw. False where another way is as cheap: a column with a new name, or
+    one that was dropped and another one that came.
     """
     now = table.columns
     if [(each.name, each.type) for each in logged] == [(each.name, each.type) for each in now]:
-        return now
+        return now, True
     present = {each.number: each for each in now}
     slots = [
         _Slot(present.get(number), names.get(number, frozenset()))
         for number in range(1, max([*present, *table.unpublished], default=0) + 1)
     ]
+    found = _cheapest(logged, slots)
+    return found, found == _cheapest(logged, slots, last=True)
+
+
+def _cheapest(
+    logged: Sequence[RelationColumn], slots: Sequence[_Slot], *, last: bool = False
+) -> tuple[Column | None, ...]:
+    """The first, or the last, of the ways that cost least."""
+    order = -1 if last else 1
     # best[j] is the least cost of the columns so far over the first j slots, with the choices that led there.
     best: list[tuple[int, tuple[Column | None, ...]]] = [(0, ())]
     best += [(sum(each.cost_without() for each in slots[:end]), ()) for end in range(1, len(slots) + 1)]
     for column in logged:
         row: list[tuple[int, tuple[Column | None, ...]]] = [(best[0][0] + _UNKNOWN, (*best[0][1], None))]
         for at, slot in enumerate(slots):
-            row.append(
-                min(
-                    (best[at][0] + slot.cost(column), (*best[at][1], slot.column)),
-                    (row[at][0] + slot.cost_without(), row[at][1]),
-                    (best[at + 1][0] + _UNKNOWN, (*best[at + 1][1], None)),
-                    key=lambda choice: choice[0],
-                )
-            )
+            ways = [
+                (best[at][0] + slot.cost(column), (*best[at][1], slot.column)),
+                (row[at][0] + slot.cost_without(), row[at][1]),
+                (best[at + 1][0] + _UNKNOWN, (*best[at + 1][1], None)),
+            ]
+            row.append(min(ways[::order], key=lambda way: way[0]))
         best = row
     # Columns behind the last one of the log were not there yet.
     not_yet = [sum(0 if each.column is None else _NOT_YET for each in slots[end:]) for end in range(len(slots) + 1)]
-    return min(zip(best, not_yet, strict=True), key=lambda choice: choice[0][0] + choice[1])[0][1]
+    ends = list(zip(best, not_yet, strict=True))
+    return min(ends[::order], key=lambda end: end[0][0] + end[1])[0][1]
 
 
 @dataclass(frozen=True)

@@ -362,9 +362,11 @@ class PostgresSource:
         table = self._catalog.tables.get(relation.number)
         if table is None or self._looks is None:
             return None
-        columns = aligned(relation.columns, table, self._looks.names.get(table.number, {}))
-        if not {*table.key} <= {each.number for each in columns if each is not None}:
-            self._read_again([table.number])  # the log has rows of before a column of the key, which the table has
+        columns, is_certain = aligned(relation.columns, table, self._looks.names.get(table.number, {}))
+        has_key = {*table.key} <= {each.number for each in columns if each is not None}  # or its rows are from before
+        if not has_key or not (is_certain or self._rereads.lie_ahead(table.number, self._transactions.position)):
+            self._read_again([table.number])
+        if not has_key:
             return None
         pairs = zip(relation.columns, columns, strict=True)
         # A value of another type than the column has now is left out: the change of the type has rewritten the table,

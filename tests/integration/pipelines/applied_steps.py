@@ -16,6 +16,7 @@ from keylake._captured.tables import (
     TableCreated,
     TableDropped,
     TableRenamed,
+    TableReread,
     TableTruncated,
 )
 
@@ -41,6 +42,11 @@ class AppliedTable:
         for name, value in row.items():
             if name not in cells or cells[name][0] < place:
                 cells[name] = (place, value)
+
+    def remove_older(self, place: Place) -> None:
+        for key, written in self.written.items():
+            if written < place:
+                self.deleted[key] = max(self.deleted.get(key, place), place)
 
     def rows(self) -> dict[tuple[Any, ...], dict[str, Any]]:
         long_ago = (-(2**63), 0)
@@ -99,6 +105,8 @@ class AppliedSteps:
             del self.tables[str(change.table)]
         elif isinstance(change, TableRenamed):
             self.tables[str(change.to)] = self.tables.pop(str(change.table))
+        elif isinstance(change, TableReread):
+            self.tables[str(change.table)].remove_older((change.version, -1))
         elif isinstance(change, TableTruncated):
             table = self.tables[str(change.table)]
             table.cells.clear()

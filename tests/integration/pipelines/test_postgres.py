@@ -233,6 +233,36 @@ def made_tables(connection: psycopg.Connection[Any], filler: int = 1) -> None:
     connection.execute("INSERT INTO other SELECT i, 'text' || i FROM generate_series(1, 100) i")
 
 
+def test_a_new_name_that_an_earlier_run_has_told(
+    postgres: Postgres, postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log has rows from before, whose column may as well be one that was dropped."""
+    database, positions, applied = postgres_database, dict[str, int](), AppliedSteps()
+    monkeypatch.setattr(source_module, "_SECONDS_BETWEEN_LOOKS", 1e9)
+    with closing(postgres.connect(database)) as connection:
+        connection.execute("CREATE TABLE t (id int PRIMARY KEY, gone int, old int DEFAULT 8)")
+        connection.execute("ALTER TABLE t DROP gone")
+        source = source_of(postgres, database)
+        source.begin(positions)
+        applied.begin(source.schemas())
+        applied_until_quiet(source, applied, positions, 1000)
+        for number in range(20):
+            connection.execute("INSERT INTO t VALUES (%s, %s)", (number, number))
+        connection.execute("ALTER TABLE t RENAME old TO new")
+        monkeypatch.setattr(source_module, "_SECONDS_BETWEEN_LOOKS", 0)
+        for step in source.poll(1, 5):  # tells the name, and has the first row
+            applied.apply(step)
+            positions.update(step.ends)
+        assert applied.tables[f"{database}.public.t"].columns == ["id", "new"]
+        assert len(applied.tables[f"{database}.public.t"].rows()) < 20
+        source.close()
+        source = source_of(postgres, database)
+        source.begin(positions)
+        applied_until_quiet(source, applied, positions, 1000)
+        source.close()
+        assert applied.tables[f"{database}.public.t"].rows() == stored(connection, "t", 1)
+
+
 @pytest.mark.parametrize("run", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_random_transactions(postgres: Postgres, postgres_database: str, run: int) -> None:
     """The source is ended and its connections are cut at random points, after steps were applied and were not."""
