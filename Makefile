@@ -97,9 +97,9 @@ build: $(JARS)/.built
 wheel: environment build
 	$(BIN)/python -m pip wheel . ./server_plugins --quiet --no-deps --no-build-isolation --wheel-dir dist
 
-## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; of NAME=reads also ONLY=W1 and HUDI=1, of NAME=joins PART=writes, of NAME=equality-deletes PART=small-heap, of NAME=wide PART=small
+## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; of NAME=reads also ONLY=W1 and HUDI=1, of NAME=joins PART=writes, of NAME=equality-deletes PART=small-heap, of NAME=wide PART=small, of NAME=pipelines PART=sources,freshness
 .PHONY: bench
-bench: environment build $(if $(filter pipelines,$(NAME)),flink)
+bench: environment build $(if $(filter pipelines,$(NAME)),flink kafka mariadb postgres)
 	$(BIN)/python tests/benchmarks $(NAME) $(if $(SCALE),--scale=$(SCALE)) $(if $(ONLY),--workload=$(ONLY)) \
 	    $(if $(QUESTION),--question=$(QUESTION)) $(if $(SYSTEM),--system=$(SYSTEM)) $(if $(HUDI),--with-hudi) \
 	    $(if $(PART),--part=$(PART))

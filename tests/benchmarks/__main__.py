@@ -18,7 +18,8 @@
     local       look-ups and small writes from Python without Spark, beside pyiceberg, DuckDB, delta-rs and LanceDB
     install     what an install weighs, and how long it takes to the first merged read
     pipelines   a stream of changes beside other sinks, small batches, columns that are added, a simulated day with a
-                controller, many tables in one job; --part chooses; `make flink` goes first
+                controller, many tables in one job, rows of databases and topics, freshness; --part chooses; `make
+                flink mariadb postgres kafka` goes first
     soak        writers, readers and a compactor at once, for ten minutes
 
 Each prints a table and leaves results/NAME.json. Without a name, all of them run. `--page` runs nothing: it writes
@@ -103,7 +104,7 @@ def main() -> None:
         type=lambda words: words.split(","),
         default=[],
         help="of joins: only this one of joins, publish and writes; of equality-deletes: only small-heap; "
-        "of wide: only small; of pipelines: only some of batches, changes, ddl, load, most and tables",
+        "of wide: only small; of pipelines: only some of its parts, such as sources",
     )
     parser.add_argument("--with-hudi", action="store_true", help="of reads: Hudi too, which fetches a Spark of its own")
     parser.add_argument(
@@ -145,7 +146,8 @@ def main() -> None:
     for name in asked.names or BENCHES:
         found = runs[name](asked.scale, console)
         figures.show(found, console)
-        console.print(f"[dim]{figures.write(name, found)}[/]", highlight=False)
+        of = "-".join([name, *asked.part])  # figures of a part lie beside those of the whole
+        console.print(f"[dim]{figures.write(of, found)}[/]", highlight=False)
 
 
 if __name__ == "__main__":
