@@ -10,6 +10,7 @@ import pytest
 
 import keylake as kl
 from integration.twin import fresh_name
+from keylake._server.frames import chunks_of
 from keylake._server.session import MOST_BYTES_AS_THEY_ARE
 from keylake.errors import KeylakeError
 
@@ -65,6 +66,19 @@ def test_many_rows_are_written_as_they_are(remote: kl.Lake) -> None:
     assert table.upsert(rows).rows == ROWS
     found = table.read(columns=list(SCHEMA.names)).orderBy("id").toArrow()
     assert found.cast(SCHEMA).to_pylist() == rows.to_pylist()
+
+
+def test_the_same_rows_are_sent_again(remote: kl.Lake) -> None:
+    rows = pa.table({"id": range(ROWS), "text": [f"a text of some letters, {number % 7}" for number in range(ROWS)]})
+    chunks = [*chunks_of(pa.concat_tables([rows] * 8))]
+    assert len({*chunks}) == len(chunks) > 1
+    session = remote._session
+    with session.local_frame(rows) as first:
+        with session.local_frame(rows) as second:
+            assert second.count() == ROWS
+        assert first.count() == ROWS
+    with session.local_frame(rows) as third:
+        assert third.count() == ROWS
 
 
 def test_rows_are_forgotten_afterwards(remote: kl.Lake) -> None:
