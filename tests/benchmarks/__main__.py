@@ -146,8 +146,7 @@ def main() -> None:
     for name in asked.names or BENCHES:
         found = runs[name](asked.scale, console)
         figures.show(found, console)
-        of = "-".join([name, *asked.part])  # figures of a part lie beside those of the whole
-        console.print(f"[dim]{figures.write(of, found)}[/]", highlight=False)
+        console.print(f"[dim]{figures.write(name, found, asked.part)}[/]", highlight=False)
 
 
 if __name__ == "__main__":

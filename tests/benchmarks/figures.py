@@ -87,12 +87,15 @@ def show(found: Findings, console: Console) -> None:
     console.print(*((seconds,) if found.seconds else ()), table, found.run, highlight=False)
 
 
-def write(name: str, found: Findings) -> Path:
-    """Leave everything as JSON: when and on what it ran (machine, size, seed, versions), and every figure."""
+def write(name: str, found: Findings, parts: Sequence[str] = ()) -> Path:
+    """Leave everything as JSON: when and on what it ran (machine, size, seed, versions), and every figure.
+
+    Figures of chosen parts lie beside those of the whole.
+    """
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    path = RESULTS / f"{'-'.join([name, *parts])}.json"
     result = {
-        "benchmark": name,
+        "benchmark": f"{name} PART={','.join(parts)}" if parts else name,
         "date": datetime.now(UTC).date().isoformat(),
         "run": found.run,
         "figures": [asdict(each) for each in found.all()],
