@@ -195,6 +195,7 @@ class Transactions:
             if lacking:
                 self._fill(begun, lacking)
             layouts = [layout for each in alive if (layout := each.logged.layout) is not None]
+            assert len(layouts) == len(alive)
             ops, rows = [each.op for each in alive], [each.values for each in alive]
             self.rows.add(layouts, ops, rows, version, version, begun.at)
         self._pending.clear()
