@@ -188,9 +188,12 @@ final class TextValues {
   }
 
   private static LocalDate day(String text) {
-    return isShaped(text, "0000-00-00")
-        ? LocalDate.of(number(text, 0, 4), number(text, 5, 7), number(text, 8, LENGTH_OF_DATE))
-        : LocalDate.parse(text);
+    return isShaped(text, "0000-00-00") ? shapedDay(text) : LocalDate.parse(text);
+  }
+
+  /** The day that a text of a known shape begins with. */
+  private static LocalDate shapedDay(String text) {
+    return LocalDate.of(number(text, 0, 4), number(text, 5, 7), number(text, 8, LENGTH_OF_DATE));
   }
 
   /** Whether a text has digits where a shape has zeros, and else the same signs. */
@@ -220,10 +223,9 @@ final class TextValues {
   private static @Nullable Object micros(String text, boolean hasZone) {
     String shape = hasZone ? "0000-00-00T00:00:00.000000Z" : "0000-00-00T00:00:00.000000";
     if (isShaped(text, shape)) {
-      LocalDate day = LocalDate.of(number(text, 0, 4), number(text, 5, 7), number(text, 8, 10));
       LocalTime time =
           LocalTime.of(number(text, 11, 13), number(text, 14, 16), number(text, 17, 19));
-      long seconds = day.toEpochSecond(time, ZoneOffset.UTC);
+      long seconds = shapedDay(text).toEpochSecond(time, ZoneOffset.UTC);
       return seconds * MICROS_PER_SECOND + number(text, 20, 26);
     }
     String iso =
