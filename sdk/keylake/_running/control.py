@@ -126,6 +126,6 @@ def _check_aside(lake: Lake, name: str, table: str, namespace: str) -> None:
 
 def _wish(lake: Lake, namespace: str, pipeline: str, kind: str, name: str, wanted: str) -> None:
     rows = [{"pipeline": pipeline, "kind": kind, "name": name, "wanted": wanted}]
-    if kind == "target":  # the pipeline looks at one row every round, and at those of tables where that says so
+    if kind == "target":  # the pipeline looks at one row every second, and at those of tables where that says so
         rows.append({"pipeline": pipeline, "kind": "wish", "name": "", "wanted": "asked"})
     opened(lake, namespace).update(rows)

@@ -30,10 +30,9 @@ def carrying(rows: pa.Table, spark: SparkSession) -> DataFrame:
     """A frame whose plan has the rows."""
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
     from pyspark.sql.connect.plan import LocalRelation
-    from pyspark.sql.pandas.types import to_arrow_schema
 
     connected: Any = spark
-    return ConnectFrame(LocalRelation(rows.cast(to_arrow_schema(schema_of(rows)))), connected)
+    return ConnectFrame(LocalRelation(_typed(rows)), connected)
 
 
 def chunks_of(rows: pa.Table) -> Iterator[bytes]:
@@ -41,15 +40,20 @@ def chunks_of(rows: pa.Table) -> Iterator[bytes]:
 
     Of a hash that it had before it would take no rows, and would have none when they were forgotten.
     """
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    known = rows.cast(to_arrow_schema(schema_of(rows))).replace_schema_metadata({"sent": uuid.uuid4().hex})
+    known = _typed(rows).replace_schema_metadata({"sent": uuid.uuid4().hex})
     each = max(known.num_rows * _BYTES_OF_A_CHUNK // max(known.nbytes, 1), 1)
     for begin in range(0, known.num_rows, each):
         buffer = pa.BufferOutputStream()
         with pa.ipc.new_stream(buffer, known.schema) as stream:
             stream.write_table(known.slice(begin, each), max_chunksize=each)
         yield buffer.getvalue().to_pybytes()
+
+
+def _typed(rows: pa.Table) -> pa.Table:
+    """The rows with the types of Arrow that Spark reads its own from."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return rows.cast(to_arrow_schema(schema_of(rows)))
 
 
 def rows_of(frame: DataFrame) -> pa.Table:
