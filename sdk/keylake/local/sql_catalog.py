@@ -6,13 +6,15 @@ from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from pyiceberg.io import FileIO
+from pyiceberg.io import PY_IO_IMPL, FileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import CommitTableResponse, StagedTable, Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableRequirement, TableUpdate
+from pyiceberg.typedef import EMPTY_DICT, Properties
 
 from keylake.local.damage import reading
+from keylake.local.disk import Disk, is_on_disk
 from keylake.local.newest import Newest
 
 
@@ -22,6 +24,12 @@ class KeptSqlCatalog(SqlCatalog):
     def __init__(self, name: str, **properties: str) -> None:
         super().__init__(name, **properties)
         self._newest: Newest[tuple[str, TableMetadata]] = Newest()
+
+    def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
+        given = {**self.properties, **properties}
+        if location is not None and is_on_disk(location) and PY_IO_IMPL not in given:
+            return Disk(given)
+        return super()._load_file_io(properties, location)
 
     def _convert_orm_to_iceberg(self, orm_table: IcebergTables) -> Table:
         if not orm_table.metadata_location:

@@ -1,0 +1,46 @@
+"""What an import costs is what it needs: rooms that few use are imported when a name of theirs is used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import keylake as kl
+
+INIT = Path(kl.__file__)
+
+
+def modules_after(code: str) -> set[str]:
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return set(ran.stdout.split())
+
+
+def test_pipelines_are_imported_when_they_are_used() -> None:
+    rooms = ("_pipelines", "_running", "_captured", "_mysql", "_postgres", "_kafka", "_files", "_load")
+    assert not {
+        name for name in modules_after("import keylake") if name.startswith(tuple(f"keylake.{r}" for r in rooms))
+    }
+    assert "keylake._pipelines.definition" in modules_after("import keylake\nkeylake.Pipeline")
+
+
+def test_the_lake_of_a_directory_is_read_without_pandas_and_spark() -> None:
+    code = "import keylake.local\nfrom keylake.local.disk import Disk"
+    assert not {"pandas", "pyspark.sql.connect.session", "pyiceberg.io.pyarrow"} & modules_after(code)
+
+
+def test_names_that_come_late_are_those_that_checkers_see() -> None:
+    """The names under TYPE_CHECKING, with their modules, are those that are looked up."""
+    tree = ast.parse(INIT.read_text())
+    seen = {
+        alias.name: node.module
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == kl._PIPELINES
+    assert set(dir(kl)) >= set(kl.__all__)
+    assert all(getattr(kl, name) is not None for name in kl.__all__)
