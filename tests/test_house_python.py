@@ -145,8 +145,10 @@ def test_names_that_the_server_shares_stand_in_one_list() -> None:
 
 @pytest.mark.parametrize("init", INIT_FILES, ids=str)
 def test_a_package_defines_nothing_itself(init: Path) -> None:
+    """But how its names are found, where they come from a room that is not always imported."""
     tree = ast.parse((SDK / init).read_text())
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    defined = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert set(defined) <= {"__getattr__", "__dir__"}
 
 
 def test_every_package_we_import_is_asked_for() -> None:

@@ -1,5 +1,8 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from keylake._check.results import PipelineCheck, RowDifference, TableCheck
 from keylake._definition.columns import Column, ColumnGroup, Versions
 from keylake._definition.listed import ListedTable
@@ -21,12 +24,6 @@ from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance, MaintenanceEntry
 from keylake._maintenance.registration import Registered
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
-from keylake._pipelines.checking import check_pipeline
-from keylake._pipelines.definition import LakeSink, Pipeline, PipelineOptions, Route, Transform
-from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
-from keylake._pipelines.definition_steps import Step
-from keylake._pipelines.running import run_pipeline
-from keylake._running.settings import PipelineReport
 from keylake._server.statements import Watermark, watermark
 from keylake._streams.query import TableStream
 from keylake._table.branches import Picked, Published
@@ -120,6 +117,14 @@ from keylake.types import (
     Timestamptz,
 )
 
+if TYPE_CHECKING:
+    from keylake._pipelines.checking import check_pipeline
+    from keylake._pipelines.definition import LakeSink, Pipeline, PipelineOptions, Route, Transform
+    from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
+    from keylake._pipelines.definition_steps import Step
+    from keylake._pipelines.running import run_pipeline
+    from keylake._running.settings import PipelineReport
+
 __all__ = [
     # the way in
     "connect", "Lake", "KeyedTable", "ListedTable",
@@ -165,3 +170,32 @@ __all__ = [
     "ServerMissingPlugin", "ServerRefused", "ServerUnreachable", "StoreFailed", "Unavailable", "OutcomeUnknown",
     "Cancelled", "GateFailed", "TriggerFailed", "PipelineBusy", "SourceFailed",
 ]  # fmt: skip
+
+# Pipelines take a tenth of a second to import, which others need not wait for.
+_PIPELINES = {
+    "check_pipeline": "keylake._pipelines.checking",
+    "LakeSink": "keylake._pipelines.definition",
+    "Pipeline": "keylake._pipelines.definition",
+    "PipelineOptions": "keylake._pipelines.definition",
+    "Route": "keylake._pipelines.definition",
+    "Transform": "keylake._pipelines.definition",
+    "Files": "keylake._pipelines.definition_sources",
+    "Kafka": "keylake._pipelines.definition_sources",
+    "MySql": "keylake._pipelines.definition_sources",
+    "Postgres": "keylake._pipelines.definition_sources",
+    "Step": "keylake._pipelines.definition_steps",
+    "run_pipeline": "keylake._pipelines.running",
+    "PipelineReport": "keylake._running.settings",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PIPELINES:
+        raise AttributeError(f"module 'keylake' has no attribute {name!r}")
+    found: object = getattr(import_module(_PIPELINES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

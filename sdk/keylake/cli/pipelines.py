@@ -13,22 +13,23 @@ import threading
 from collections.abc import Generator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.status import Status
 
 import keylake as kl
-from keylake._pipelines.definition_schema import json_schema
-from keylake._pipelines.opening import started_from
-from keylake._pipelines.running import TablePlan, load_of, planned
 from keylake._running import control
 from keylake._running.rounds import picture
 from keylake._running.settings import Load, PipelineReport, Round, Setting
 from keylake._running.state import PipelineState, states_in
 from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, local_lake, opened
 from keylake.cli.shown import JsonOption, show, show_all, show_table, tell
+
+# What runs pipelines takes a tenth of a second to import: the commands that run none do not wait for it.
+if TYPE_CHECKING:
+    from keylake._pipelines.running import TablePlan
 
 NameArgument = Annotated[str, typer.Argument(help="The name of a pipeline.")]
 OptionalName = Annotated[str | None, typer.Argument(help="The name of a pipeline; all unless said.")]
@@ -59,11 +60,15 @@ def run(
     table was set aside, or a step has failed.
     """
     if schema:
+        from keylake._pipelines.definition_schema import json_schema
+
         show(json_schema(), True)
         return
     if file is None:
         raise typer.BadParameter("name the file of the pipeline: keylake run pipeline.yaml")
     if dry_run:
+        from keylake._pipelines.running import planned
+
         pipeline = _loaded(file, start)
         with _lake_of(pipeline, lake, is_made=False) as found:
             _show_plans(planned(pipeline, found), as_json)
@@ -219,7 +224,11 @@ def _loaded(file: str, start: str | None) -> kl.Pipeline:
     pipeline = kl.Pipeline.load(file)
     for key in pipeline.ignored():
         tell(f"{file}: {key} means nothing here, and is ignored.")
-    return pipeline if start is None else started_from(pipeline, start)
+    if start is None:
+        return pipeline
+    from keylake._pipelines.opening import started_from
+
+    return started_from(pipeline, start)
 
 
 @contextlib.contextmanager
@@ -239,6 +248,8 @@ def _run(
     pipeline: kl.Pipeline, file: str, lake: str | None, start: str | None, once: bool, ending: threading.Event
 ) -> tuple[PipelineReport, bool]:
     """Run a pipeline to its end; also, whether it was asked to begin anew."""
+    from keylake._pipelines.running import load_of
+
     name = pipeline.pipeline.name
     with _lake_of(pipeline, lake) as found, _progress(name, load_of(pipeline, once=once)) as load:
         if start is not None and any(state.name == name for state in control.states(found)):
