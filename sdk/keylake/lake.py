@@ -159,7 +159,7 @@ class Lake:
         spec = table if isinstance(table, TableSpec) else class_of(table).table_spec()
         path = TablePath(spec.name)
         try:
-            self._session.call(Call.of("create_table", path, spec=spec.to_json()))
+            made = self._session.call(Call.of("create_table", path, spec=spec.to_json()))
         except TableExists:
             if if_exists == "error":
                 raise TableExists(
@@ -167,7 +167,8 @@ class Lake:
                     f"drop({spec.name!r}), or take another name."
                 ) from None
             return self._matching(spec, table)
-        return self.table(table if isinstance(table, type) else path.name)
+        found = TableSpec.from_json(str(made.column("spec")[0]))
+        return self._opened(found, table)
 
     @overload
     def table(self, table: type[Row]) -> KeyedTable[Row]: ...
@@ -359,6 +360,9 @@ class Lake:
                 f"{wanted.name} is another table than the one that was meant (here) in the lake (there): "
                 f"{'; '.join(differences)}. Change the definition, or open the table by its name."
             )
+        return self._opened(found, table)
+
+    def _opened(self, found: TableSpec, table: type[Table] | TableSpec) -> KeyedTable[Any]:
         handle = Handle(self._session, TablePath(found.name), found)
         return KeyedTable(handle, table if isinstance(table, type) else model_of(found))
 

@@ -18,12 +18,21 @@ import pyarrow as pa
 from keylake._captured.tables import SourceSchema
 from keylake._definition.columns import Column
 from keylake._definition.spec import TableSpec
+from keylake._definition.table_names import name_parts
 from keylake._many_tables.write import TableBatch, write_tables
 from keylake._running.evolution import Alteration
 from keylake._running.settings import Target
 from keylake._running.waiting import from_offsets, offsets_in
-from keylake._server.statements import TablePath, literal
-from keylake.errors import DefinitionError, KeylakeError, PipelineBusy, SchemaMismatch, StoreFailed, TableNotFound
+from keylake._server.statements import TablePath, literal, quoted
+from keylake.errors import (
+    DefinitionError,
+    KeylakeError,
+    PipelineBusy,
+    SchemaMismatch,
+    StoreFailed,
+    TableExists,
+    TableNotFound,
+)
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
@@ -48,9 +57,27 @@ class Targets:
         self._opened: dict[str, _Opened] = {}
 
     def prepare(self, wanted: Iterable[tuple[Target, SourceSchema]]) -> None:
-        """Open or create tables, several at once; an error comes again when one is needed."""
-        by_name = {target.table: partial(self.create, target, schema) for target, schema in wanted}
-        _at_once([prepare for name, prepare in by_name.items() if name not in self._opened])
+        """Open or create tables, several at once; an error comes again when one is needed.
+
+        Those that are there are listed first, so that the others are created without a question for each.
+        """
+        needed = {
+            each.table: (each, schema) for each, schema in wanted if schema.key and each.table not in self._opened
+        }
+        there = self._listed(needed)
+        missing = [partial(self._made, *each) for name, each in needed.items() if name not in there]
+        _at_once([*missing, *(partial(self._open, name) for name in there)])
+
+    def _listed(self, names: Iterable[str]) -> set[str]:
+        """Which of these tables are there."""
+        by_parts = {name_parts(name): name for name in names}
+        session = self._lake._session  # pyright: ignore[reportPrivateUsage]
+        found: set[str] = set()
+        for namespace in {parts[:-1] for parts in by_parts}:
+            with contextlib.suppress(KeylakeError), session.asking():  # the namespace may not be there yet
+                listed = session.spark.sql(f"SHOW TABLES IN {'.'.join(map(quoted, (session.catalog, *namespace)))}")
+                found |= {by_parts[each] for row in listed.collect() if (each := (*namespace, row[1])) in by_parts}
+        return found
 
     def open(self, names: Iterable[str]) -> None:
         """Open tables that are there, several at once."""
@@ -66,16 +93,23 @@ class Targets:
         try:
             spec = self.spec(target.table)
         except TableNotFound:
-            table = self._lake.create(_spec(target, schema), if_exists="match")
-            self._opened[target.table] = _Opened(table, dict(table.offsets()))
-            spec = table.spec
-            self._set(target)
+            spec = self._made(target, schema)
         if _lower(spec.key) != _lower(schema.key) or spec.versions != "explicit":
             raise SchemaMismatch(
                 f"{target.table} has the key {', '.join(spec.key)} and {spec.versions} versions, and {schema.table} "
                 f"needs the key {', '.join(schema.key)} and explicit versions. Send it to another table (route)."
             )
         return spec
+
+    def _made(self, target: Target, schema: SourceSchema) -> TableSpec:
+        """A new table, which has no offsets yet; one that somebody else has made meanwhile is opened."""
+        try:
+            table = self._lake.create(_spec(target, schema))
+        except TableExists:
+            return self.spec(target.table)
+        self._opened[target.table] = _Opened(table)
+        self._set(target)
+        return table.spec
 
     def _set(self, target: Target) -> None:
         if target.properties:

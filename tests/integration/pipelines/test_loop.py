@@ -81,6 +81,26 @@ def test_files_of_several_tables(lake: kl.Lake, namespace: str, tmp_path: Path) 
     assert "has changed after it was read" in str(state.last_error)
 
 
+def test_tables_that_are_there_are_opened_and_the_others_are_made(lake: kl.Lake, namespace: str) -> None:
+    """They are listed, not asked for one by one; a name has its case, and one may be of a plain table."""
+    named = SourceSchema(table("shop.NaMes"), PEOPLE.columns, ("id",))
+    plain = SourceSchema(table("shop.plain"), PEOPLE.columns, ("id",))
+    events = [Changed(str(each.table), {"id": 1}) for each in (ORDERS, PEOPLE, named, plain)]
+    lake.create(
+        kl.TableSpec.of(
+            [kl.Column("id", LongType()), kl.Column("name", StringType())],
+            name=f"{namespace}.people",
+            key=["id"],
+            versions="explicit",
+        )
+    )
+    lake.spark.sql(f"CREATE TABLE {lake.catalog}.{namespace}.plain (id BIGINT) USING iceberg").collect()
+    report = run(Log(events, [ORDERS, PEOPLE, named, plain]), lake, settings(namespace, namespace))
+    assert report.set_aside == (f"{namespace}.plain",)
+    for name in ("orders", "people", "NaMes"):
+        assert found(lake.table(f"{namespace}.{name}")) == {1: {"id": 1}}
+
+
 class Keyed(AsTheyAre):
     """The definition of the pipeline names the key."""
 

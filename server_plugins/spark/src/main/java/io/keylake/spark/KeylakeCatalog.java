@@ -191,7 +191,9 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
       return super.createTable(ident, info);
     }
     try {
-      return create(buildIdentifier(ident), definition, SqlDefinition.kept(info.properties()));
+      return keyedIfSo(
+          new SparkTable(
+              create(buildIdentifier(ident), definition, SqlDefinition.kept(info.properties()))));
     } catch (AlreadyExistsException e) {
       throw new TableAlreadyExistsException(ident);
     }
@@ -204,10 +206,10 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
         TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
   }
 
-  /** Creates a keyed table; {@link AlreadyExistsException} when there is one of that name. */
-  public Table create(
+  @Override
+  public org.apache.iceberg.Table create(
       TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
-    return keyedIfSo(new SparkTable(newTables().create(ident, definition, given)));
+    return newTables().create(ident, definition, given);
   }
 
   private NewTables newTables() {

@@ -39,6 +39,7 @@ public interface KeyedCatalog {
   /** Begins what takes the place of a table once its rows are there. */
   StagedTable stageReplace(Identifier ident, TableInfo info) throws NoSuchTableException;
 
-  /** Creates a keyed table. */
-  Table create(TableIdentifier ident, TableDefinition definition, Map<String, String> properties);
+  /** Creates a keyed table; refuses where there is a table of that name. */
+  org.apache.iceberg.Table create(
+      TableIdentifier ident, TableDefinition definition, Map<String, String> properties);
 }

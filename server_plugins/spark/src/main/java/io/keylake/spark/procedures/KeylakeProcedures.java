@@ -128,8 +128,10 @@ public final class KeylakeProcedures {
         arguments -> List.of(LocalProcedure.row(KeylakeVersion.get())));
   }
 
+  /** The table and its definition, which its creator would ask for next. */
   private LocalProcedure createTable() {
-    StructType result = new StructType().add("table", DataTypes.StringType);
+    StructType result =
+        new StructType().add("table", DataTypes.StringType).add("spec", DataTypes.StringType);
     return new LocalProcedure(
         "create_table",
         List.of(LocalProcedure.required("table"), LocalProcedure.required("spec")),
@@ -137,22 +139,21 @@ public final class KeylakeProcedures {
         arguments -> {
           TableIdentifier ident = tables.identifier(arguments);
           TableDefinition definition = TableDefinition.fromJson(arguments.requiredText("spec"));
-          create(ident, definition, false);
-          return List.of(LocalProcedure.row(quoted(ident)));
+          String name = quoted(ident);
+          Table table = create(ident, definition);
+          return List.of(LocalProcedure.row(name, TableDefinition.describe(table, name)));
         });
   }
 
-  private void create(TableIdentifier ident, TableDefinition definition, boolean unlessThere) {
+  private Table create(TableIdentifier ident, TableDefinition definition) {
     try {
       catalog.createNamespaces(ident);
-      catalog.create(ident, definition, Map.of());
+      return catalog.create(ident, definition, Map.of());
     } catch (AlreadyExistsException e) {
-      if (!unlessThere) {
-        throw new KeylakeException(
-            TABLE_EXISTS,
-            "table %s exists already; open it, drop it, or take another name"
-                .formatted(quoted(ident)));
-      }
+      throw new KeylakeException(
+          TABLE_EXISTS,
+          "table %s exists already; open it, drop it, or take another name"
+              .formatted(quoted(ident)));
     }
   }
 
@@ -169,10 +170,15 @@ public final class KeylakeProcedures {
         new StructType().add("table", DataTypes.StringType),
         arguments -> {
           Table like = tables.load(arguments, "like");
-          create(
-              tables.identifier(arguments),
-              TableDefinition.fromJson(TableDefinition.describe(like, "")),
-              arguments.isSet("if_not_exists"));
+          try {
+            create(
+                tables.identifier(arguments),
+                TableDefinition.fromJson(TableDefinition.describe(like, "")));
+          } catch (KeylakeException e) {
+            if (e.kind() != TABLE_EXISTS || !arguments.isSet("if_not_exists")) {
+              throw e;
+            }
+          }
           return List.of();
         });
   }
