@@ -157,9 +157,8 @@ class Lake:
         if if_exists not in ("error", "match"):
             raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
         spec = table if isinstance(table, TableSpec) else class_of(table).table_spec()
-        path = TablePath(spec.name)
         try:
-            made = self._session.call(Call.of("create_table", path, spec=spec.to_json()))
+            return self._opened(self._described(TablePath(spec.name), "create_table", spec=spec.to_json()), table)
         except TableExists:
             if if_exists == "error":
                 raise TableExists(
@@ -167,8 +166,6 @@ class Lake:
                     f"drop({spec.name!r}), or take another name."
                 ) from None
             return self._matching(spec, table)
-        found = TableSpec.from_json(str(made.column("spec")[0]))
-        return self._opened(found, table)
 
     @overload
     def table(self, table: type[Row]) -> KeyedTable[Row]: ...
@@ -349,8 +346,8 @@ class Lake:
             path = TablePath(table_name(parts))
             return path, self._described(path)
 
-    def _described(self, path: TablePath) -> TableSpec:
-        return TableSpec.from_json(str(self._session.call(Call.of("describe", path)).column(0)[0]))
+    def _described(self, path: TablePath, procedure: str = "describe", **arguments: str) -> TableSpec:
+        return TableSpec.from_json(str(self._session.call(Call.of(procedure, path, **arguments)).column("spec")[0]))
 
     def _matching(self, wanted: TableSpec, table: type[Table] | TableSpec) -> KeyedTable[Any]:
         found = self._described(TablePath(wanted.name))
@@ -363,8 +360,8 @@ class Lake:
         return self._opened(found, table)
 
     def _opened(self, found: TableSpec, table: type[Table] | TableSpec) -> KeyedTable[Any]:
-        handle = Handle(self._session, TablePath(found.name), found)
-        return KeyedTable(handle, table if isinstance(table, type) else model_of(found))
+        model = table if isinstance(table, type) else model_of(found)
+        return KeyedTable(Handle(self._session, TablePath(found.name), found), model)
 
     # --------------------------------------------------------------------------------------------------- end, shown
 

@@ -191,9 +191,8 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
       return super.createTable(ident, info);
     }
     try {
-      return keyedIfSo(
-          new SparkTable(
-              create(buildIdentifier(ident), definition, SqlDefinition.kept(info.properties()))));
+      Map<String, String> kept = SqlDefinition.kept(info.properties());
+      return keyedIfSo(new SparkTable(create(buildIdentifier(ident), definition, kept)));
     } catch (AlreadyExistsException e) {
       throw new TableAlreadyExistsException(ident);
     }
