@@ -3,6 +3,7 @@ package io.keylake.tables.outcomes;
 import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.catalogs.ForwardedOperations;
 import io.keylake.tables.outcomes.WantedState.Found;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.BaseTransaction;
@@ -12,13 +13,10 @@ import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.Transaction;
 import org.apache.iceberg.Transactions;
-import org.apache.iceberg.encryption.EncryptionManager;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ServiceUnavailableException;
-import org.apache.iceberg.io.FileIO;
-import org.apache.iceberg.io.LocationProvider;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -38,14 +36,13 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Iceberg deletes what it has written for a commit only where it is refused or in conflict.
  */
-public final class CertainOperations implements TableOperations {
+public final class CertainOperations extends ForwardedOperations {
   private static final Logger LOG = LoggerFactory.getLogger(CertainOperations.class);
 
-  private final TableOperations table;
   private final String name;
 
   private CertainOperations(TableOperations table, String name) {
-    this.table = table;
+    super(table);
     this.name = name;
   }
 
@@ -83,7 +80,7 @@ public final class CertainOperations implements TableOperations {
   }
 
   @Override
-  public void commit(TableMetadata base, TableMetadata metadata) {
+  public void commit(@Nullable TableMetadata base, TableMetadata metadata) {
     WantedState wanted = new WantedState(base, metadata);
     Patience patience = new Patience(metadata);
     RuntimeException failure = sent(base, metadata);
@@ -110,7 +107,7 @@ public final class CertainOperations implements TableOperations {
     }
   }
 
-  private @Nullable RuntimeException sent(TableMetadata base, TableMetadata metadata) {
+  private @Nullable RuntimeException sent(@Nullable TableMetadata base, TableMetadata metadata) {
     try {
       table.commit(base, metadata);
       return null;
@@ -155,46 +152,6 @@ public final class CertainOperations implements TableOperations {
     return failure.getMessage() == null
         ? failure.getClass().getSimpleName()
         : failure.getMessage().lines().findFirst().orElse("");
-  }
-
-  @Override
-  public TableMetadata current() {
-    return table.current();
-  }
-
-  @Override
-  public TableMetadata refresh() {
-    return table.refresh();
-  }
-
-  @Override
-  public FileIO io() {
-    return table.io();
-  }
-
-  @Override
-  public EncryptionManager encryption() {
-    return table.encryption();
-  }
-
-  @Override
-  public String metadataFileLocation(String fileName) {
-    return table.metadataFileLocation(fileName);
-  }
-
-  @Override
-  public LocationProvider locationProvider() {
-    return table.locationProvider();
-  }
-
-  @Override
-  public TableOperations temp(TableMetadata uncommitted) {
-    return table.temp(uncommitted);
-  }
-
-  @Override
-  public long newSnapshotId() {
-    return table.newSnapshotId();
   }
 
   /** Iceberg deletes nothing after a failure that leaves the outcome open. */
