@@ -2,8 +2,10 @@
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from urllib.request import Request, urlopen
@@ -17,6 +19,7 @@ from typer.testing import CliRunner
 import keylake as kl
 import keylake.local
 from integration.catalogs.conftest import opened_by_spark
+from integration.sessions import clone_of
 from keylake.cli.app import app
 
 MOTO = Path(__file__).parents[3] / ".build/moto"
@@ -124,3 +127,71 @@ def test_files_for_an_online_store_are_published_there(stored: StoredLake, store
     table.update([{"id": 1, "a": 7}], version=2)
     with pytest.raises(kl.DefinitionError, match="holds already snapshot"):
         table.publish_kv(target)
+
+
+class RefusingStore(ThreadingHTTPServer):
+    """Answers whatever it is asked with one status, and counts how often it is asked for metadata."""
+
+    daemon_threads = True
+
+    def __init__(self, status: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Refusal)
+        self.status = status
+        self.uri = f"http://127.0.0.1:{self.server_address[1]}"
+        self.asked = 0
+
+
+class _Refusal(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: RefusingStore
+
+    def log_message(self, *_: object, **__: object) -> None:
+        """Nothing is said."""
+
+    def _refused(self) -> None:
+        self.server.asked += self.path.endswith(".metadata.json")
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_HEAD = _refused  # noqa: N815  # names of Python's server
+
+
+@contextmanager
+def refusing(status: int) -> Iterator[RefusingStore]:
+    with RefusingStore(status) as store:
+        thread = Thread(target=store.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield store
+        finally:
+            store.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "most", "kind", "words"),
+    [
+        (403, 1, kl.StoreFailed, "the server may not do so; nothing was changed; correct its keys"),
+        (503, 5, kl.Unavailable, "the store does not answer .*503"),
+    ],
+)
+def test_a_store_that_refuses_is_asked_as_often_as_its_client_repeats(
+    stored: StoredLake, status: int, most: int, kind: type[kl.StoreFailed], words: str
+) -> None:
+    name = f"shop.refused_{status}"
+    table = created(stored, name)
+    endpoint = "spark.sql.catalog.store.s3.endpoint"
+    with refusing(status) as store, clone_of(stored.lake, {endpoint: store.uri}) as session:
+        lake = kl.connect(spark=session, catalog="store")
+        calls: list[Callable[[], object]] = [
+            lambda: lake.table(name),
+            lambda: lake.spark.sql(f"SELECT * FROM store.{name}").collect(),
+            lambda: lake.spark.sql(f"DROP TABLE store.{name} PURGE").collect(),
+        ]
+        for call in calls:
+            store.asked = 0
+            with pytest.raises(kind, match=words):
+                call()
+            assert 0 < store.asked <= most
+    assert values(table) == {row["id"]: row["a"] for row in ROWS}

@@ -6,6 +6,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.NoAnswer;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.Tries;
+import io.keylake.tables.catalogs.PromptJdbcCatalog;
 import io.keylake.tables.spec.KeyedSchema;
 import java.sql.SQLException;
 import java.util.Arrays;
@@ -42,7 +43,10 @@ abstract class SharedCatalog extends SparkCatalog {
    * of the database; all but one find that they are there, or locked.
    */
   @Override
-  protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap options) {
+  protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap given) {
+    CaseInsensitiveStringMap options =
+        new CaseInsensitiveStringMap(
+            PromptJdbcCatalog.inPlaceOfIcebergs(given.asCaseSensitiveMap()));
     for (int attempt = 1; ; attempt++) {
       try {
         return super.buildIcebergCatalog(name, options);
@@ -87,6 +91,8 @@ abstract class SharedCatalog extends SparkCatalog {
       return super.tableExists(ident);
     } catch (NotFoundException e) {
       return true;
+    } catch (RuntimeException e) {
+      throw StoreFailure.loading(name() + "." + ident, e);
     }
   }
 

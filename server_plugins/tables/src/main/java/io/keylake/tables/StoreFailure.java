@@ -107,6 +107,17 @@ public final class StoreFailure {
         failure);
   }
 
+  /** Whether the store has said why it failed, or its client has asked it often enough. */
+  public static boolean isAnswered(Exception failure) {
+    return NoAnswer.in(failure).isPresent()
+        || meaning(failure).isPresent()
+        || chain(failure).anyMatch(StoreFailure::isOfAws);
+  }
+
+  private static boolean isOfAws(Throwable failure) {
+    return failure.getClass().getName().startsWith("software.amazon.awssdk.");
+  }
+
   /** The error for a table whose metadata could not be read. */
   public static RuntimeException loading(String table, Exception failure) {
     return noAnswer(
@@ -199,7 +210,7 @@ public final class StoreFailure {
                     each instanceof IOException
                         || each instanceof RuntimeIOException
                         || each instanceof NotFoundException
-                        || each.getClass().getName().startsWith("software.amazon.awssdk.")
+                        || isOfAws(each)
                         || FileDamage.isOfParquet(each));
   }
 

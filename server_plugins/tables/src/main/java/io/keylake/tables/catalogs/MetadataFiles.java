@@ -1,0 +1,106 @@
+package io.keylake.tables.catalogs;
+
+import io.keylake.tables.StoreFailure;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Serial;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.apache.iceberg.exceptions.NotFoundException;
+import org.apache.iceberg.exceptions.RuntimeIOException;
+import org.apache.iceberg.inmemory.InMemoryInputFile;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.InputFile;
+import org.apache.iceberg.io.OutputFile;
+
+/**
+ * The files of a catalog's metadata. Iceberg reads a file of metadata up to 20 times, for a minute
+ * and a half, and only a file that is not there ends that. A store that refuses, or whose client
+ * has asked it often enough, ends it here as well: as a file that is not there, which nobody sees
+ * but {@link #asked}.
+ */
+final class MetadataFiles implements FileIO {
+  @Serial private static final long serialVersionUID = 1L;
+
+  private final FileIO store;
+  private final transient ThreadLocal<Boolean> isAsked = ThreadLocal.withInitial(() -> false);
+
+  MetadataFiles(FileIO store) {
+    this.store = store;
+  }
+
+  /** Carries the failure of the store through Iceberg's repeats. */
+  private static final class Refusal extends NotFoundException {
+    @Serial private static final long serialVersionUID = 1L;
+
+    private final RuntimeException failure;
+
+    Refusal(RuntimeException failure) {
+      super(failure, "the store has said why");
+      this.failure = failure;
+    }
+  }
+
+  /** What tables read and write their own files with. */
+  FileIO store() {
+    return store;
+  }
+
+  /** The answer to a question that reads metadata, or the failure of the store as it was. */
+  <T> T asked(Supplier<T> question) {
+    isAsked.set(true);
+    try {
+      return question.get();
+    } catch (Refusal e) {
+      throw e.failure;
+    } finally {
+      isAsked.remove();
+    }
+  }
+
+  @Override
+  public InputFile newInputFile(String location) {
+    if (!isAsked.get()) {
+      return store.newInputFile(location);
+    }
+    try {
+      return read(location);
+    } catch (RuntimeException e) {
+      throw StoreFailure.isAnswered(e) ? new Refusal(e) : e;
+    }
+  }
+
+  /** The whole file: a store may refuse it behind its first bytes. */
+  private InputFile read(String location) {
+    try (InputStream file = store.newInputFile(location).newStream()) {
+      return new InMemoryInputFile(location, file.readAllBytes());
+    } catch (IOException e) {
+      throw new RuntimeIOException(e, "Failed to read file: %s", location);
+    }
+  }
+
+  @Override
+  public OutputFile newOutputFile(String location) {
+    return store.newOutputFile(location);
+  }
+
+  @Override
+  public void deleteFile(String location) {
+    store.deleteFile(location);
+  }
+
+  @Override
+  public Map<String, String> properties() {
+    return store.properties();
+  }
+
+  @Override
+  public void close() {
+    store.close();
+  }
+
+  @Serial
+  private Object writeReplace() {
+    return store;
+  }
+}

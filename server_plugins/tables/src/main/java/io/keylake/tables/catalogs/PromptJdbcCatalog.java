@@ -1,0 +1,75 @@
+package io.keylake.tables.catalogs;
+
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import org.apache.iceberg.CatalogProperties;
+import org.apache.iceberg.CatalogUtil;
+import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.jdbc.JdbcCatalog;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Iceberg's catalog in a database. What a store answers about the metadata of a table is told after
+ * the repeats of the store's own client, and not after twenty times as many.
+ */
+public final class PromptJdbcCatalog extends JdbcCatalog {
+  private final Store store;
+
+  public PromptJdbcCatalog() {
+    this(new Store());
+  }
+
+  private PromptJdbcCatalog(Store store) {
+    super(store::opened, null, true);
+    this.store = store;
+  }
+
+  /** The store of a catalog; Iceberg's constructor wants it before there is a catalog. */
+  private static final class Store {
+    private @Nullable Object conf;
+    private @Nullable MetadataFiles files;
+
+    FileIO opened(Map<String, String> properties) {
+      String implementation =
+          Objects.requireNonNull(properties.get(CatalogProperties.FILE_IO_IMPL));
+      files = new MetadataFiles(CatalogUtil.loadFileIO(implementation, properties, conf));
+      return files;
+    }
+
+    MetadataFiles files() {
+      return Objects.requireNonNull(files);
+    }
+  }
+
+  /**
+   * The options of a catalog, with this one for Iceberg's own in a database. Where no FileIO is
+   * named, files are Hadoop's, and Iceberg's own catalog stays.
+   */
+  public static Map<String, String> inPlaceOfIcebergs(Map<String, String> given) {
+    Map<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+    options.putAll(given);
+    boolean isJdbc =
+        CatalogUtil.ICEBERG_CATALOG_TYPE_JDBC.equalsIgnoreCase(
+                options.get(CatalogUtil.ICEBERG_CATALOG_TYPE))
+            || JdbcCatalog.class.getName().equals(options.get(CatalogProperties.CATALOG_IMPL));
+    if (isJdbc && options.containsKey(CatalogProperties.FILE_IO_IMPL)) {
+      options.remove(CatalogUtil.ICEBERG_CATALOG_TYPE);
+      options.put(CatalogProperties.CATALOG_IMPL, PromptJdbcCatalog.class.getName());
+    }
+    return options;
+  }
+
+  @Override
+  public void setConf(Object conf) {
+    store.conf = conf;
+    super.setConf(conf);
+  }
+
+  @Override
+  protected TableOperations newTableOps(TableIdentifier table) {
+    return new PromptOperations(super.newTableOps(table), store.files());
+  }
+}
