@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -12,6 +13,11 @@ from pyiceberg.io import FileIO
 from keylake.errors import KeylakeError, StoreFailed, Unavailable
 
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)  # a person has to mend that
+# What Arrow's client of S3 says of keys that a store does not take.
+_REFUSED_KEYS = re.compile(
+    r"AWS Error (ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN_ID|MISSING_AUTHENTICATION_TOKEN"
+    r"|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|UNKNOWN \(HTTP status 40[13]\))"
+)
 _NEXT = "Restore the file, or roll the table back to a commit before it: kl.connect()"
 
 
@@ -37,7 +43,7 @@ def writing(what: str) -> Generator[None]:
     except (KeylakeError, ValueError, TypeError):
         raise
     except Exception as error:  # noqa: BLE001  # stores raise of many kinds
-        kind = StoreFailed if getattr(error, "errno", None) in _REFUSED else Unavailable
+        kind = StoreFailed if _is_refusal(error) else Unavailable
         raise kind(f"The store does not take {what}: {first_line(error)}. Nothing was written.") from None
 
 
@@ -64,10 +70,19 @@ def failure(what: str, path: str, io: FileIO, error: Exception, size: int | None
     except FileNotFoundError:
         raise
     except Exception as away:  # noqa: BLE001  # stores raise of many kinds
+        if _is_refusal(away):
+            return StoreFailed(
+                f"The store refuses {path}: {first_line(away)}. Give this process the permission to read it, or the "
+                "right keys, and try again."
+            )
         return Unavailable(f"The store does not give {path}: {first_line(away)}. Look at the store, and try again.")
     if size is not None and there != size:
         return StoreFailed(f"{what} {path} has {there:,} bytes, and the table says {size:,}: it is damaged. {_NEXT}.")
     return damaged(what, path, first_line(error))
+
+
+def _is_refusal(error: Exception) -> bool:
+    return getattr(error, "errno", None) in _REFUSED or _REFUSED_KEYS.search(str(error)) is not None
 
 
 def damaged(what: str, path: str, why: str) -> StoreFailed:

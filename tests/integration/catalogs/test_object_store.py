@@ -3,11 +3,13 @@
 import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pyarrow as pa
@@ -130,43 +132,68 @@ def test_files_for_an_online_store_are_published_there(stored: StoredLake, store
 
 
 class RefusingStore(ThreadingHTTPServer):
-    """Answers whatever it is asked with one status, and counts how often it is asked for metadata."""
+    """A way to a store, on which files of some names are answered with a status, and these answers are counted."""
 
     daemon_threads = True
 
-    def __init__(self, status: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Refusal)
+    def __init__(self, store: str, suffix: str, status: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Way)
+        self.store = urlsplit(store).netloc
+        self.suffix = suffix
         self.status = status
         self.uri = f"http://127.0.0.1:{self.server_address[1]}"
         self.asked = 0
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that goes away is no news."""
 
-class _Refusal(BaseHTTPRequestHandler):
+
+class _Way(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: RefusingStore
 
     def log_message(self, *_: object, **__: object) -> None:
         """Nothing is said."""
 
-    def _refused(self) -> None:
-        self.server.asked += self.path.endswith(".metadata.json")
-        self.send_response(self.server.status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+    def _passed(self) -> None:
+        if self.path.endswith(self.server.suffix):
+            self.server.asked += 1
+            self._answer(self.server.status, [], b"")
+            return
+        with closing(HTTPConnection(self.server.store, timeout=60)) as connection:
+            connection.request(self.command, self.path, headers=dict(self.headers))
+            answer = connection.getresponse()
+            self._answer(answer.status, answer.getheaders(), answer.read())
 
-    do_GET = do_HEAD = _refused  # noqa: N815  # names of Python's server
+    def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+        of_connection = ("connection", "date", "server", "transfer-encoding")
+        passed = {name.lower(): value for name, value in headers if name.lower() not in of_connection}
+        self.send_response(status)
+        for name, value in ({"content-length": str(len(body))} | passed).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_HEAD = _passed  # noqa: N815  # names of Python's server
 
 
 @contextmanager
-def refusing(status: int) -> Iterator[RefusingStore]:
-    with RefusingStore(status) as store:
-        thread = Thread(target=store.serve_forever, args=(0.05,), daemon=True)
+def refusing(store: str, suffix: str, status: int) -> Iterator[RefusingStore]:
+    with RefusingStore(store, suffix, status) as way:
+        thread = Thread(target=way.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:
-            yield store
+            yield way
         finally:
-            store.shutdown()
+            way.shutdown()
             thread.join()
+
+
+@contextmanager
+def by_way_of(stored: StoredLake, way: RefusingStore) -> Iterator[kl.Lake]:
+    """The same lake, whose store is reached by another way."""
+    with clone_of(stored.lake, {"spark.sql.catalog.store.s3.endpoint": way.uri}) as session:
+        yield kl.connect(spark=session, catalog="store")
 
 
 @pytest.mark.parametrize(
@@ -177,21 +204,67 @@ def refusing(status: int) -> Iterator[RefusingStore]:
     ],
 )
 def test_a_store_that_refuses_is_asked_as_often_as_its_client_repeats(
-    stored: StoredLake, status: int, most: int, kind: type[kl.StoreFailed], words: str
+    stored: StoredLake, store: str, status: int, most: int, kind: type[kl.StoreFailed], words: str
 ) -> None:
-    name = f"shop.refused_{status}"
+    name = f"shop.metadata_{status}"
     table = created(stored, name)
-    endpoint = "spark.sql.catalog.store.s3.endpoint"
-    with refusing(status) as store, clone_of(stored.lake, {endpoint: store.uri}) as session:
-        lake = kl.connect(spark=session, catalog="store")
+    with refusing(store, ".metadata.json", status) as way, by_way_of(stored, way) as lake:
         calls: list[Callable[[], object]] = [
             lambda: lake.table(name),
             lambda: lake.spark.sql(f"SELECT * FROM store.{name}").collect(),
             lambda: lake.spark.sql(f"DROP TABLE store.{name} PURGE").collect(),
         ]
         for call in calls:
-            store.asked = 0
+            way.asked = 0
             with pytest.raises(kind, match=words):
                 call()
-            assert 0 < store.asked <= most
+            assert 0 < way.asked <= most
     assert values(table) == {row["id"]: row["a"] for row in ROWS}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [(403, kl.StoreFailed, "correct its keys"), (503, kl.Unavailable, "the store does not answer")],
+)
+def test_a_store_that_refuses_files_of_an_open_table(
+    stored: StoredLake, store: str, status: int, kind: type[kl.StoreFailed], words: str
+) -> None:
+    name = f"shop.rows_{status}"
+    created(stored, name).update([{"id": 1, "a": 7}], version=2)
+    with refusing(store, ".parquet", status) as way, by_way_of(stored, way) as lake:
+        table = lake.table(name)
+        calls: list[Callable[[], object]] = [
+            lambda: table.get(id=1),
+            lambda: table.read().collect(),
+            lambda: lake.spark.sql(f"SELECT sum(a) FROM store.{name}").collect(),
+            lambda: table.compact("full"),
+        ]
+        for call in calls:
+            way.asked = 0
+            with pytest.raises(kind, match=words):
+                call()
+            assert way.asked > 0
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (403, kl.StoreFailed, "The store refuses .*the right keys"),
+        (503, kl.Unavailable, "The store does not give .*503"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".metadata.json", ".avro", ".parquet"])
+def test_a_store_that_refuses_a_read_without_a_server(
+    stored: StoredLake, store: str, suffix: str, status: int, kind: type[kl.StoreFailed], words: str
+) -> None:
+    name = f"shop.local_{suffix[1:4]}_{status}"
+    created(stored, name)
+    with refusing(store, suffix, status) as way:
+        properties = {**stored.of_pyiceberg, "s3.endpoint": way.uri}
+        with (
+            keylake.local.open(properties=properties, catalog="store") as opened,
+            pytest.raises(kind, match=words) as raised,
+        ):
+            opened.table(name).read().to_arrow()
+    assert raised.type is kind
+    assert way.asked > 0
