@@ -54,6 +54,19 @@ def own(table: kl.KeyedTable, lake: kl.Lake) -> None:
     lake.spark.sql(f"ALTER TABLE {lake.catalog}.{table.name} SET TBLPROPERTIES ('team' = 'us')").collect()
 
 
+def of_a_query(table: kl.KeyedTable, lake: kl.Lake) -> None:
+    """Made beside the table, from its rows."""
+    copy = fresh_name("lost")
+    query = f"SELECT k, 5L AS s FROM {lake.catalog}.{table.name}"
+    properties = "TBLPROPERTIES ('key' = 'k', 'reduce.s' = 'Sum')"
+    lake.spark.sql(f"CREATE TABLE {lake.catalog}.{copy} USING keylake {properties} AS {query}").collect()
+    assert total(lake.table(copy)) == 10
+
+
+def tried(table: kl.KeyedTable) -> None:
+    table.experiment("tried", add={"z": int}).update([{"k": 1, "z": 1}], version=2)
+
+
 Verb = Callable[[kl.KeyedTable, kl.Lake], object]
 # What a verb does, what it adds to the sum, and in how many commits.
 VERBS: dict[str, tuple[Verb, int, int]] = {
@@ -64,15 +77,28 @@ VERBS: dict[str, tuple[Verb, int, int]] = {
     "columns": (lambda table, lake: table.alter(add={"n": int}), 0, 0),
     "buckets": (lambda table, lake: table.change_buckets(4), 0, 0),
     "experiment": (lambda table, lake: table.experiment("e", add={"z": int}), 0, 0),
+    "a promotion": (lambda table, lake: table.experiment("tried").promote(), 0, 1),
+    "the end of an experiment": (lambda table, lake: table.drop_experiment("tried"), 0, 0),
+    "overwrite": (lambda table, lake: table.overwrite([{"k": 1, "s": 10}], version=2), 10, 1),
+    "rollback": (lambda table, lake: table.rollback(to=table.history()[-1]), 0, -2),
+    "a branch": (lambda table, lake: table.branch("tmp_b").update([{"k": 1, "s": 10}], version=2), 0, 0),
+    "an archived state": (lambda table, lake: table.archive("2020-01-01"), 0, 0),
+    "merged": (lambda table, lake: table.refresh_merged(), 0, 0),
+    "create": (lambda table, lake: created(lake, fresh_name("lost")), 0, 0),
+    "of a query": (of_a_query, 0, 0),
     "property": (own, 0, 0),
     "rename": (rename, 0, 0),
     "drop": (drop, 0, 0),
 }
+# What a verb needs, done before answers are lost.
+BEFORE: dict[str, Callable[[kl.KeyedTable], None]] = {"a promotion": tried, "the end of an experiment": tried}
 
 
 def check(lake: kl.Lake, proxy: Losing, fault: str, verb: str) -> None:
     act, adds, commits = VERBS[verb]
     table = created(lake, fresh_name("lost"))
+    if verb in BEFORE:
+        BEFORE[verb](table)
     before = len(table.history())
     proxy.lose = fault
     act(table, lake)

@@ -16,6 +16,7 @@ import org.apache.iceberg.Transactions;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
 import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.exceptions.ServiceUnavailableException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -116,13 +117,19 @@ public final class CertainOperations extends ForwardedOperations {
     }
   }
 
-  /** What the table is now; it is asked until it answers, or patience ends. */
+  /**
+   * What the table is now; it is asked until it answers, or patience ends. Null for a new table
+   * that is not there.
+   */
   private @Nullable TableMetadata asked(
       WantedState wanted, Patience patience, RuntimeException failure) {
     while (true) {
       try {
         return table.refresh();
       } catch (RuntimeException e) {
+        if (wanted.base() == null && e instanceof NoSuchTableException) {
+          return null;
+        }
         if (!patience.pauses()) {
           failure.addSuppressed(e);
           throw unknown(wanted, failure);
