@@ -86,6 +86,13 @@ def test_names_that_are_no_names_of_folders_are_refused(lake: kl.Lake, name: str
         lake.create(spec(name))
 
 
+@pytest.mark.parametrize("part", ["x" * 300, "日" * 81])
+def test_names_that_are_too_long_for_folders_are_refused(lake: kl.Lake, part: str) -> None:
+    with pytest.raises(kl.DefinitionError, match=rf"has {len(part.encode())} bytes, .* take 240; take a shorter one"):
+        lake.create(spec(f"long.{part}"))
+    assert not any(each.name.startswith("long.") for each in lake.tables())
+
+
 @pytest.fixture(scope="module")
 def taken(lake: kl.Lake, folder: Path) -> kl.KeyedTable:
     (folder / "link").symlink_to(folder / "spelled")
