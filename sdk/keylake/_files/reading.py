@@ -17,8 +17,8 @@ import decimal
 import json
 import math
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.types import IcebergType, StringType
 
+from keylake._captured.members import Rewriting
 from keylake._captured.tables import SourceColumn
 from keylake._table.columns import iceberg_type
 from keylake.errors import BadRows, DefinitionError
@@ -53,6 +54,12 @@ class FileRows:
     versions: list[int | None]  # None: the place of the row
     errors: list[str | None]
     columns: tuple[SourceColumn, ...]
+
+    def as_text(self, names: Set[str]) -> FileRows:
+        """The rows with the values of some columns as text."""
+        rewriting = Rewriting(texts=names)
+        both = zip(self.texts, self.errors, strict=True)
+        return replace(self, texts=[text if error or not names else rewriting.row(text) for text, error in both])
 
 
 def read(path: Path, words: Words) -> FileRows:
@@ -103,6 +110,7 @@ def _rows(
     told = (words.op, words.version)
     if columns is None:
         columns = [SourceColumn(name, _type(name, values)) for name, values in fields.items()]
+        rows = rows.as_text({each.name for each in columns if _is_mixed(each, fields[each.name])})
     return FileRows(rows.texts, rows.ops, rows.versions, rows.errors, tuple(c for c in columns if c.name not in told))
 
 
@@ -127,6 +135,11 @@ def _type(name: str, values: Sequence[object]) -> IcebergType:
         return StringType() if pa.types.is_null(found) else iceberg_type(found, name)
     except (pa.ArrowException, OverflowError, DefinitionError):
         return StringType()
+
+
+def _is_mixed(column: SourceColumn, values: Iterable[object]) -> bool:
+    """Whether values of a column that is text are not all text."""
+    return isinstance(column.type, StringType) and not all(isinstance(each, str | None) for each in values)
 
 
 def _plain(value: object) -> object:

@@ -16,14 +16,15 @@ from __future__ import annotations
 import datetime
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+from pyiceberg.types import StringType
 
 from keylake._captured.source import CHANGES, Lag, Step
-from keylake._captured.tables import ColumnAdded, SourceSchema, SourceTable, TableCreated
+from keylake._captured.tables import ColumnAdded, SourceColumn, SourceSchema, SourceTable, TableCreated
 from keylake._files.reading import SUFFIXES, FileRows, Words, read
 from keylake.errors import BadRows, DefinitionError
 
@@ -80,10 +81,12 @@ class FilesSource:
         self._files: dict[str, _File] = {}  # all that were announced
         self._position = 0
         self._schemas: dict[SourceTable, SourceSchema] = {}  # as files of this run have shown them
+        self._text: dict[SourceTable, set[str]] = {}  # columns, in lower case
         self._open: tuple[_File, FileRows] | None = None
 
-    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:  # noqa: ARG002
-        """Go on behind the rows that were read, with the files that were announced."""
+    def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
+        """Go on behind the rows that were read, with the files that were announced; columns of text stay text."""
+        self._text = {each.table: _of_text(each.columns) for each in schemas}
         self._files.clear()
         self._schemas.clear()
         self._open = None
@@ -172,11 +175,18 @@ class FilesSource:
             return self._open[1]
         try:
             self._check_unchanged(file)
-            return read(self._folder / file.name, self._words)
+            return self._with_text(file, read(self._folder / file.name, self._words))
         except (FileNotFoundError, pa.ArrowException, UnicodeDecodeError) as error:
             raise BadRows(
                 f"The file {file.name!r} cannot be read: {error}. Bring it back as it was; its rows were not written."
             ) from None
+
+    def _with_text(self, file: _File, rows: FileRows) -> FileRows:
+        """The rows of a file, as text where their table has text already: a type is that of all files."""
+        known = self._text.setdefault(file.table, set())
+        texts = {column.name.lower() for column in rows.columns} & known - _of_text(rows.columns)
+        known |= _of_text(rows.columns)
+        return rows.as_text(texts) if texts else rows
 
     def _changes(self, file: _File, rows: FileRows) -> Iterator[Step]:
         """What the file shows of its table: that it is there, and columns that are new.
@@ -196,6 +206,10 @@ class FilesSource:
         if new:
             added = tuple(ColumnAdded(file.table, column) for column in new)
             yield Step(None, {_PARTITION: file.number << _ROW_BITS}, (*created, *added))
+
+
+def _of_text(columns: Iterable[SourceColumn]) -> set[str]:
+    return {column.name.lower() for column in columns if isinstance(column.type, StringType)}
 
 
 def _table(file: _File, rows: FileRows, begin: int, end: int) -> pa.Table:

@@ -33,6 +33,7 @@ from pyiceberg.types import (
     TimestampType,
 )
 
+from keylake._captured.members import Rewriting
 from keylake._captured.tables import (
     ColumnAdded,
     ColumnModified,
@@ -54,8 +55,9 @@ class FoundTables:
 
     _columns: dict[str, dict[str, IcebergType]] = field(default_factory=dict[str, dict[str, IcebergType]])
     _keys: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    other_names: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    """By table, names of the last batch that differ from a column's in case alone, each with that of the column."""
+    rewriting: dict[str, Rewriting] = field(default_factory=dict[str, Rewriting])
+    """By table, how rows of the last batch become those of its columns: by their names, whatever the case, and as text
+    where the type is string and other kinds of values were seen."""
 
     @classmethod
     def of(cls, schemas: Iterable[SourceSchema]) -> FoundTables:
@@ -78,11 +80,11 @@ class FoundTables:
         >>> created, added = tables.add([("shop.orders", '{"key": ["id"], "columns": {"id": ["long"]}}')])
         >>> tables.add([("shop.orders", '{"key": ["id"], "columns": {"id": ["long"], "n": ["double"]}}')])
         (ColumnAdded(table=SourceTable(parts=('shop', 'orders')), column=SourceColumn(name='n', type=DoubleType(), comment=''), after=None),)
-        >>> tables.add([("shop.orders", '{"key": ["id"], "columns": {"N": ["double"]}}')]), tables.other_names
-        ((), {'shop.orders': {'N': 'n'}})
+        >>> tables.add([("shop.orders", '{"key": ["id"], "columns": {"N": ["double"]}}')]), tables.rewriting
+        ((), {'shop.orders': Rewriting(names={'N': 'n'}, texts=(), without=())})
         """  # noqa: E501
         said: dict[str, dict[str, list[IcebergType]]] = {}
-        self.other_names = {}
+        other_names: dict[str, dict[str, str]] = {}
         for table, text in found:
             entry = json.loads(text)
             columns = said.setdefault(table, {})
@@ -90,15 +92,26 @@ class FoundTables:
             for seen, types in entry["columns"].items():
                 name = names.setdefault(seen.lower(), seen)
                 if name != seen:
-                    self.other_names.setdefault(table, {})[seen] = name
+                    other_names.setdefault(table, {})[seen] = name
                 columns.setdefault(name, []).extend(map(_type, types))
             if entry["key"] or table not in self._keys:
                 self._keys[table] = tuple(entry["key"])
-        return tuple(change for table, columns in said.items() for change in self._changes(table, columns))
+        changes = tuple(change for table, columns in said.items() for change in self._changes(table, columns))
+        self.rewriting = {}
+        for table, columns in said.items():
+            texts = tuple(name for name, types in columns.items() if self._is_mixed(table, name, types))
+            if texts or table in other_names:
+                self.rewriting[table] = Rewriting(other_names.get(table, {}), texts)
+        return changes
 
     def schemas(self) -> tuple[SourceSchema, ...]:
         """All tables, as they are known."""
         return tuple(map(self._schema, self._columns))
+
+    def _is_mixed(self, table: str, column: str, seen: Iterable[IcebergType]) -> bool:
+        """Whether values of a column that is text are not all written as text."""
+        is_text = isinstance(self._columns[table][column], StringType)
+        return is_text and not all(isinstance(each, StringType) for each in seen)
 
     def _changes(self, name: str, seen: dict[str, list[IcebergType]]) -> Iterable[TableChange]:
         table = SourceTable(tuple(name.split(".")))

@@ -16,13 +16,13 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from keylake._captured.absence import SourceAway
+from keylake._captured.members import rewritten
 from keylake._captured.source import CHANGES, Lag, Step
 from keylake._captured.tables import SourceSchema, SourceTable, TableChange
 from keylake._kafka.columns import FoundTables
@@ -42,7 +42,6 @@ _MESSAGES_OF_A_TASK = 25_000  # a batch of one large partition is work for all c
 _NO_ANSWER = re.compile(
     r"kafka\.common\.errors\.(?:Timeout|Disconnect|Network|\w*NotAvailable|NotLeader)\w*|Cannot fetch record for offset"
 )
-_JSON = json.JSONDecoder()
 _OWN = ("partition", "offset")  # columns that a message has, and not its changes
 # A partition without rows, whose offsets are times at which rows told of columns: what one run told, no other tells at
 # the same offset.
@@ -196,7 +195,7 @@ class KafkaSource:
             self._told_at = max(self._told_at + 1, int(time.time() * 1000))
             yield Step(None, {_TOLD: self._told_at}, changes)
         self._at.update(ends)
-        yield Step(_renamed(whole.select(CHANGES.names).cast(CHANGES), self._found.other_names), ends)
+        yield Step(rewritten(whole.select(CHANGES.names).cast(CHANGES), self._found.rewriting), ends)
 
     def _decoded(self, stretches: Sequence[Stretch]) -> DataFrame:
         """The columns of `CHANGES`, and `found`."""
@@ -221,33 +220,6 @@ class KafkaSource:
         telling = whole.select(["table", "found"]).filter(pc.is_valid(whole["found"]))
         found = dict.fromkeys(zip(*(telling[name].to_pylist() for name in telling.column_names), strict=True))
         return self._found.add(found)
-
-
-def _renamed(rows: pa.Table, names: Mapping[str, Mapping[str, str]]) -> pa.Table:
-    """The rows, whose fields are called as the columns are: in tables they are one, whatever the case."""
-    if not names:
-        return rows
-    texts = [
-        text if (own := names.get(table or "")) is None else _with_names(text, own)
-        for table, text in zip(rows["table"].to_pylist(), rows["row"].to_pylist(), strict=True)
-    ]
-    return rows.set_column(rows.column_names.index("row"), "row", pa.array(texts, pa.string()))
-
-
-def _with_names(row: str, names: Mapping[str, str]) -> str:
-    """An object of JSON without blanks, with other names of its members, and values as they are written there.
-
-    >>> _with_names('{"ID":1.50,"n":[1,{"ID":2}]}', {"ID": "id"})
-    '{"id":1.50,"n":[1,{"ID":2}]}'
-    """
-    members: list[str] = []
-    at = 1
-    while row[at] != "}":
-        name, end = _JSON.raw_decode(row, at)
-        _, at = _JSON.raw_decode(row, end + 1)
-        members.append(f"{quoted(names.get(name, name))}:{row[end + 1 : at]}")
-        at += row[at] == ","
-    return f"{{{','.join(members)}}}"
 
 
 def _numbers(stretches: Sequence[Stretch]) -> dict[str, list[int]]:

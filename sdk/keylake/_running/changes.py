@@ -19,7 +19,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+from pyiceberg.types import StringType
 
+from keylake._captured.members import Rewriting
 from keylake._captured.tables import (
     ColumnAdded,
     ColumnDropped,
@@ -41,7 +43,7 @@ from keylake._running.rereads import Rereads
 from keylake._running.settings import RunSettings, Target
 from keylake._running.state import StateTable, TableState
 from keylake._running.targets import Targets
-from keylake._running.waiting import Waiting, without_fields
+from keylake._running.waiting import Waiting
 from keylake.errors import DefinitionError, SchemaMismatch, Unsupported
 
 LOG = logging.getLogger("keylake")
@@ -135,15 +137,24 @@ class Changes:
         return {each.table for each in targets(change.table)} != {each.table for each in targets(change.to)}
 
     def shaped(self, target: str, waiting: Waiting) -> pa.Table:
-        """The rows for a keyed table, without columns of their source that it has not: a change was not made in it."""
+        """The rows for a keyed table: without columns of their source that it has not, and as text where it has text.
+
+        A change of columns was not made in it, or somebody has given one another type.
+        """
         shaping = self._settings.shaping
-        there = {name.lower() for name in self._targets.spec(target).column_names}
+        there = {column.name.lower(): column.type for column in self._targets.spec(target).columns}
         parts: list[pa.Table] = []
         for name, rows in waiting.by_source():
             schema = self._state.tables[name, target].schema
-            more = [column.name for column in shaping.schema(schema).columns if column.name.lower() not in there]
+            columns = shaping.schema(schema).columns
+            more = [column.name for column in columns if column.name.lower() not in there]
+            texts = [
+                column.name
+                for column in columns
+                if isinstance(there.get(column.name.lower()), StringType) and not isinstance(column.type, StringType)
+            ]
             shaped = shaping.rows(schema, rows)
-            parts.append(without_fields(shaped, more) if more else shaped)
+            parts.append(Rewriting(texts=texts, without=more).rows(shaped) if more or texts else shaped)
         return pa.concat_tables(parts)
 
     def _known(self, change: TableChange, target: str) -> TableState | None:

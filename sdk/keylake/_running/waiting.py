@@ -8,8 +8,7 @@ Positions of a pipeline never move past what waits: a partition goes on at the f
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,19 +56,6 @@ def from_offsets(rows: pa.Table, first: Mapping[str, int]) -> pa.Table:
             other = pc.not_equal(rows["partition"], partition)
             rows = rows.filter(pc.or_(other, pc.greater_equal(rows["offset"], first[partition])))
     return rows
-
-
-def without_fields(rows: pa.Table, names: Collection[str]) -> pa.Table:
-    """The rows without these fields.
-
-    >>> without_fields(pa.table({"row": ['{"id": 1, "a": 2}']}), ["a"])["row"].to_pylist()
-    ['{"id": 1}']
-    """
-    texts: list[str] = []
-    for text in rows["row"].to_pylist():
-        row: dict[str, object] = json.loads(text)
-        texts.append(json.dumps({name: value for name, value in row.items() if name not in names}, ensure_ascii=False))
-    return rows.set_column(rows.column_names.index("row"), "row", pa.array(texts, pa.string()))
 
 
 @dataclass
