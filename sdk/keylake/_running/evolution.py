@@ -8,6 +8,7 @@ What the keyed table has already is left out, so that a change that is seen twic
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,8 @@ from pyiceberg.types import (
     IcebergType,
     IntegerType,
     LongType,
+    PrimitiveType,
+    StringType,
 )
 
 from keylake._captured.tables import (
@@ -156,20 +159,27 @@ def alteration(
 
 
 def _cannot(there: TableSpec, name: str, type_: IcebergType, column: SourceColumn) -> str:
-    why = "it is of the key, whose types stay" if name in there.key else "Iceberg does not widen one to the other"
+    said = f"Column {name!r} of {there.name} is {type_} and cannot become {column.type}"
+    if name in there.key:
+        return (
+            f"{said}: it is of the key, whose types stay. Drop or rename {there.name}, and let keylake resnapshot make "
+            "it anew; a topic is read from its beginning by a pipeline of another name"
+        )
+    wide = str(column.type) if isinstance(column.type, PrimitiveType) else "string"
+    other = "" if wide == "string" else " (or string, which holds all values)"
     return (
-        f"Column {name!r} of {there.name} is {type_} and cannot become {column.type}: {why}. Create a table with the "
-        "new type and let the pipeline fill it, or set schema.change.behavior to lenient to go on with the old one"
+        f"{said}: Iceberg does not widen one to the other. Give it another type with its values, keylake retype "
+        f"{there.name} {name} {shlex.quote(wide)}{other}, then resume"
     )
 
 
 def holds(type_: IcebergType, other: IcebergType) -> bool:
-    """Whether a column of a type takes every value of another one as it is.
+    """Whether a column of a type takes every value of another one; text does, as the text of its JSON.
 
     >>> holds(LongType(), IntegerType()), holds(IntegerType(), LongType())
     (True, False)
     """
-    return str(type_) == str(other) or widens(other, type_)
+    return str(type_) == str(other) or isinstance(type_, StringType) or widens(other, type_)
 
 
 def widens(type_: IcebergType, wide: IcebergType) -> bool:

@@ -51,7 +51,7 @@ for looks in (reading.health, reading.report):
     app.command()(looks)
 app.command("explain-row", context_settings=WITH_KEYS)(reading.explain_row)
 app.add_typer(changing.branch, name="branch")
-for changes in (changing.compact, changing.publish, changing.undo):
+for changes in (changing.compact, changing.retype, changing.publish, changing.undo):
     app.command()(changes)
 for pipeline in (
     pipelines.run,
