@@ -99,6 +99,7 @@ def run_pipeline(
         freshness=_few_wait(pipeline),
         load=load or load_of(pipeline, once=once),
         steps=tuple(step.as_run(options.name) for step in pipeline.steps),
+        rereads=isinstance(pipeline.source, MySql | Postgres),
         refusal=refusal,
         notice=lambda: source.notice,
     )

@@ -58,8 +58,9 @@ class Asides:
         """Set a keyed table aside since these offsets; `anew` where it goes on only when it is read once more."""
         state = self._state.targets[name] = TargetState(dict(since), str(error))
         pipeline = self._settings.name
-        resume = "" if anew else f"keylake resume {pipeline} {name} (skip: without its rows), or "
-        ways = f"{resume}keylake resnapshot {pipeline} {name}"
+        resume = "" if anew else f"keylake resume {pipeline} {name} (skip: without its rows)"
+        reread = f"keylake resnapshot {pipeline} {name}" if self._settings.rereads or anew else ""
+        ways = ", or ".join(filter(None, (resume, reread)))
         LOG.error("%s: %s is %s. The way on: %s", pipeline, name, str(state).rstrip("."), ways)
 
     def resume(self, name: str, *, with_rows: bool = True) -> None:
@@ -114,7 +115,9 @@ class Asides:
             if isinstance(error, OF_NO_TABLE):
                 raise
             self._state.tables |= known
-            if before is None:
+            if before is not None and isinstance(error, Unsupported):  # it is no reason why it is set aside
+                self._state.targets[name] = before
+            if before is None or isinstance(error, Unsupported):
                 LOG.error("%s: %s goes on as it was: %s", self._settings.name, name, error)
             else:
                 self.add(name, before.aside, error)

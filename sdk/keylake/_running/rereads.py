@@ -57,8 +57,9 @@ class Rereads:
     def _ask(self, target: str, table: SourceTable) -> None:
         if not self._source.reread(table):
             raise Unsupported(
-                f"{table} cannot be read once more: its source has no rows but those of its log. Have them sent "
-                f"again, into a pipeline of another name, or empty {target} and begin there."
+                f"{table} cannot be read once more: topics and files have what comes. keylake resume "
+                f"{self._settings.name} {target} goes on with rows that were kept; a pipeline of another name, with "
+                "other tables, reads from the beginning."
             )
         self._asked[target].add(str(table))
         LOG.info("%s: %s is read once more", self._settings.name, table)

@@ -121,8 +121,9 @@ class RunSettings:
     that small commits stay few: fewer than `few` rows. `lease` are the seconds after the last sign of life of a process
     of the pipeline after which another one may take its place. `outage` are the seconds for which a run with `once`
     waits for a source that does not answer, or for the lake. `steps` are run for closed intervals of keyed tables.
-    `refusal` is asked before the run ends to begin anew: why it could not begin, so that it goes on instead. `notice`
-    is what those who ask for the pipeline are told while nothing fails.
+    `rereads`: whether tables of the source can be read once more. `refusal` is asked before the run ends to begin anew:
+    why it could not begin, so that it goes on instead. `notice` is what those who ask for the pipeline are told while
+    nothing fails.
     """
 
     name: str
@@ -136,6 +137,7 @@ class RunSettings:
     outage: float = 300.0
     state_namespace: str = "keylake"
     steps: tuple[TableStep, ...] = ()
+    rereads: bool = True
     refusal: Callable[[], str | None] = lambda: None
     notice: Callable[[], str | None] = lambda: None
 
