@@ -31,6 +31,7 @@ from keylake.errors import BadRows, DefinitionError
 _PARTITION = "files"
 _ROW_BITS = 32
 _BETWEEN_LOOKS = 0.2  # seconds
+_NAMED = 3  # files that are not read
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,13 @@ class FilesSource:
         self._files: dict[str, _File] = {}  # all that were announced
         self._position = 0
         self._schemas: dict[SourceTable, SourceSchema] = {}  # as files of this run have shown them
-        self._text: dict[SourceTable, set[str]] = {}  # columns, in lower case
+        self._is_text: dict[SourceTable, dict[str, bool]] = {}  # columns in lower case, as they were seen first
         self._open: tuple[_File, FileRows] | None = None
+        self._left_out: list[str] | None = None  # at the last look
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on behind the rows that were read, with the files that were announced; columns of text stay text."""
-        self._text = {each.table: _of_text(each.columns) for each in schemas}
+        self._is_text = {each.table: _is_text(each.columns) for each in schemas}
         self._files.clear()
         self._schemas.clear()
         self._open = None
@@ -117,6 +119,16 @@ class FilesSource:
     def written(self, positions: Mapping[str, int]) -> None:
         """Files stay where they are."""
 
+    def missing(self) -> str | None:
+        """That there are no files, or some that are of no table, as a sentence."""
+        if self._left_out is None or (self._files and not self._left_out):
+            return None
+        how = f"Write files into {self._folder}/TABLE/, with names that end in {', '.join(SUFFIXES)}."
+        if not self._left_out:
+            return f"The folder {str(self._folder)!r} has no files yet. {how}"
+        more = f" and {len(self._left_out) - _NAMED:,} more" if len(self._left_out) > _NAMED else ""
+        return f"Files that are of no table are not read: {', '.join(self._left_out[:_NAMED])}{more}. {how}"
+
     def lag(self) -> Lag:
         """Files that are announced and not read to their end."""
         waiting = [file for file in self._files.values() if file.number >= self._position >> _ROW_BITS]
@@ -128,11 +140,14 @@ class FilesSource:
 
     def _announced(self) -> Iterator[Step]:
         found: list[str] = []
+        left_out: list[str] = []
         for path in self._folder.rglob("*"):
             parts = path.relative_to(self._folder).parts
             hidden = any(part.startswith((".", "_")) for part in parts)
-            if len(parts) > 1 and not hidden and path.suffix in SUFFIXES and path.is_file():
-                found.append("/".join(parts))
+            if not hidden and path.is_file():
+                is_of_a_table = len(parts) > 1 and path.suffix in SUFFIXES
+                (found if is_of_a_table else left_out).append("/".join(parts))
+        self._left_out = sorted(left_out)
         new: dict[str, int] = {}
         for name in sorted(found):
             known = self._files.get(name)
@@ -183,9 +198,10 @@ class FilesSource:
 
     def _with_text(self, file: _File, rows: FileRows) -> FileRows:
         """The rows of a file, as text where their table has text already: a type is that of all files."""
-        known = self._text.setdefault(file.table, set())
-        texts = {column.name.lower() for column in rows.columns} & known - _of_text(rows.columns)
-        known |= _of_text(rows.columns)
+        own = _is_text(rows.columns)
+        known = self._is_text.setdefault(file.table, {})
+        known |= {name: is_text for name, is_text in own.items() if name not in known}
+        texts = {name for name, is_text in own.items() if known[name] and not is_text}
         return rows.as_text(texts) if texts else rows
 
     def _changes(self, file: _File, rows: FileRows) -> Iterator[Step]:
@@ -208,8 +224,8 @@ class FilesSource:
             yield Step(None, {_PARTITION: file.number << _ROW_BITS}, (*created, *added))
 
 
-def _of_text(columns: Iterable[SourceColumn]) -> set[str]:
-    return {column.name.lower() for column in columns if isinstance(column.type, StringType)}
+def _is_text(columns: Iterable[SourceColumn]) -> dict[str, bool]:
+    return {column.name.lower(): isinstance(column.type, StringType) for column in columns}
 
 
 def _table(file: _File, rows: FileRows, begin: int, end: int) -> pa.Table:

@@ -54,6 +54,15 @@ class Topics:
             raise DefinitionError(f"The setting {taken[0]!r} is set by the source itself. Take it out of settings.")
 
     @property
+    def any_of_them(self) -> str:
+        """The topics as one regular expression: those that are not there are no error.
+
+        >>> Topics("host:9092", ("shop.orders", "a-b")).any_of_them
+        'shop[.]orders|a-b'
+        """
+        return self.pattern or "|".join(name.replace(".", "[.]") for name in self.names)
+
+    @property
     def client_settings(self) -> dict[str, str]:
         """The settings of clients of Kafka, by their names there."""
         own = {name.removeprefix("kafka."): value for name, value in self.settings.items()}

@@ -72,6 +72,7 @@ class KafkaSource:
         self._found = FoundTables()
         self._at: dict[str, int] = {}
         self._told_at = 0
+        self._topics_there: frozenset[str] | None = None  # at the last look
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these offsets, by partition, and with these tables: columns are what they were, or wider."""
@@ -107,6 +108,21 @@ class KafkaSource:
     def written(self, positions: Mapping[str, int]) -> None:
         """Kafka is told nothing."""
 
+    def missing(self) -> str | None:
+        """What of the topics is not there, as a sentence; they may come later."""
+        if self._topics_there is None:
+            return None
+        topics = self._topics
+        names = [f"topic {name!r}" for name in topics.names if name not in self._topics_there]
+        if topics.pattern is not None and not self._topics_there:
+            names = [f"topic of the pattern {topics.pattern!r}"]
+        if not names:
+            return None
+        return (
+            f"Kafka at {topics.servers} has no {', no '.join(names)}, or does not show it to this user. Check the "
+            "names; a topic that comes later is read from its first message on."
+        )
+
     def lag(self) -> Lag:
         """How many messages there are behind the last poll."""
         try:
@@ -128,14 +144,15 @@ class KafkaSource:
             "kafka_offsets",
             None,
             settings=json.dumps(self._topics.client_settings),
-            topics=",".join(self._topics.names) or None,
-            pattern=self._topics.pattern,
+            topics=None,
+            pattern=self._topics.any_of_them,
             at=int(start.timestamp() * 1000) if isinstance(start, datetime) and not has_begun else None,
         )
         try:
             rows = self._session.call(call).to_pylist()
         except Unavailable as error:
             raise SourceAway(str(error)) from None
+        self._topics_there = frozenset(row["topic"] for row in rows)
         return tuple(
             PartitionOffsets(row["topic"], row["partition"], row["earliest"], row["latest"], row["at"], row["newest"])
             for row in rows

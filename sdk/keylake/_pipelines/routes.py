@@ -7,7 +7,7 @@ stands between the parts of a name, and `\.` for any character, so that `shop.\.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -105,8 +105,11 @@ def unmatched(pipeline: Pipeline, tables: Sequence[SourceTable]) -> tuple[str, .
     asked += [(f"transform.source-table {each.source_table!r}", each.source_table) for each in pipeline.transform]
     found = [what for what, text in asked if not any(_pattern(text).matches(table) for table in tables)]
     names = [f".{table}" for table in tables]
-    keys = [each for each in getattr(source, "keys", ()) if not any(name.endswith(f".{each}") for name in names)]
-    return (*found, *(f"source.keys {each!r}" for each in keys))
+    key = getattr(source, "key", ())
+    named = [("source.keys", each) for each in getattr(source, "keys", ())]
+    named += [("source.key", each) for each in key] if isinstance(key, Mapping) else []
+    keys = [f"{what} {each!r}" for what, each in named if not any(name.endswith(f".{each}") for name in names)]
+    return (*found, *keys)
 
 
 def parts_of(text: str) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ from keylake._captured.tables import (
     TableRenamed,
     TableTruncated,
 )
+from keylake._files.source import FilesSource
+from keylake._kafka.source import KafkaSource
 from keylake._load.controller import Controller
 from keylake._load.targets import Bounds, LoadTargets
 from keylake._pipelines.definition import Pipeline
@@ -130,15 +132,17 @@ def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
     """What the pipeline would make and change, by the tables that its source has now. Nothing is written."""
     _set_session(pipeline, lake)
     shaping = DefinedShaping(pipeline, lake)
-    schemas = looked_at(pipeline)
+    schemas, missing = looked_at(pipeline), None
     if schemas is None:
         source = opened_source(pipeline, lake)
         try:
             schemas = _schemas(source)
+            missing = _missing(source)
         finally:
             source.close()
-    if isinstance(pipeline.source, MySql | Postgres) and (notice := notice_of(pipeline, schemas)):
-        LOG.warning("%s: %s", pipeline.pipeline.name, notice)
+    told = [notice_of(pipeline, [schema.table for schema in schemas]), missing]
+    if any(told):
+        LOG.warning("%s: %s", pipeline.pipeline.name, " ".join(filter(None, told)))
     return tuple(
         _plan(lake, schema, schema if schema.refused else shaping.schema(schema), target.table)
         for schema in schemas
@@ -146,12 +150,17 @@ def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
     )
 
 
-def notice_of(pipeline: Pipeline, schemas: Sequence[SourceSchema]) -> str | None:
+def notice_of(pipeline: Pipeline, tables: Sequence[SourceTable]) -> str | None:
     """What of a pipeline is about no table of its source, as a sentence."""
-    found = unmatched(pipeline, [schema.table for schema in schemas])
+    found = unmatched(pipeline, tables)
     if not found:
         return None
     return f"No table of the source is meant by {', '.join(found)}. Check the names, or wait for such tables."
+
+
+def _missing(source: Source) -> str | None:
+    """What of its topics or files a source has not, as a sentence; databases say it by their tables."""
+    return source.missing() if isinstance(source, KafkaSource | FilesSource) else None
 
 
 def _schemas(source: Source) -> tuple[SourceSchema, ...]:
@@ -206,18 +215,25 @@ class _Followed:
         self._source = source
         self._pipeline = pipeline
         self._sink = pipeline.sink
+        self._knows_tables = isinstance(pipeline.source, MySql | Postgres)
+        self._tables: set[SourceTable] = set()  # that rows have told of
+        self._was_read = False  # to its end, once
         self.notice: str | None = None
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         self._source.begin(positions, schemas)
-        self._look()
+        self._tables = {schema.table for schema in schemas}
+        if self._knows_tables:
+            self._look()
 
     def _look(self) -> None:
-        """Topics and files are known by their rows alone, so nothing is told of them."""
-        if not isinstance(self._pipeline.source, MySql | Postgres):
-            return
-        before = self.notice
-        self.notice = notice_of(self._pipeline, self._source.schemas())
+        """Tables of topics and files are known by their rows alone: when all were read, it is known which there are."""
+        before, unmet = self.notice, None
+        if self._knows_tables:
+            unmet = notice_of(self._pipeline, [schema.table for schema in self._source.schemas()])
+        elif self._was_read:
+            unmet = notice_of(self._pipeline, sorted(self._tables))
+        self.notice = " ".join(filter(None, (unmet, _missing(self._source)))) or None
         if self.notice is not None and self.notice != before:
             LOG.warning("%s: %s", self._pipeline.pipeline.name, self.notice)
 
@@ -229,7 +245,10 @@ class _Followed:
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
         steps = self._source.poll(most_rows, seconds)
-        if any(isinstance(change, _OF_NAMES) for step in steps for change in step.changes):
+        changes = [change for step in steps for change in step.changes if isinstance(change, _OF_NAMES)]
+        self._tables |= {change.schema.table for change in changes if isinstance(change, TableCreated)}
+        self._was_read = self._was_read or not steps
+        if changes or not self._knows_tables:
             self._look()
         return tuple(
             replace(step, changes=tuple(filter(self._follows, step.changes))) if step.changes else step

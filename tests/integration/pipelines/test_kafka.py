@@ -23,6 +23,7 @@ from keylake._kafka.offsets import Topics
 from keylake._kafka.source import KafkaSource
 from keylake._running.control import states
 from keylake._running.loop import run
+from keylake._server.statements import Call
 
 pytestmark = pytest.mark.slow
 
@@ -170,7 +171,9 @@ def test_messages_that_are_gone(lake: kl.Lake, broker: Broker) -> None:
         with pytest.raises(kl.SourceFailed, match="was read up to offset 9, and the broker has messages up to 6 only"):
             each.poll(10, 0.0)
     with pytest.raises(kl.TableNotFound, match="has no such topic"):
-        source_of(lake, broker, "nowhere").poll(10, 0.0)
+        lake._session.call(
+            Call.of("kafka_offsets", None, settings=json.dumps({"bootstrap.servers": broker.servers}), topics="nowhere")
+        )
     fast = {"default.api.timeout.ms": "500", "request.timeout.ms": "400"}
     closed = KafkaSource(lake._session, Topics("127.0.0.1:1", ("a",), settings=fast), JSON)
     with pytest.raises(SourceAway, match=r"Kafka at 127\.0\.0\.1:1 does not answer"):
