@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from keylake._running.state import PipelineState, asides_of, opened, rows_of, states_of, tables_of
 from keylake._server.statements import literal
-from keylake.errors import NothingToDo
+from keylake.errors import DefinitionError, NothingToDo
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
     from keylake.table import KeyedTable
 
 _BETWEEN_QUESTIONS = 1.0  # seconds
+_ANSWER_SECONDS = 60.0
 
 
 class Wishes:
@@ -68,6 +69,30 @@ def stop(
         raise NothingToDo(f"No pipeline {name!r} runs in this lake. Running: {known}.")
     _wish(lake, namespace, name, "pipeline", "", wanted)
     return found
+
+
+def restart(
+    lake: Lake, name: str, namespace: str = "keylake", *, seconds: float = _ANSWER_SECONDS
+) -> PipelineState | None:
+    """Ask a pipeline to read its file anew after the round under way, and wait for its answer: how it is then.
+
+    None where none came in so many seconds: the round under way takes longer.
+
+    Errors: `DefinitionError` where its file cannot be used, and the pipeline goes on as it was; `NothingToDo` where it
+    does not run, or has ended instead.
+    """
+    before = stop(lake, name, namespace, wanted="restart")
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(_BETWEEN_QUESTIONS / 4)
+        now = next(state for state in states_of(lake, namespace) if state.name == name)
+        if now.wanted is None and now.run == before.run and now.refusal is not None:
+            raise DefinitionError(f"{name} goes on as it was: {now.refusal}")
+        if now.wanted is None and now.run != before.run:
+            return now
+        if now.state in ("failed", "lost"):
+            raise NothingToDo(f"{name} has ended, and did not begin anew: {now.last_error}")
+    return None
 
 
 def resume(lake: Lake, name: str, table: str, namespace: str = "keylake") -> None:

@@ -235,7 +235,7 @@ class _Loop:
             self._forget()
         if wanted == "restart" and (reason := self._settings.refusal()) is not None:
             LOG.error("%s goes on as it was: %s", self._settings.name, reason)
-            self._state.heard("", kind="pipeline")
+            self._state.refuse(reason)
             wanted = None
         self._is_ending = wanted is not None or self._ending.is_set()
         return self._is_ending

@@ -2,7 +2,8 @@
 
     kind       name            columns
     pipeline   ''              host, process, run, state, started_at, seen_at, rounds, rows, lag, last_error,
-                               recent: what the last rounds did; wanted
+                               recent: what the last rounds did; reason: why it did
+                               not begin anew when it was asked; wanted
     partition  of the source   position
     table      source>target   target, schema, done: the last change of the source table that was made in the keyed one
     target     keyed table     aside: since where it is set aside; reason; wanted
@@ -99,6 +100,7 @@ class PipelineState:
     differences: Mapping[str, str] = field(
         default_factory=dict[str, str], hash=False
     )  # keyed tables whose rows differ from those of the source, as a check while it runs has found
+    refusal: str | None = None  # why it did not begin anew when it was asked last
     run: str = ""  # of the process, unlike that of any other
     recent: tuple[Recent, ...] = ()  # the last rounds that wrote rows
 
@@ -122,6 +124,7 @@ class PipelineState:
             "rows": f"{self.rows:,}",
             "process": f"{self.process} on {self.host}, since {self.started_at:%Y-%m-%d %H:%M:%S} UTC",
             "last error": self.last_error,
+            "goes on as it was": self.refusal,
             **self.set_aside,
             **self.differences,
         }
@@ -222,6 +225,12 @@ class StateTable:
         """A wish about a keyed table, or the pipeline, is fulfilled, or cannot be."""
         self.table.update([{"pipeline": self.name, "kind": kind, "name": target, "wanted": None}])
 
+    def refuse(self, reason: str) -> None:
+        """The pipeline does not begin anew, as it was asked to: why is there before the wish is gone."""
+        self.seen(refusal=reason)
+        self.write()
+        self.heard("", kind="pipeline")
+
     def seen(self, **changes: Any) -> None:
         """The pipeline lives, and what else is new of it."""
         with self._one_at_a_time:
@@ -297,9 +306,10 @@ class StateTable:
             said = {
                 name: value
                 for name, value in vars(self.pipeline).items()
-                if name not in ("name", "wanted", "set_aside", "differences", "recent")
+                if name not in ("name", "wanted", "set_aside", "differences", "recent", "refusal")
             }
-            rows["pipeline", ""] = {**said, "recent": recent_to_json(self.pipeline.recent)}
+            recent = recent_to_json(self.pipeline.recent)
+            rows["pipeline", ""] = {**said, "recent": recent, "reason": self.pipeline.refusal}
         return rows
 
 
@@ -378,4 +388,5 @@ def _pipeline(row: Mapping[str, Any]) -> PipelineState:
     names = [name for name in _COLUMNS.names[_COLUMNS.names.index("host") :] if name != "recent"]
     said = {name: row[name] for name in names}
     utc = {name: said[name].astimezone(datetime.timezone.utc) for name in ("started_at", "seen_at")}
-    return PipelineState(row["pipeline"], **said | utc, recent=recent_from_json(row.get("recent")))
+    refusal = row.get("reason")
+    return PipelineState(row["pipeline"], **said | utc, refusal=refusal, recent=recent_from_json(row.get("recent")))

@@ -107,6 +107,8 @@ def status(
     else:
         show_table("pipelines", [_row(state) | {"seen": _ago(state.seen_at)} for state in states], _SHOWN)
         for state in states if name is not None else []:
+            if state.refusal is not None:
+                typer.echo(f"{state.name} did not begin anew when it was asked last: {state.refusal}")
             for table, since in state.set_aside.items():
                 typer.echo(f"{table} is {since}")
             for said in state.differences.values():
@@ -122,7 +124,12 @@ def stop(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a pipeline to end after the batch under way."""
-    _ask(name, "stop", lake, catalog, as_json)
+    with opened(lake, catalog) as found:
+        state = control.stop(found, name)
+    if as_json:
+        show(_row(state) | {"wanted": "stop"}, as_json)
+    else:
+        typer.echo(f"{name} on {state.host}, process {state.process}, is asked to stop after the batch under way.")
 
 
 def restart(
@@ -131,8 +138,18 @@ def restart(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a pipeline to read its file anew. It does so after the batch under way, and goes on."""
-    _ask(name, "restart", lake, catalog, as_json)
+    """Ask a pipeline to read its file anew. It does so after the batch under way, and goes on.
+
+    The status is 1 where the file has a mistake: the pipeline goes on as it was.
+    """
+    with opened(lake, catalog) as found:
+        state = control.restart(found, name)
+    if as_json:
+        show(None if state is None else _row(state), as_json)
+    elif state is None:
+        typer.echo(f"{name} is asked to restart, and has not answered yet: keylake status {name} tells what it did.")
+    else:
+        typer.echo(f"{name} on {state.host}, process {state.process}, has read its file anew.")
 
 
 def resume(
@@ -356,15 +373,6 @@ def _states(lake: str, catalog: str) -> tuple[PipelineState, ...]:
                 return ()
     with opened(lake, catalog) as found:
         return control.states(found)
-
-
-def _ask(name: str, wanted: str, lake: str, catalog: str, as_json: bool) -> None:
-    with opened(lake, catalog) as found:
-        state = control.stop(found, name, wanted="restart" if wanted == "restart" else "stop")
-    if as_json:
-        show(_row(state) | {"wanted": wanted}, as_json)
-    else:
-        typer.echo(f"{name} on {state.host}, process {state.process}, is asked to {wanted} after the batch under way.")
 
 
 def _show_wish(name: str, table: str | None, wanted: str, said: str, as_json: bool) -> None:

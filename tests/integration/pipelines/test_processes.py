@@ -194,6 +194,29 @@ def test_a_pipeline_that_runs_is_asked_for_this_and_that(commands: Commands) -> 
     assert sum(each["rows"] for each in shown["recent"]) == 25
 
 
+def test_a_file_with_a_mistake_is_told_to_whoever_asks(commands: Commands) -> None:
+    """The command itself fails, `status` says it until the pipeline begins anew, and meanwhile it goes on."""
+    process = commands.begin()
+    good = commands.file.read_text()
+    for text, said in [
+        (good.replace("  key: id", "  kay: id"), "source has no key 'kay'. Did you mean 'key'?"),
+        (good.replace(f"  name: {commands.name}", "  name: another"), "is of pipeline 'another' now"),
+    ]:
+        commands.file.write_text(text)
+        with pytest.raises(kl.DefinitionError, match=re.escape(said)) as caught:
+            commands.ask("restart", commands.name)
+        assert str(caught.value).startswith(f"{commands.name} goes on as it was: ")
+        assert f"{commands.name} did not begin anew when it was asked last: " in commands.ask("status", commands.name)
+        assert said in str(commands.state().refusal)
+    commands.arrive("1", 0, 10)
+    wait_for(lambda: commands.orders() == 10, "it goes on")
+    commands.file.write_text(good)
+    assert "has read its file anew" in commands.ask("restart", commands.name)
+    assert (commands.state().refusal, commands.state().process) == (None, process.pid)
+    commands.ask("stop", commands.name)
+    assert "goes on as it was: " in commands.ended(process)
+
+
 def dead_letters(commands: Commands) -> int:
     try:
         return commands.lake.table("keylake.dead_letters").read(where=f"pipeline = '{commands.name}'").count()
