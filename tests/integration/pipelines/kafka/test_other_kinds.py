@@ -112,6 +112,18 @@ def test_text_in_whole_numbers(lake: kl.Lake, broker: Broker, command: Command) 
     assert sent.values == {1: "9", 2: "2", 3: "x"}
 
 
+def test_another_kind_in_a_key(lake: kl.Lake, broker: Broker) -> None:
+    """The types of keys stay: a pipeline of another name reads the topic from its beginning, as the sentence says."""
+    sent = Sent(lake, broker)
+    sent({"id": 1, "n": 1})
+    assert sent({"id": "x", "n": 2}).set_aside == (sent.table,)
+    assert "a topic is read from its beginning by a pipeline of another name" in sent.reason
+    another = f"{sent.name}_again"
+    source = source_of(lake, broker, sent.topic)
+    assert run(source, lake, settings(another, another, behaviour="evolve")).set_aside == ()
+    assert found(lake.table(f"{another}.{sent.topic}")) == {"1": {"id": "1", "n": 1}, "x": {"id": "x", "n": 2}}
+
+
 def test_kinds_in_files(lake: kl.Lake, command: Command, tmp_path: Path) -> None:
     """A file knows of its own kinds; those of a later one set the table aside, and the same command helps."""
     name = fresh_name("kinds").replace(".", "_")

@@ -1,0 +1,73 @@
+"""The commands that sentences about tables of MariaDB name: each is run as it is written, and the table goes on."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import keylake as kl
+from integration.pipelines.mariadb.server import MariaDb
+from integration.pipelines.test_unlogged import Shop
+from keylake._running.control import states
+from keylake.cli.app import app
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def shop(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    monkeypatch.setitem(os.environ, "DB_PASSWORD", MariaDb.PASSWORD)
+    return Shop(lake, mariadb, tmp_path)
+
+
+def command(lake: kl.Lake, *words: str) -> None:
+    assert lake._server is not None
+    address, _, token = lake._server.url.partition(";token=")
+    environment = {"KEYLAKE_LAKE": address, "KEYLAKE_TOKEN": token, "KEYLAKE_CATALOG": lake.catalog}
+    done = CliRunner().invoke(app, list(words), env=environment, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+
+
+def test_types_and_keys_that_iceberg_does_not_change(lake: kl.Lake, shop: Shop) -> None:
+    """Another type of a value column keeps its values; for a key the keyed table is made anew."""
+    shop.run(
+        "CREATE TABLE typed (id INT PRIMARY KEY, n INT, price DECIMAL(9, 2))",
+        "CREATE TABLE wide (id INT PRIMARY KEY, n INT)",
+        "CREATE TABLE keyed (id INT, other INT NOT NULL, PRIMARY KEY (id))",
+        "INSERT INTO typed VALUES (1, 10, 1.50), (2, NULL, NULL)",
+        "INSERT INTO wide VALUES (1, 10), (2, 20)",
+        "INSERT INTO keyed VALUES (1, 10), (2, 20)",
+    )
+    assert shop.follow().set_aside == ()
+    shop.run(
+        "ALTER TABLE typed MODIFY n VARCHAR(9), MODIFY price DOUBLE",
+        "INSERT INTO typed VALUES (3, 'x', 1e30)",
+        "ALTER TABLE wide MODIFY id BIGINT",
+        f"INSERT INTO wide VALUES ({2**40}, 30)",
+        "ALTER TABLE keyed DROP PRIMARY KEY, ADD PRIMARY KEY (other)",
+        "INSERT INTO keyed VALUES (1, 30)",
+    )
+    tables = tuple(f"{shop.name}.{table}" for table in ("keyed", "typed", "wide"))
+    assert shop.follow().set_aside == tables
+    [state] = [each for each in states(lake) if each.name == shop.name]
+    for _ in range(2):  # a sentence tells of one column, and the next one of another
+        for words in re.findall(rf"keylake (retype) ({shop.name}.typed) (\w+) (\w+)", state.set_aside[tables[1]]):
+            command(lake, *words)
+        command(lake, "resume", shop.name, tables[1])
+        shop.follow()
+        [state] = [each for each in states(lake) if each.name == shop.name]
+        if tables[1] not in state.set_aside:
+            break
+    for table in (tables[0], tables[2]):
+        assert f"Drop or rename {table}, and let keylake resnapshot make it anew" in state.set_aside[table]
+        lake.drop(table)
+        command(lake, "resnapshot", shop.name, table)
+    assert shop.follow().set_aside == ()
+    shop.check("keyed", "wide")
+    rows = {row["id"]: (row["n"], row["price"]) for row in shop.in_lake("typed")}
+    assert rows == {1: ("10", 1.5), 2: (None, None), 3: ("x", 1e30)}
+    shop.run("UPDATE typed SET n = '7' WHERE id = 2", "DELETE FROM keyed WHERE other = 20", "DELETE FROM wide")
+    assert shop.follow().set_aside == ()
+    shop.check("typed", "keyed", "wide")
