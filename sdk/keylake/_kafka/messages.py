@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -27,7 +28,8 @@ class MessageFormat:
 
     `key` has the columns of the key of every table, or those of each table by its name. `version` is the path of a
     field with a whole number that grows with each change of a key, such as `source.lsn`; without it, the offset is the
-    version. Avro is read by one `schema`, or by `schemas` with their numbers, where messages begin with a number, as
+    version. `placeholder` is what Debezium writes in place of values that were not logged, unless it is its usual text;
+    `hex:` before digits for one of bytes. Avro is read by one `schema`, or by `schemas` with their numbers, where messages begin with a number, as
     those of a schema registry do; `key_schema` is that of the messages' keys.
 
     >>> MessageFormat("json", key=("id",)).as_json(infers=False)
@@ -40,6 +42,7 @@ class MessageFormat:
     name: str
     key: tuple[str, ...] | Mapping[str, tuple[str, ...]] = ()
     version: str | None = None
+    placeholder: str | None = None
     schema: str | None = None
     key_schema: str | None = None
     schemas: Mapping[int, str] = field(default_factory=dict[int, str])
@@ -56,6 +59,10 @@ class MessageFormat:
             raise DefinitionError(f"Format {self.name!r} takes no schemas of Avro. Use avro or debezium-avro.")
         if self.schema is not None and self.schemas:
             raise DefinitionError("Both schema= and schemas= are given. Give schemas= if messages begin with a number.")
+        if self.placeholder is not None and not _is_placeholder(self.placeholder):
+            raise DefinitionError(
+                f"The placeholder {self.placeholder!r} is not hexadecimal behind hex:. Write two digits for each byte."
+            )
         for schema in (self.schema, self.key_schema, *self.schemas.values()):
             _check_schema(schema)
         if self.version is not None and not all(self.version.split(".")):
@@ -69,6 +76,8 @@ class MessageFormat:
             said["keys"] = {table: list(key) for table, key in keys.items()}
         if self.version is not None:
             said["version"] = self.version.split(".")
+        if self.placeholder is not None:
+            said["placeholder"] = self.placeholder
         if self.schema is not None:
             said["schema"] = self.schema
         if self.key_schema is not None:
@@ -76,6 +85,10 @@ class MessageFormat:
         if self.schemas:
             said["schemas"] = {str(number): text for number, text in self.schemas.items()}
         return json.dumps(said)
+
+
+def _is_placeholder(text: str) -> bool:
+    return not text.startswith("hex:") or re.fullmatch(r"(?:[0-9a-fA-F]{2})+", text[len("hex:") :]) is not None
 
 
 def _check_schema(schema: str | None) -> None:

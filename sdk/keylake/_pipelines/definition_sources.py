@@ -196,6 +196,15 @@ class Kafka(Definition):
         str | None,
         named("version", "The field with the version of a row: `update_time`, or `a.b`; the offset unless said."),
     ] = None
+    unavailable_value: Annotated[
+        str | None,
+        named(
+            "unavailable.value.placeholder",
+            "For Debezium's formats: what the connector writes in place of values that were not logged, where it has "
+            "another placeholder than `__debezium_unavailable_value`; `hex:...` for one of bytes.",
+            min_length=1,
+        ),
+    ] = None
     schema_file: Annotated[str | None, named("schema", "For avro: the file of the schema of all messages.")] = None
     key_schema_file: Annotated[str | None, named("key.schema", "For avro: the file of the schema of their keys.")] = (
         None
@@ -236,6 +245,8 @@ class Kafka(Definition):
             raise ValueError("has scan.startup.mode timestamp: say which, scan.startup.timestamp-millis.")
         if self.startup_mode == "specific-offsets" and self.specific_offsets is None:
             raise ValueError("has scan.startup.mode specific-offsets: say which, scan.startup.specific-offsets.")
+        if self.unavailable_value is not None and not self.format.startswith("debezium"):
+            raise ValueError(f"has format {self.format}: unavailable.value.placeholder is for debezium-json and -avro.")
         if self.format.endswith("avro") and self.schema_file is None and not self.schema_files:
             raise ValueError(f"has format {self.format}: name the schema, schema, or those by number, schemas.17.")
         return self

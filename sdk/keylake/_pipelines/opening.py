@@ -233,6 +233,7 @@ def _kafka(topics: Kafka, lake: Lake) -> Source:
         topics.format,
         key=topics.key,
         version=topics.version,
+        placeholder=topics.unavailable_value,
         schema=_text(topics.schema_file),
         key_schema=_text(topics.key_schema_file),
         schemas={int(number): _text(str(file)) or "" for number, file in topics.schema_files.items()},

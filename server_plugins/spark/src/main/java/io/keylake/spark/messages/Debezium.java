@@ -18,9 +18,11 @@ final class Debezium implements Envelope {
   private static final int MILLIS = 1000;
 
   private final Keys keys;
+  private final NotLogged notLogged;
 
-  Debezium(Keys keys) {
+  Debezium(Keys keys, NotLogged notLogged) {
     this.keys = keys;
+    this.notLogged = notLogged;
   }
 
   @Override
@@ -69,13 +71,12 @@ final class Debezium implements Envelope {
     }
   }
 
-  private static Row written(
-      String table, String op, Document value, List<String> key, @Nullable Long at)
+  private Row written(String table, String op, Document value, List<String> key, @Nullable Long at)
       throws BadMessage {
     ObjectNode after = Envelope.object(value.member("after"), "after");
     List<String> absent = new ArrayList<>();
     for (Map.Entry<String, JsonNode> each : after.properties()) {
-      if (NotLogged.is(each.getValue())) {
+      if (notLogged.is(each.getValue())) {
         absent.add(each.getKey());
       }
     }

@@ -31,6 +31,7 @@ public final class MessageFormat {
   private final @Nullable String keySchema;
   private final Map<Integer, String> schemas;
   private final boolean infers;
+  private final NotLogged notLogged;
 
   private MessageFormat(JsonNode said) {
     this.name = said.path("format").asText();
@@ -47,6 +48,7 @@ public final class MessageFormat {
         JsonEncoding.MAPPER.convertValue(
             said.path("schemas"), new TypeReference<HashMap<Integer, String>>() {});
     this.infers = said.path("infers").asBoolean();
+    this.notLogged = NotLogged.of(said.path("placeholder").textValue());
   }
 
   /** Reads it, and refuses what no message could be read by. */
@@ -104,7 +106,7 @@ public final class MessageFormat {
 
   Envelope envelope() {
     return switch (name) {
-      case "debezium-json", "debezium-avro" -> new Debezium(keys);
+      case "debezium-json", "debezium-avro" -> new Debezium(keys, notLogged);
       case "canal-json" -> new Canal(keys);
       case "maxwell-json" -> new Maxwell(keys);
       default -> new Plain(keys);

@@ -42,6 +42,35 @@ class MessageFieldsTest {
             debezium("u", "null", after.formatted(value))));
   }
 
+  /**
+   * A connector may have another placeholder, as text or as bytes; the usual one is a value then.
+   */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '^',
+      textBlock =
+          """
+          gone|'gone'
+          gone|'Z29uZQ=='
+          gone|'676f6e65'
+          gone|['gone']
+          gone|{'gone':'gone'}
+          gone|[103,111,110,101]
+          hex:676f6e65|'gone'
+          hex:676f6e65|'Z29uZQ=='
+          hex:ff|'/w=='
+          """)
+  void valuesOfAnotherPlaceholderAreAbsent(String placeholder, String value) {
+    String after = "{'id':1,'v':%s,'u':'__debezium_unavailable_value'}".formatted(value);
+    assertEquals(
+        List.of("u {'id':1,'u':'__debezium_unavailable_value'} @12288"),
+        read(
+            "{'format':'debezium-json','placeholder':'%s'}".formatted(placeholder),
+            "{'id':1}",
+            debezium("u", "null", after)));
+  }
+
   @Test
   void datesThatWereNotLoggedAreAbsent() {
     byte[] text = "__debezium_unavailable_value".getBytes(StandardCharsets.US_ASCII);
