@@ -204,6 +204,18 @@ def test_a_run_that_ends_has_no_notices(caplog: pytest.LogCaptureFixture) -> Non
         assert bool(caplog.messages) == (not once)
 
 
+def test_a_round_of_few_rows_says_nothing_of_what_a_row_costs() -> None:
+    controller = Controller(LoadTargets(freshness_seconds=10))
+    one = Observed(3, 1, since_seconds=5, files=1)
+    settings = [controller.next(one, at=MIDNIGHT) for _ in range(5)]
+    assert {each.most_rows for each in settings} == {100_000}
+    assert (
+        settings[0].reason == "Interval 6.2 s instead of 1: 0.2 rows a second fill no files in the 10 s they may wait."
+    )
+    many = controller.next(Observed(7, 100_000, since_seconds=7, files=2), at=MIDNIGHT)
+    assert "At most 64,000 rows a batch instead of 100,000: 3 s a round and 40 s a million rows" in (many.reason or "")
+
+
 def test_one_long_task_is_no_reason_for_executors() -> None:
     controller = Controller(TARGETS)
     even = Observed(10, 100_000, lag_rows=0, since_seconds=33, slowest_task_seconds=8, median_task_seconds=8, files=8)

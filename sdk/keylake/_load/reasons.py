@@ -9,6 +9,8 @@ from keylake._load.estimates import Estimates
 from keylake._load.rounds import Setting
 from keylake._load.targets import LoadTargets
 
+_FEW_A_SECOND = 10.0  # below it, a rate has a fraction
+
 
 def reason(was: Setting, now: Setting, need: float, known: Estimates, targets: LoadTargets) -> str | None:
     """The sentences, or None where nothing has changed."""
@@ -16,7 +18,7 @@ def reason(was: Setting, now: Setting, need: float, known: Estimates, targets: L
 
 
 def _sentences(was: Setting, now: Setting, need: float, known: Estimates, targets: LoadTargets) -> Iterator[str]:
-    load = f"{known.rate:,.0f} rows a second come, {known.waiting:,} wait"
+    load = f"{_rate(known)} rows a second come, {known.waiting:,} wait"
     if now.executors != was.executors:
         yield f"{_count(now.executors, 'executor')} instead of {was.executors}: {load}, which needs {need:.1f}."
     if now.interval_seconds != was.interval_seconds:
@@ -40,8 +42,12 @@ def _why(now: Setting, known: Estimates, targets: LoadTargets) -> str:
     if not known.rate:
         return f"no rows come, and the next are to be committed within {targets.freshness_seconds:g} s"
     if now.interval_seconds >= targets.longest_seconds:
-        return f"{known.rate:,.0f} rows a second fill no files in the {targets.freshness_seconds:g} s they may wait"
-    return f"{known.rate:,.0f} rows a second fill {known.files:.0f} files, a round costs {known.overhead:.2g} s"
+        return f"{_rate(known)} rows a second fill no files in the {targets.freshness_seconds:g} s they may wait"
+    return f"{_rate(known)} rows a second fill {known.files:.0f} files, a round costs {known.overhead:.2g} s"
+
+
+def _rate(known: Estimates) -> str:
+    return f"{known.rate:,.0f}" if known.rate >= _FEW_A_SECOND else f"{known.rate:.2g}"
 
 
 def straggles(known: Estimates) -> str:
