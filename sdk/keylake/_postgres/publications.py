@@ -132,19 +132,23 @@ class Publication:
         listed = _listed(tables)
         for_tables = sql.SQL(" FOR TABLE {}").format(listed) if tables else sql.SQL("")
         statement = sql.SQL("CREATE PUBLICATION {}{} WITH (publish_via_partition_root = true)")
-        self._run(connection, statement.format(sql.Identifier(self.name), for_tables))
+        lacks = f"has no publication {self.name}, and does not let this user make it"
+        may = "the owner of the tables who has CREATE on the database"
+        self._run(connection, statement.format(sql.Identifier(self.name), for_tables), lacks, may)
 
     def _add(self, connection: Connection, tables: Iterable[Table]) -> None:
         statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}")
-        self._run(connection, statement.format(sql.Identifier(self.name), _listed(tables)))
+        lacks = f"does not let this user add tables to publication {self.name}"
+        may = "the owner of the tables and the publication"
+        self._run(connection, statement.format(sql.Identifier(self.name), _listed(tables)), lacks, may)
 
-    def _run(self, connection: Connection, statement: sql.Composed) -> None:
+    def _run(self, connection: Connection, statement: sql.Composed, lacks: str, may: str) -> None:
         try:
             connection.execute(statement)
         except psycopg.errors.InsufficientPrivilege as error:
             raise SourceFailed(
-                f"{self._server} does not let this user change its publication: {error.diag.message_primary}. "
-                f"Let the owner of the tables run {statement.as_string(connection)}."
+                f"{self._server} {lacks}: {error.diag.message_primary}. "
+                f"Let a superuser, or {may}, run {statement.as_string(connection)}."
             ) from None
 
 

@@ -293,7 +293,8 @@ def test_a_server_that_refuses(postgres: Postgres, postgres_database: str, conne
     connection.execute(f"CREATE ROLE poor_{postgres_database} LOGIN PASSWORD '{PASSWORD}'")
     poor = postgres.address(postgres_database, f"poor_{postgres_database}")
     said = refused(PostgresSource(poor, lambda table: True, slot="poor", publication="poor"))
-    assert "Let the owner of the tables run CREATE PUBLICATION" in said
+    assert "has no publication poor, and does not let this user make it: permission denied" in said
+    assert 'CREATE on the database, run CREATE PUBLICATION "poor" FOR TABLE "public"."t" WITH (' in said
     rights = f"ALTER ROLE poor_{postgres_database} REPLICATION; GRANT SELECT ON public.t TO poor_{postgres_database}."
     assert said.endswith(rights), "all at once"
     connection.execute("CREATE PUBLICATION poor FOR ALL TABLES WITH (publish_via_partition_root)")
