@@ -71,6 +71,7 @@ class Lag:
     newest: datetime | None = None  # of the newest change of the source
     oldest: datetime | None = None  # of the oldest change that was not polled
     snapshots: bool = False  # whether rows that lie in the source, op r, are still to come
+    waits: str | None = None  # what in the source it waits for, and who ends that, as a sentence
 
 
 class Source(Protocol):

@@ -39,6 +39,11 @@ class Readings:
     def __bool__(self) -> bool:
         return bool(self._snapshots)
 
+    @property
+    def locked(self) -> list[Name]:
+        """The tables whose next rows are locked by others."""
+        return [name for name, snapshot in self._snapshots.items() if snapshot.waits]
+
     def close(self) -> None:
         self._reader.close()
 
@@ -129,10 +134,11 @@ class Readings:
 
     def _read_ahead(self, connection: Any) -> None:
         """Keeps twice as many chunks as connections under way, of tables in their order."""
-        under_way = sum(len(snapshot.chunks) for snapshot in self._snapshots.values())
+        # Tables that wait for locks do not keep others from being read.
+        under_way = sum(len(snapshot.chunks) for snapshot in self._snapshots.values() if not snapshot.waits)
         for snapshot in self._snapshots.values():
             schema = self._tables.schema(snapshot.name)
-            if time.monotonic() < (snapshot.not_before or 0.0):
+            if snapshot.waits or time.monotonic() < (snapshot.not_before or 0.0):
                 continue
             snapshot.begun_at = snapshot.begun_at or time.monotonic()
             while schema is not None and not snapshot.planned and under_way < 2 * self._connections:

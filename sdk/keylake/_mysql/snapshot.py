@@ -6,7 +6,8 @@ The rows of a chunk have the place of the log as of which the chunk was read as 
 rows from before is older than that, what it has from after is newer, and the newest counts wherever it comes first, a
 tombstone too: chunks need no lock on the table, and no comparison with the log. MariaDB says the place of a consistent
 snapshot exactly. MySQL does not: there the end of the log is asked for first, and rows are then read with FOR SHARE,
-which waits for transactions that are in the log and not yet in the table.
+which waits for transactions that are in the log and not yet in the table. One that is prepared and not committed may
+keep its locks for days: after some seconds the reader gives up, tries again, and the source says what it waits for.
 
 A chunk is given when the log was read up to its place, and only if no statement changed the table since: its rows then
 have the columns that the table has at that place of the log. Otherwise it is read again.
@@ -38,7 +39,9 @@ from keylake._server.statements import quoted
 from keylake.errors import KeylakeError, SourceFailed
 
 Found = TypeVar("Found")
-_MOVED = (1054, 1146, 1412, 1051, 1205, 1213)  # the table has changed meanwhile, or a wait was too long: read again
+_LOCKED = 1205  # a wait was too long
+_MOVED = (1054, 1146, 1412, 1051, _LOCKED, 1213)  # the table has changed meanwhile, or is locked: read again
+_LOCK_SECONDS = 5  # that a chunk waits for rows that are locked, before it is read again
 
 
 class TableUnreadable(SourceFailed):
@@ -68,6 +71,7 @@ class Chunk:
     high: tuple[object, ...] | None
     including_low: bool = False
     read: Future[Read | None] | None = None
+    waits: bool = False  # for rows that are locked
 
 
 @dataclass
@@ -90,6 +94,11 @@ class Snapshot:
 
     def __post_init__(self) -> None:
         self._is_resumed = self.at != BEGIN
+
+    @property
+    def waits(self) -> bool:
+        """Whether its next rows are locked by others."""
+        return bool(self.chunks) and self.chunks[0].waits
 
     def take(self, read: Read) -> None:
         """The first chunk is given."""
@@ -215,10 +224,12 @@ class ChunkReader:
         return result
 
     def _read(self, connection: Any, name: Name, key: tuple[str, ...], chunk: Chunk) -> Read | None:
-        """The rows of a chunk, or None if the table changed while it was read."""
-        return self._unmoved(connection, name, lambda: self._read_once(connection, name, key, chunk))
+        """The rows of a chunk, or None if the table changed while it was read, or is locked."""
+        return self._unmoved(connection, name, lambda: self._read_once(connection, name, key, chunk), chunk)
 
-    def _unmoved(self, connection: Any, name: Name, read: Callable[[], Found | None]) -> Found | None:
+    def _unmoved(
+        self, connection: Any, name: Name, read: Callable[[], Found | None], chunk: Chunk | None = None
+    ) -> Found | None:
         """What is read of a table, or None if the table changed meanwhile."""
         import pymysql
 
@@ -228,6 +239,8 @@ class ChunkReader:
         except Exception as error:
             cause = error.__context__
             if isinstance(cause, pymysql.MySQLError) and cause.args and cause.args[0] in _MOVED:
+                if chunk is not None:
+                    chunk.waits = cause.args[0] == _LOCKED
                 with self._server.asked(f"reading {'.'.join(name)}"):
                     connection.rollback()
                 return None
@@ -247,6 +260,7 @@ class ChunkReader:
             connection.rollback()
             with connection.cursor() as cursor:
                 cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+                cursor.execute(f"SET SESSION innodb_lock_wait_timeout = {_LOCK_SECONDS}")
             place = place_of(*log_end(connection))
             connection.begin()
             reading = " FOR SHARE"
@@ -315,6 +329,40 @@ def as_json(values: Sequence[pa.Array], columns: Sequence[SourceColumn], forms: 
     """Rows of an answer as JSON objects, from its columns."""
     literals = [column_literals(form, each) for form, each in zip(forms, values, strict=True)]
     return row_literals([column.name for column in columns], literals)
+
+
+def what_locks(connection: Any, names: Sequence[Name]) -> str:
+    """A sentence about tables that wait for locks, and how these are let go."""
+    import pymysql
+
+    tables = ", ".join(".".join(name) for name in names)
+    said = (
+        f"Rows of {tables} are locked by a transaction that has not ended, and the reading of the table waits for it."
+    )
+    try:
+        prepared = [_xid(*row) for row in rows_of(connection, "XA RECOVER CONVERT XID")]
+    except pymysql.MySQLError:  # of a user who may not see them
+        return (
+            f"{said} Run XA RECOVER CONVERT XID as a user with XA_RECOVER_ADMIN, and XA COMMIT or XA ROLLBACK of what"
+            " it names; where it names nothing, end the session that SHOW ENGINE INNODB STATUS names (KILL)."
+        )
+    if not prepared:
+        return f"{said} No XA transaction is prepared: end the session that SHOW ENGINE INNODB STATUS names (KILL)."
+    ways = " or ".join(f"XA {verb} {prepared[0]}" for verb in ("COMMIT", "ROLLBACK"))
+    return f"{said} XA transactions are prepared and not committed: {'; '.join(prepared)}. Run {ways}."
+
+
+def _xid(format_: object, name_bytes: object, branch_bytes: object, data: object) -> str:
+    """An XA transaction, as statements name it."""
+    digits = (data.decode() if isinstance(data, bytes) else str(data)).removeprefix("0x")
+    end, until = 2 * int(str(name_bytes)), 2 * (int(str(name_bytes)) + int(str(branch_bytes)))
+    branch = f",X'{digits[end:until]}',{format_}" if until > end or str(format_) != "1" else ""
+    try:
+        name = bytes.fromhex(digits[:end]).decode("ascii")
+    except UnicodeDecodeError:
+        name = ""
+    plain = bool(name) and name.isprintable() and not set(name) & {"'", "\\"}
+    return f"'{name}'{branch}" if plain else f"X'{digits[:end]}'{branch}"
 
 
 def quoted_table(name: Name) -> str:

@@ -42,13 +42,14 @@ from keylake._mysql.server import (
     log_end,
     log_files,
 )
-from keylake._mysql.snapshot import ChunkReader
+from keylake._mysql.snapshot import ChunkReader, what_locks
 from keylake._mysql.starts import Start, place_of_start
 from keylake._mysql.words import Name, name_of
 from keylake.errors import DefinitionError
 
 _GHOST = "/ghost"
 _PAUSE_SECONDS = 0.05
+_SECONDS_BETWEEN_LOOKS = 5.0  # at what locks rows
 _SECONDS_BETWEEN_READINGS = 5.0  # of a table whose parents change
 LOG = logging.getLogger("keylake")
 
@@ -102,6 +103,8 @@ class MySqlSource:
         self._first_ends: dict[str, int] = {}
         self._ghosts: dict[Name, int] = {}  # where each was made
         self._absence = Absence()
+        self._waits: str | None = None  # for locks of others
+        self._looked = 0.0
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at positions; where they have no log, `start` says what is read."""
@@ -211,11 +214,23 @@ class MySqlSource:
         """Bytes of the log that were not read, and the time of the last change that was."""
         try:
             behind = log_files(self._server, self._connection()).behind(self._place)
+            self._look_at_locks()
         except SourceAway:
             self._forget_connections()
-            return Lag(None, "bytes", snapshots=bool(self._readings))
+            return Lag(None, "bytes", snapshots=bool(self._readings), waits=self._waits)
         newest, oldest = (None, self._last) if behind else (self._last, None)
-        return Lag(behind, "bytes", newest, oldest, snapshots=bool(self._readings))
+        return Lag(behind, "bytes", newest, oldest, snapshots=bool(self._readings), waits=self._waits)
+
+    def _look_at_locks(self) -> None:
+        """Tell of rows that are locked, once for each sentence."""
+        locked, before = self._begun()[1].locked, self._waits
+        if not locked:
+            self._waits = None
+        elif before is None or time.monotonic() > self._looked + _SECONDS_BETWEEN_LOOKS:
+            self._looked = time.monotonic()
+            self._waits = what_locks(self._connection(), locked)
+            if self._waits != before:
+                LOG.warning("%s: %s", self._server.name, self._waits)
 
     def close(self) -> None:
         if self._readings is not None:

@@ -292,7 +292,7 @@ class _Loop:
                 rounds=pipeline.rounds + 1,
                 rows=pipeline.rows + written,
                 lag=shown(self._lag),
-                last_error=self._told or failed or self._settings.notice(),
+                last_error=self._told or failed or self._lag.waits or self._settings.notice(),
                 recent=tuple(self._rounds.recent),
             )
             self._state.write()

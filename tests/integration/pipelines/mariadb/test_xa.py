@@ -1,6 +1,8 @@
 """XA transactions, whose rows lie in the log before they are committed."""
 
 import os
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 import keylake as kl
 from integration.pipelines.mariadb.server import MariaDb
 from integration.pipelines.test_unlogged import Shop
+from keylake._running.control import states
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +38,36 @@ def test_one_that_was_prepared_before_the_start(shop: Shop) -> None:
     shop.run("XA COMMIT 'before'", "UPDATE t SET v = 2 WHERE id = 2")
     assert not shop.follow().set_aside
     shop.check("t")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("logged", ["mysql"], indirect=True)
+@pytest.mark.parametrize("may_see", [False, True])
+def test_one_that_locks_rows_that_are_read(shop: Shop, lake: kl.Lake, logged: MariaDb, may_see: bool) -> None:
+    """Others are read meanwhile, and what it waits for is told until it is committed."""
+    right = "GRANT XA_RECOVER_ADMIN ON *.* TO" if may_see else "REVOKE IF EXISTS XA_RECOVER_ADMIN ON *.* FROM"
+    shop.run(f"{right} {MariaDb.READER}", "INSERT INTO u VALUES (1, 1)")
+    shop.run(*xa("'locks it'", "UPDATE t SET v = 1 WHERE id = 1", ends=("PREPARE",)))
+    shop.run(*xa("X'00FF','of it',7", "UPDATE t SET v = 1 WHERE id = 2", ends=("PREPARE",)))
+    thread = threading.Thread(target=shop.follow)
+    thread.start()
+    told, until = "", time.monotonic() + 120
+    while "are locked by a transaction" not in told or not shop.in_lake("u"):
+        assert time.monotonic() < until, told
+        time.sleep(0.3)
+        told = next((each.last_error or "" for each in states(lake) if each.name == shop.name), "")
+    shop.check("u")
+    assert f"Rows of {shop.name}.t are locked" in told
+    if may_see:
+        assert "not committed: " in told
+        assert "'locks it'" in told
+        assert "X'00FF',X'6F66206974',7" in told
+    else:
+        assert "Run XA RECOVER CONVERT XID as a user with XA_RECOVER_ADMIN" in told
+    shop.run("XA COMMIT 'locks it'", "XA ROLLBACK X'00FF',X'6F66206974',7")
+    thread.join(120)
+    shop.check("t", "u")
+    assert next(each.last_error for each in states(lake) if each.name == shop.name) is None
 
 
 def test_transactions_in_two_phases(shop: Shop) -> None:
