@@ -56,7 +56,7 @@ class Asides:
 
     def add(self, name: str, since: Mapping[str, int], error: KeylakeError, *, anew: bool = False) -> None:
         """Set a keyed table aside since these offsets; `anew` where it goes on only when it is read once more."""
-        state = self._state.targets[name] = TargetState(dict(since), str(error))
+        state = self._state.targets[name] = TargetState(dict(since), str(self._changes.explained(name, error)))
         pipeline = self._settings.name
         resume = "" if anew else f"keylake resume {pipeline} {name} (skip: without its rows)"
         reread = f"keylake resnapshot {pipeline} {name}" if self._settings.rereads or anew else ""
@@ -77,8 +77,9 @@ class Asides:
         except KeylakeError as error:
             if isinstance(error, OF_NO_TABLE):
                 raise
-            self._state.targets[name] = TargetState(aside.aside, str(error))
-            LOG.error("%s: %s stays set aside: %s", self._settings.name, name, error)
+            reason = str(self._changes.explained(name, error))
+            self._state.targets[name] = TargetState(aside.aside, reason)
+            LOG.error("%s: %s stays set aside: %s", self._settings.name, name, reason)
         else:
             del self._state.targets[name]
             LOG.info("%s: %s goes on", self._settings.name, name)

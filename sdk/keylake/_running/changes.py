@@ -38,13 +38,13 @@ from keylake._captured.tables import (
     TableReread,
     TableTruncated,
 )
-from keylake._running.evolution import Made, after_change, alteration, table_of
+from keylake._running.evolution import Made, after_change, alteration, holds, table_of
 from keylake._running.rereads import Rereads
 from keylake._running.settings import RunSettings, Target
 from keylake._running.state import StateTable, TableState
 from keylake._running.targets import Targets
 from keylake._running.waiting import Waiting
-from keylake.errors import DefinitionError, SchemaMismatch, Unsupported
+from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch, Unsupported
 
 LOG = logging.getLogger("keylake")
 
@@ -209,11 +209,21 @@ class Changes:
         """Rows of another key would be taken for each other, unless the keyed table has a key of its own."""
         old, new = (self._settings.shaping.schema(each).key for each in (before, then))
         if {name.lower() for name in old} != {name.lower() for name in new}:
-            raise SchemaMismatch(
-                f"Source table {then.table} has the key {', '.join(new) or '(none)'} now, and keyed table {target} has "
-                f"{', '.join(old)}, which stays. Drop or rename {target}, and let keylake resnapshot make it anew; "
-                "or name a key in the pipeline (transform: primary-keys)."
-            )
+            raise _of_another_key(then.table, new, target, old)
+
+    def explained(self, target: str, error: KeylakeError) -> KeylakeError:
+        """Why a keyed table took no rows: where the key of their table has other types, that is the reason."""
+        if not isinstance(error, BadRows) or not self._targets.is_there(target):
+            return error
+        spec = self._targets.spec(target)
+        types = {name.lower(): spec.column(name).type for name in spec.key}
+        for known in [each.schema for (_, to), each in self._state.tables.items() if to == target]:
+            columns = self._settings.shaping.schema(known).columns
+            of_key = {each.name.lower(): each.type for each in columns if each.name.lower() in types}
+            if any(not holds(types[name], type_) for name, type_ in of_key.items()):
+                old, new = ([f"{name} ({each[name]})" for name in of_key] for each in (types, of_key))
+                return _of_another_key(known.table, new, target, old)
+        return error
 
     def _change(self, made: Made, target: str, before: SourceSchema, then: SourceSchema) -> None:
         change = made.change
@@ -269,6 +279,14 @@ class Changes:
         at = ", ".join(f"{partition}@{end}" for partition, end in sorted(made.ends.items()))
         self._targets.empty(target, f"{self._settings.name}: {told} at {at}")
         LOG.info("%s: %s; %s is empty", self._settings.name, told, target)
+
+
+def _of_another_key(table: SourceTable, new: Sequence[str], target: str, old: Sequence[str]) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"Source table {table} has the key {', '.join(new) or '(none)'} now, and keyed table {target} has "
+        f"{', '.join(old)}, which stays. Drop or rename {target}, and let keylake resnapshot make it anew; "
+        "or name a key in the pipeline (transform: primary-keys)."
+    )
 
 
 def _told(change: TableChange) -> str:

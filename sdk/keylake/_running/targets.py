@@ -123,6 +123,14 @@ class Targets:
         """The definition of a table, as it is known here."""
         return self._open(name).table.spec
 
+    def is_there(self, name: str) -> bool:
+        """Whether there is such a table."""
+        try:
+            self._open(name)
+        except TableNotFound:
+            return False
+        return True
+
     def alter(self, name: str, words: Alteration) -> None:
         """Change the columns of a table."""
         self._open(name).table.alter(
