@@ -256,7 +256,7 @@ class Changes:
         # A column of the new name has no values of the old one, and one that stayed has those of before it was dropped.
         has = {column.name.lower() for column in spec.columns}
         stayed = isinstance(change, ColumnAdded) and change.column.name.lower() in has and not others
-        if lenient and (renamed or stayed):
+        if lenient and (renamed.keys() - words.rename.keys() or stayed):
             try:
                 self._rereads.ask(target)
             except Unsupported as error:

@@ -115,7 +115,8 @@ def alteration(
     """What a keyed table needs so that rows of this schema fit.
 
     `dropped` and `renamed` are what the change says of columns; `others` are columns that other source tables of the
-    keyed table have, which stay. With `keep`, columns are added only: none is dropped or renamed.
+    keyed table have, which stay. With `keep`, columns are added only: none is dropped or renamed, but for those of the
+    key, which no row lacks.
 
     >>> import pyarrow as pa
     >>> from keylake._captured.tables import SourceTable
@@ -127,7 +128,10 @@ def alteration(
     have = {column.name.lower(): column for column in there.columns}
     kept = {name.lower() for name in others}
     rename: dict[str, str] = {}
-    for old, new in ({} if keep else renamed or {}).items():
+    of_key = {name.lower() for name in there.key}
+    for old, new in (renamed or {}).items():
+        if keep and old.lower() not in of_key:
+            continue
         if old.lower() in have and new.lower() not in have and old.lower() not in kept:
             rename[have[old.lower()].name] = new
             have[new.lower()] = replace(have.pop(old.lower()), name=new)
