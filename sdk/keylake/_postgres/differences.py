@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keylake._captured.tables import (
     ColumnAdded,
@@ -19,7 +19,7 @@ from keylake._captured.tables import (
     TableRenamed,
 )
 from keylake._postgres.messages import RelationColumn
-from keylake._postgres.tables import Catalog, Column, Table
+from keylake._postgres.tables import Catalog, Column, Table, newest_tables
 
 
 def changes_of_tables(before: Catalog, after: Catalog) -> tuple[TableChange, ...]:
@@ -89,13 +89,20 @@ def aligned(
     now = table.columns
     if [(each.name, each.type) for each in logged] == [(each.name, each.type) for each in now]:
         return now, True
-    present = {each.number: each for each in now}
+    found, other = _alignments(logged, table, names)
+    return found, found == other
+
+
+def _alignments(
+    logged: Sequence[RelationColumn], table: Table, names: Mapping[int, frozenset[str]]
+) -> tuple[tuple[Column | None, ...], tuple[Column | None, ...]]:
+    """The cheapest way, from both ends of those that are as cheap."""
+    present = {each.number: each for each in table.columns}
     slots = [
         _Slot(present.get(number), names.get(number, frozenset()))
         for number in range(1, max([*present, *table.unpublished], default=0) + 1)
     ]
-    found = _cheapest(logged, slots)
-    return found, found == _cheapest(logged, slots, last=True)
+    return _cheapest(logged, slots), _cheapest(logged, slots, last=True)
 
 
 def _cheapest(
@@ -143,24 +150,48 @@ class _Slot:
 def changed_meanwhile(
     catalog: Catalog, read: Mapping[str, int], known: Iterable[SourceSchema]
 ) -> tuple[TableChange, ...]:
-    """Tables that have changed, or come, since positions were kept; what is known changes nothing."""
-    keys = {schema.table: schema.key for schema in known}
-    found: list[TableChange] = [
-        TableRefused(each.table, each.refused) if each.table in keys else TableCreated(each)
-        for each in catalog.refused.values()
-    ]
+    """Tables that have changed, come or gone since positions were kept; what is known changes nothing."""
+    schemas = {schema.table: schema for schema in known}
+    tables = {table.name: table for table in catalog.tables.values()}
+    refused = {schema.table: schema for schema in catalog.refused.values()}
+    numbers = newest_tables(read)
+    found: list[TableChange] = []
+    for name in sorted(schemas.keys() - tables.keys() - refused.keys()):
+        renamed = catalog.tables.get(numbers.get(".".join(name.parts[1:]), 0))
+        found.append(TableDropped(name) if renamed is None else TableRenamed(name, renamed.name))
     found += [
-        KeyChanged(table.name, table.key_names)
-        for table in catalog.tables.values()
-        if set(keys.get(table.name, table.key_names)) != set(table.key_names)
+        TableRefused(each.table, each.refused) if each.table in schemas else TableCreated(each)
+        for each in refused.values()
     ]
+    for name in sorted(schemas.keys() & tables.keys()):
+        renames = _renamed_meanwhile(schemas[name], tables[name])
+        found += _renamed(tables[name], renames)
+        if {renames.get(each, each) for each in schemas[name].key} != set(tables[name].key_names):
+            found.append(KeyChanged(name, tables[name].key_names))
     for number, table in catalog.tables.items():
-        if any(each.partition not in read for each in catalog.rows[number]):
-            previous = [None, *[each.name for each in table.columns]]
+        is_new = table.name not in schemas
+        is_unread = any(each.partition not in read for each in catalog.rows[number])
+        if is_new or is_unread:
             found.append(TableCreated(table.schema))
+        if is_unread:
+            previous = [None, *[each.name for each in table.columns]]
             found += [
                 ColumnAdded(table.name, each.shown, after)
                 for each, after in zip(table.columns, previous[:-1], strict=True)
             ]
             found += [ColumnModified(table.name, each.shown) for each in table.columns]
     return tuple(found)
+
+
+def _renamed_meanwhile(known: SourceSchema, table: Table) -> dict[str, str]:
+    """The new names of those columns of which it is certain: both sides are in the order of their numbers."""
+    there = {each.name for each in table.columns}
+    if there >= {each.name for each in known.columns}:
+        return {}
+    types = {str(each.type): at for at, each in enumerate((*known.columns, *(each.shown for each in table.columns)))}
+    logged = [RelationColumn(each.name, types[str(each.type)], -1) for each in known.columns]
+    columns = tuple(replace(each, type=types[str(each.form.type)]) for each in table.columns)
+    ways = _alignments(logged, replace(table, columns=columns), {})
+    pairs = zip(known.columns, *ways, strict=True)
+    names = {old.name: new.name for old, new, other in pairs if new is not None and new == other}
+    return {old: new for old, new in names.items() if old != new and old not in there}

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from keylake._captured.source import Step
 from keylake._captured.tables import SourceSchema, TableReread
-from keylake._postgres.tables import END, Catalog
+from keylake._postgres.tables import END, Catalog, newest_tables
 
 
 class Rereads:
@@ -43,13 +43,9 @@ class Rereads:
 
         And those that have a name of before again, under which their keyed table is not any more.
         """
-        newest: dict[str, tuple[int, int]] = {}
-        for partition, at in read.items():
-            name, _, numbers = partition.rpartition(" ")
-            if name.startswith("rows "):
-                newest[name] = max(newest.get(name, (0, 0)), (at, int(numbers.partition(".")[0])))
+        newest = newest_tables(read)
         stored = [each for rows in catalog.rows.values() for each in rows]
-        found = {each.table for each in stored if newest.get(f"rows {each.of}", (0, each.table))[1] != each.table}
+        found = {each.table for each in stored if newest.get(each.of, each.table) != each.table}
         names = {each.table for each in known}
         read_before = {each.table for each in stored if each.partition in read}
         found |= {each for each in read_before if names and catalog.tables[each].name not in names}

@@ -120,7 +120,8 @@ class PostgresSource:
         self._told = self._confirmed = positions.get(LOG, version_of_part(start, 0))
         self._renamed = {} if LOG in positions else {LOG: self._told}  # so that a slot that goes is missed
         self._transactions.start_at(self._told)
-        self._unknown = changed_meanwhile(self._catalog, self._rows_read, schemas) if positions else ()
+        ours = [each for each in schemas if self._tables(each.table)]  # the others are not selected any more
+        self._unknown = changed_meanwhile(self._catalog, self._rows_read, ours) if positions else ()
         self._to_reread |= self._rereads.replaced(self._catalog, self._rows_read, schemas)
         self._read_again(added)
 

@@ -148,6 +148,16 @@ def numbers_read(read: Iterable[str]) -> set[int]:
     return {int(name.rpartition(" ")[2].split(".")[2]) for name in read if name.startswith("rows ")}
 
 
+def newest_tables(read: Mapping[str, int]) -> dict[str, int]:
+    """The numbers of the tables whose rows were read last, by their names with the schema."""
+    newest: dict[str, tuple[int, int]] = {}
+    for partition, at in read.items():
+        name, _, numbers = partition.removeprefix("rows ").rpartition(" ")
+        if partition.startswith("rows "):
+            newest[name] = max(newest.get(name, (0, 0)), (at, int(numbers.partition(".")[0])))
+    return {name: number for name, (_, number) in newest.items()}
+
+
 def moved_positions(before: Catalog, after: Catalog, read: Mapping[str, int]) -> dict[str, int]:
     """Where rows were read to, under their new names: they need not be read again for a change that was told."""
     known = {

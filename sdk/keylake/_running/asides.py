@@ -15,7 +15,7 @@ from keylake._running.changes import Changes
 from keylake._running.dead_letters import DeadLetters
 from keylake._running.evolution import Made, table_of
 from keylake._running.rereads import Rereads
-from keylake._running.settings import RunSettings
+from keylake._running.settings import RunSettings, Target
 from keylake._running.state import StateTable, TargetState
 from keylake._running.targets import Targets
 from keylake._running.waiting import Waiting, by_table, offsets_in
@@ -63,9 +63,50 @@ class Asides:
         ways = ", or ".join(filter(None, (resume, reread)))
         LOG.error("%s: %s is %s. The way on: %s", pipeline, name, str(state).rstrip("."), ways)
 
+    def keeps(self, name: str) -> bool:
+        """Whether a keyed table is set aside until somebody lets it go on, and changes of its sources are kept."""
+        aside = self._state.targets.get(name)
+        return aside is not None and not aside.gone
+
+    def make(self, made: Made, target: Target) -> None:
+        """Make a change in a keyed table. One that is left with rows and without a source table is set aside.
+
+        It goes on by itself, and is read once more, when the source has such a table again.
+        """
+        name, change = target.table, made.change
+        before = self._state.targets.get(name)
+        strands = self._changes.strands(change, name)
+        if strands:  # before the change is kept as made: a run that is cut off between them would not tell of it
+            self._strand(name, f"{table_of(change)} was dropped in the source, or has another name", made.ends)
+        try:
+            self._changes.make(made, target)
+        except KeylakeError:
+            if before is None:
+                self._state.targets.pop(name, None)
+            else:
+                self._state.targets[name] = before
+            raise
+        if before is not None and before.gone and not strands:
+            LOG.info("%s: %s has the source table %s again, and goes on", self._settings.name, name, table_of(change))
+            del self._state.targets[name]
+            self._read_once_more(name)
+            self._state.write()
+
+    def _strand(self, name: str, why: str, since: Mapping[str, int]) -> None:
+        pipeline = self._settings.name
+        reason = (
+            f"{why}. Its rows stay in {name}. The table goes on, and is read once more, when the source has it again; "
+            f"to leave it as it is, run keylake forget {pipeline} {name}."
+        )
+        self._state.targets[name] = TargetState(dict(since), reason, gone=True)
+        LOG.warning("%s: %s is set aside: %s", pipeline, name, reason)
+
     def resume(self, name: str, *, with_rows: bool = True) -> None:
         """Write the rows that were kept of a table, and make the changes between them; then it goes on."""
         aside = self._state.targets[name]
+        if aside.gone:
+            LOG.warning("%s: %s stays %s", self._settings.name, name, aside)
+            return
         self._targets.forget(name)
         try:
             for place, kept in self._dead.kept(name):
@@ -81,14 +122,15 @@ class Asides:
             self._state.targets[name] = TargetState(aside.aside, reason)
             LOG.error("%s: %s stays set aside: %s", self._settings.name, name, reason)
         else:
-            del self._state.targets[name]
-            LOG.info("%s: %s goes on", self._settings.name, name)
+            if self._state.targets.get(name) is aside:  # or one of the changes was that its source table is gone
+                del self._state.targets[name]
+                LOG.info("%s: %s goes on", self._settings.name, name)
         self._state.write()
 
     def _change(self, name: str, kept: Made) -> None:
         for target in self._settings.shaping.targets(table_of(kept.change)):
             if target.table == name and not self._changes.is_done(kept, name, aside=False):
-                self._changes.make(kept, target)
+                self.make(kept, target)
 
     def _write(self, name: str, rows: pa.Table) -> None:
         rows = self._targets.new_rows(name, rows)
@@ -111,6 +153,8 @@ class Asides:
                 for target in self._settings.shaping.targets(schema.table):
                     if target.table == name:
                         self._changes.make(Made(TableCreated(schema), {}, 0), target)
+            if (known or (before and before.gone)) and not self._has_source(name) and self._targets.is_there(name):
+                self._strand(name, "The source has no table for it", {})
             self._rereads.ask(name)
         except KeylakeError as error:
             if isinstance(error, OF_NO_TABLE):
@@ -125,6 +169,9 @@ class Asides:
         else:
             self._dead.forget_all(name)
         self._state.write()
+
+    def _has_source(self, name: str) -> bool:
+        return any(target == name for _, target in self._state.tables)
 
     def forget(self, name: str, offered: Iterable[SourceSchema]) -> None:
         """Drop what is known of a keyed table; source tables that go to it are new, and are read from their beginning.
@@ -147,13 +194,12 @@ class Asides:
                 raise
             self.add(name, {}, error)
         else:
-            self._read_from_the_beginning(name)
+            LOG.info("%s: %s is forgotten; source tables that go to it are new", self._settings.name, name)
+            self._read_once_more(name)
         self._state.write()
 
-    def _read_from_the_beginning(self, name: str) -> None:
+    def _read_once_more(self, name: str) -> None:
         try:
             self._rereads.ask(name)
         except Unsupported as error:  # a source that has only what comes
-            LOG.info("%s: %s is forgotten, and goes on with what comes: %s", self._settings.name, name, error)
-        else:
-            LOG.info("%s: %s is forgotten, and begins anew", self._settings.name, name)
+            LOG.info("%s: %s goes on with what comes: %s", self._settings.name, name, error)

@@ -5,8 +5,8 @@
 `evolve` makes every change, and sets the table aside at one that cannot be made. `try_evolve` goes on there, and says
 so. `lenient` goes on, too, and takes nothing away: columns are added and widened, a column that is dropped or renamed
 stays, with the values that it had, and so do the rows of a table that is truncated or dropped. `ignore` makes none, and
-`exception` ends the pipeline at the first. Tables that are created are created always, and another key is followed by
-none: rows would be taken for others.
+`exception` ends the pipeline at the first. A keyed table that keeps rows of a dropped table is set aside (`asides`).
+Tables that are created are created always, and another key is followed by none: rows would be taken for others.
 """
 
 # pyright: reportUnknownParameterType=false
@@ -100,6 +100,12 @@ class Changes:
             done = {**known.done, **{partition: (end, made.number) for partition, end in made.ends.items()}}
             self._state.tables[str(then.table), target.table] = TableState(then, done)
         self._state.write()
+
+    def strands(self, change: TableChange, target: str) -> bool:
+        """Whether a change leaves a keyed table with rows and without a source table."""
+        if not isinstance(change, TableDropped) or self._settings.behaviour not in ("lenient", "ignore"):
+            return False
+        return not self._sharing(target, str(change.table))
 
     def unrenamed(self, changes: Sequence[TableChange]) -> list[TableChange]:
         """A table whose new name belongs to another keyed table is one that goes, and one that comes.
@@ -195,6 +201,8 @@ class Changes:
             raise SchemaMismatch(
                 f"{told}, and schema.change.behavior is exception. Change {target} by hand, or use evolve."
             )
+        if self.strands(made.change, target):
+            return
         if behaviour == "ignore":
             LOG.info("%s: %s; %s stays as it is", self._settings.name, told, target)
             return

@@ -352,15 +352,14 @@ class _Loop:
         if isinstance(change, TableCreated):
             self._offered[str(change.schema.table)] = change.schema
         for target in self._settings.shaping.targets(table_of(change)):
-            if not self._changes.is_done(made, target.table, aside=target.table in self._state.targets):
+            if not self._changes.is_done(made, target.table, aside=self._asides.keeps(target.table)):
                 self._write([target.table] if target.table in self._waiting else [])
                 self._make(made, target)
 
     def _make(self, made: Made, target: Target) -> None:
-        aside = self._state.targets.get(target.table)
-        if aside is None:
+        if not self._asides.keeps(target.table):
             try:
-                self._changes.make(made, target)
+                self._asides.make(made, target)
             except KeylakeError as error:
                 # What a pipeline was told to end at ends it; else the trouble of a table is its own.
                 is_told = self._settings.behaviour == "exception" and not isinstance(made.change, TableCreated)
@@ -369,7 +368,7 @@ class _Loop:
                 self._asides.add(target.table, made.ends, error, anew=isinstance(made.change, TableRefused))
                 self._make(made, target)
         elif made.ends or isinstance(made.change, TableRefused):
-            self._dead.keep_change(target.table, made, aside.reason)
+            self._dead.keep_change(target.table, made, self._state.targets[target.table].reason)
 
     # -------------------------------------------------------------------------------------------------------- writes
 

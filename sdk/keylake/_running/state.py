@@ -6,7 +6,7 @@
                                not begin anew when it was asked; wanted
     partition  of the source   position
     table      source>target   target, schema, done: the last change of the source table that was made in the keyed one
-    target     keyed table     aside: since where it is set aside; reason; wanted
+    target     keyed table     aside: since where it is set aside; reason; state: gone, where its source is; wanted
     check      keyed table     reason: which rows differ from those of the source, as a check while it runs has found
 
 A pipeline writes its rows under a counter, the offsets of a source that is called as the pipeline: of two processes
@@ -68,6 +68,7 @@ _COLUMNS = pa.schema(
         pa.field("wanted", _TEXT),
     ]
 )
+_GONE = "gone"
 _OURS = tuple(name for name in _COLUMNS.names if name != "wanted")
 
 _COMMITS = 32  # of all pipelines, after which the files are merged, on a server without maintenance, too
@@ -143,10 +144,11 @@ class TableState:
 
 @dataclass(frozen=True)
 class TargetState:
-    """A keyed table that is set aside: since which offsets, and why."""
+    """A keyed table that is set aside: since which offsets, and why; `gone` where the source has no table for it."""
 
     aside: Mapping[str, int] = field(hash=False)
     reason: str
+    gone: bool = False
 
     def __str__(self) -> str:
         named = sorted((f"{at} of {partition}" for partition, at in self.aside.items()), key=len)  # those of logs first
@@ -181,7 +183,8 @@ class StateTable:
                     state = TableState(schema_from_json(row["schema"]), done)
                     self.tables[str(state.schema.table), row["target"]] = state
                 case "target" if row["aside"] is not None:
-                    self.targets[row["name"]] = TargetState(json.loads(row["aside"]), row["reason"])
+                    gone = row["state"] == _GONE
+                    self.targets[row["name"]] = TargetState(json.loads(row["aside"]), row["reason"], gone)
                 case "pipeline" if row["run"] is not None:  # which a wish alone does not have
                     self.pipeline = _pipeline(row)
                 case _:
@@ -301,7 +304,8 @@ class StateTable:
             schema = schema_to_json(table.schema)
             rows["table", f"{source}>{target}"] = {"target": target, "schema": schema, "done": json.dumps(table.done)}
         for name, aside in self.targets.items():
-            rows["target", name] = {"aside": json.dumps(aside.aside), "reason": aside.reason}
+            gone = {"state": _GONE} if aside.gone else {}
+            rows["target", name] = {"aside": json.dumps(aside.aside), "reason": aside.reason, **gone}
         if self.pipeline is not None:
             said = {
                 name: value
