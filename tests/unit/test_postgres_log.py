@@ -3,6 +3,7 @@
 import json
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import psycopg
@@ -13,7 +14,7 @@ from keylake._captured.absence import SourceAway
 from keylake._captured.source import Step
 from keylake._captured.tables import ColumnAdded, ColumnDropped, ColumnRenamed, SourceTable
 from keylake._postgres import transactions
-from keylake._postgres.differences import aligned, changes_of_table
+from keylake._postgres.differences import aligned, changed_meanwhile, changes_of_table
 from keylake._postgres.forms import Form, PostgresType, Unfit, form_of
 from keylake._postgres.messages import (
     ABSENT,
@@ -32,7 +33,7 @@ from keylake._postgres.messages import (
 from keylake._postgres.positions import version_of_part
 from keylake._postgres.rows import Layout
 from keylake._postgres.server import Server
-from keylake._postgres.tables import Column, Table
+from keylake._postgres.tables import Catalog, Column, Table
 from keylake._postgres.transactions import Pending, Transactions
 from keylake.errors import DefinitionError, Unsupported
 
@@ -197,6 +198,28 @@ def test_rows_from_before_a_change_find_their_columns(
     past = [RelationColumn(name, 23 if name == "id" else 25, -1) for name in names]
     found, is_certain = aligned(past, now, {3: frozenset({"large"})})
     assert ([each and each.number for each in found], is_certain) == (numbers, certain)
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "gone", "renames"),
+    [
+        ("id a b", {1: "id", 2: "c", 3: "b"}, [], {"a": "c"}),
+        ("id a b", {1: "number", 2: "a", 3: "b"}, [], {"id": "number"}),
+        ("id a b", {1: "id", 2: "c", 3: "a"}, [], {"a": "c", "b": "a"}),
+        ("id a b", {1: "id", 3: "b", 4: "c"}, [2], {}),  # or a was dropped, and c is new
+        ("id a b", {1: "id", 2: "b"}, [3], {}),  # a got the name of one that was dropped
+        ("id a", {1: "id", 2: "a", 3: "b"}, [], {}),
+        ("id a b", {1: "number", 3: "b", 4: "c"}, [2], {"id": "number"}),
+        ("id", {2: "number"}, [1], {}),
+    ],
+)
+def test_columns_that_got_names_while_nobody_looked(
+    known: str, now: dict[int, str], gone: list[int], renames: dict[str, str]
+) -> None:
+    before = table(*(column(at, name) for at, name in enumerate(known.split(), 1))).schema
+    after = replace(table(*(column(at, name) for at, name in now.items()), unpublished=gone), key=(min(now),))
+    found = changed_meanwhile(Catalog({after.number: after}, {after.number: ()}), {"log": 7}, [before])
+    assert {each.name: each.to for each in found if isinstance(each, ColumnRenamed)} == renames
 
 
 # --------------------------------------------------------------------------------------------------------- types

@@ -193,5 +193,10 @@ def _renamed_meanwhile(known: SourceSchema, table: Table) -> dict[str, str]:
     columns = tuple(replace(each, type=types[str(each.form.type)]) for each in table.columns)
     ways = _alignments(logged, replace(table, columns=columns), {})
     pairs = zip(known.columns, *ways, strict=True)
-    names = {old.name: new.name for old, new, other in pairs if new is not None and new == other}
-    return {old: new for old, new in names.items() if old != new and old not in there}
+    found = {old.name: new.name for old, new, other in pairs if new is not None and new == other}
+    renames = {old: new for old, new in found.items() if old != new}
+    names = {each.name for each in known.columns}
+    while taken := [old for old, new in renames.items() if new in names - renames.keys()]:  # of one that was dropped
+        for old in taken:
+            del renames[old]
+    return renames
