@@ -1,13 +1,16 @@
-{# A model whose tblproperties name a key is a keyed table. dbt-spark knows a fixed list of formats, so its config says iceberg. #}
+{# A model whose tblproperties name a key is a keyed table. dbt-spark knows a fixed list of formats, so its config says iceberg.
+   It creates seeds without their tblproperties, so these are added to the format. #}
 {% macro spark__file_format_clause() %}
   {%- if (config.get('tblproperties') or {}).get('key') -%}
     using keylake
+    {%- if model.resource_type == 'seed' %} {{ tblproperties_clause() }} {%- endif -%}
   {%- elif config.get('file_format') is not none -%}
     using {{ config.get('file_format') }}
   {%- endif -%}
 {% endmacro %}
 
-{# Snapshots and insert_overwrite ask for the format of the table that is there. A keyed table is an Iceberg table. #}
+{# Snapshots and insert_overwrite ask for the format of the table that is there. A keyed table is an Iceberg table.
+   SHOW TABLE EXTENDED of a catalog of Iceberg has no views, so they are listed by themselves. #}
 {% macro spark__list_relations_without_caching(relation) %}
   {% call statement('list_relations_without_caching', fetch_result=True) -%}
     show table extended in {{ relation.schema }} like '*'
@@ -15,6 +18,12 @@
   {% set relations = [] %}
   {% for row in load_result('list_relations_without_caching').table %}
     {% do relations.append((row[0], row[1], row[2], row[3] | replace('Provider: keylake', 'Provider: iceberg'))) %}
+  {% endfor %}
+  {% call statement('list_views_without_caching', fetch_result=True) -%}
+    show views in {{ relation.schema }}
+  {% endcall %}
+  {% for row in load_result('list_views_without_caching').table if not row[2] %}
+    {% do relations.append((row[0], row[1], row[2], 'Type: VIEW')) %}
   {% endfor %}
   {% do return(relations) %}
 {% endmacro %}

@@ -49,8 +49,9 @@ def test_models_and_a_snapshot_are_built_and_built_again(
     """Orders come by merge, open orders by delete+insert, sales by partitions, cities as a whole."""
     dbt(project, thrift_server, "build", "--vars", "loads: 1")
     assert set(thrift_lake.tables()) == {
-        f"shop.{name}" for name in ("orders", "open_orders", "sales", "cities", "order_states")
+        f"shop.{name}" for name in ("deliveries", "orders", "open_orders", "sales", "cities", "order_states")
     }
+    assert thrift_lake.table("shop.deliveries").spec.key == ("load", "order_id")
     orders = thrift_lake.table("shop.orders")
     assert (orders.spec.key, orders.spec.buckets) == (("order_id",), 4)
 
