@@ -53,6 +53,7 @@ ROOMS_OF_TESTS = {
     "writing",
     "streams",
     "pipelines",
+    "kafka",
     "mariadb",
     "postgres",
     "checks",

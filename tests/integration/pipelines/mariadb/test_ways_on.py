@@ -2,6 +2,8 @@
 
 import os
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ from typer.testing import CliRunner
 
 import keylake as kl
 from integration.pipelines.mariadb.server import MariaDb
+from integration.pipelines.test_opened import defined, tables_of
+from integration.pipelines.test_processes import wait_for
 from integration.pipelines.test_unlogged import Shop
 from keylake._running.control import states
 from keylake.cli.app import app
@@ -71,3 +75,47 @@ def test_types_and_keys_that_iceberg_does_not_change(lake: kl.Lake, shop: Shop) 
     shop.run("UPDATE typed SET n = '7' WHERE id = 2", "DELETE FROM keyed WHERE other = 20", "DELETE FROM wide")
     assert shop.follow().set_aside == ()
     shop.check("typed", "keyed", "wide")
+
+
+def test_a_log_that_is_gone(lake: kl.Lake, shop: Shop, mariadb: MariaDb) -> None:
+    """The whole pipeline is read once more, and goes on at the end of the log."""
+    shop.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
+    assert shop.follow().set_aside == ()
+    mariadb.run("FLUSH LOGS")
+    shop.run("UPDATE t SET v = 7 WHERE id = 1", "DELETE FROM t WHERE id = 2")
+    mariadb.run("FLUSH LOGS")
+    newest, _ = mariadb.log_end()
+    mariadb.run(f"PURGE BINARY LOGS TO '{newest}'")
+    with pytest.raises(kl.SourceFailed, match="Let keylake resnapshot, with the name of the pipeline, read all tables"):
+        shop.follow()
+    command(lake, "resnapshot", shop.name)
+    assert shop.follow().set_aside == ()
+    shop.check("t")
+    shop.run("INSERT INTO t VALUES (4, 4)")
+    shop.follow()
+    shop.check("t")
+
+
+def test_a_table_that_a_session_of_statements_made(lake: kl.Lake, shop: Shop, mariadb: MariaDb, tmp_path: Path) -> None:
+    """The log has neither its columns nor its rows: it is set aside while the pipeline runs, and read after it."""
+    shop.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1)")
+    shop.follow()
+    definition = defined(tmp_path, shop.name, tables_of(mariadb, shop.name))
+    ending = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(kl.run_pipeline, definition, lake, ending=ending)
+        try:
+            shop.run("INSERT INTO t VALUES (2, 2)")
+            wait_for(lambda: len(shop.in_lake("t")) == 2, "it runs")
+            shop.run("SET SESSION binlog_format = 'STATEMENT'", "CREATE TABLE made (PRIMARY KEY (id)) SELECT * FROM t")
+            shop.run("INSERT INTO t VALUES (3, 3)")
+            wait_for(lambda: len(shop.in_lake("t")) == 3, "the others go on")
+        finally:
+            ending.set()
+        assert running.result().set_aside == (f"{shop.name}.made",)
+    [state] = [each for each in states(lake) if each.name == shop.name]
+    assert "Stop the pipeline, start it again, then run keylake resnapshot." in state.set_aside[f"{shop.name}.made"]
+    shop.follow()
+    command(lake, "resnapshot", shop.name, f"{shop.name}.made")
+    assert shop.follow().set_aside == ()
+    shop.check("made", "t")
