@@ -36,6 +36,7 @@ def test_topics_that_cannot_be_read(words: dict[str, Any], sentence: str) -> Non
         ({"name": "avro", "schema": "record"}, "A schema of Avro is no JSON"),
         ({"name": "json", "schema": "{}"}, "takes no schemas of Avro"),
         ({"name": "json", "version": "a..b"}, "is no path of a field"),
+        ({"name": "debezium-json", "placeholder": "hex:6"}, "'hex:6' is not hexadecimal behind hex:"),
     ],
 )
 def test_formats_that_cannot_be(words: dict[str, Any], sentence: str) -> None:
