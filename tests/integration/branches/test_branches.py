@@ -165,3 +165,22 @@ def test_a_branch_is_dropped(lake: kl.Lake) -> None:
     with refused(lake, name, kl.DefinitionError, "archived state"):
         twin.table.drop_branch(state.branch)
     twin.check()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO {} VALUES (1, 1, 'x', 0.5, NULL, NULL)",
+        "SELECT * FROM {}",
+        "DELETE FROM {} WHERE id = 1",
+        "UPDATE {} SET a = 1",
+        "MERGE INTO {} t USING (SELECT 1L id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    ],
+)
+def test_statements_on_a_branch_that_is_not_there(lake: kl.Lake, statement: str) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("branches"))
+    twin.upsert(rows(0, 3, 1), version=1)
+    named = f"{lake.catalog}.{twin.table.name}.branch_none"
+    with pytest.raises(kl.TableNotFound, match=r"has no branch 'none'; its branches are \[main\]"):
+        lake.spark.sql(statement.format(named)).collect()
+    twin.check()

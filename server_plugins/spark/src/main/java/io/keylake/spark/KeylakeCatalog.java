@@ -127,7 +127,7 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
     } catch (NoSuchTableException e) {
       return part(ident, loader).orElseThrow(() -> e);
     } catch (RuntimeException e) {
-      throw StoreFailure.loading(name() + "." + ident, e);
+      throw StoreFailure.loading(name() + "." + ident, branchOr(e, ident));
     }
   }
 

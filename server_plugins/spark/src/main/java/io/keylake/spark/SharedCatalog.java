@@ -7,6 +7,7 @@ import io.keylake.tables.NoAnswer;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.Tries;
 import io.keylake.tables.catalogs.PromptJdbcCatalog;
+import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.spec.KeyedSchema;
 import java.sql.SQLException;
 import java.util.Arrays;
@@ -17,6 +18,7 @@ import java.util.stream.Stream;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.iceberg.exceptions.NotFoundException;
+import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.spark.SparkCatalog;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -36,6 +38,7 @@ import org.jspecify.annotations.Nullable;
  * sent again.
  */
 abstract class SharedCatalog extends SparkCatalog {
+  private static final String BRANCH = "branch_";
   private static final int MOST_ATTEMPTS = 10;
 
   /**
@@ -234,6 +237,23 @@ abstract class SharedCatalog extends SparkCatalog {
     } catch (RuntimeException e) {
       return null;
     }
+  }
+
+  /** Of a branch that a keyed table does not have, a sentence; Iceberg has a class of its own. */
+  final RuntimeException branchOr(RuntimeException failure, Identifier ident) {
+    String[] parent = ident.namespace();
+    if (!(failure instanceof ValidationException)
+        || !ident.name().startsWith(BRANCH)
+        || parent.length < 2) {
+      return failure;
+    }
+    int last = parent.length - 1;
+    org.apache.iceberg.Table table =
+        readable(Identifier.of(Arrays.copyOf(parent, last), parent[last]));
+    String branch = ident.name().substring(BRANCH.length());
+    return table == null || table.refs().containsKey(branch)
+        ? failure
+        : CommitLog.noBranch(table.name(), branch, table.refs().keySet());
   }
 
   /** The keyed table of a name, as the catalog has it now; null where none has it. */
