@@ -50,7 +50,7 @@ def outcomes(server: ThriftServer, folder: Path, keyed: bool) -> dict[str, str]:
     )
     assert ran.returncode in (0, 1), ran.stdout[-4000:] + ran.stderr  # all passed, or some failed
     tables = (folder / "outcomes.tables").read_text().split()
-    assert tables.count("keyed") > 100 if keyed else "keyed" not in tables
+    assert tables.count("keyed") > 50 if keyed else "keyed" not in tables
     found: dict[str, str] = {}
     for line in (folder / "outcomes").read_text().splitlines():
         name, _, outcome, *why = line.split(" ", 3)
@@ -73,7 +73,7 @@ def test_what_passes_over_plain_tables_passes_over_keyed_ones(
     """But for the tests in the list, each of which says why."""
     plain = outcomes(thrift_server, tmp_path / "plain", keyed=False)
     keyed = outcomes(thrift_server, tmp_path / "keyed", keyed=True)
-    assert len(plain) > 150
+    assert len(plain) > 140
     assert plain.keys() == keyed.keys()
     found = {name: (plain[name], keyed[name]) for name in plain if "failed" in (plain[name], keyed[name])}
     assert found == expected()

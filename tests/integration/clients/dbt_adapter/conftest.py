@@ -71,8 +71,14 @@ def project_files(project_files: None, project_root: Any) -> None:
 
 @pytest.fixture(scope="class")
 def project(project: Any) -> Any:
+    """The project, whose statements are Spark's, one at a time."""
     run_sql = project.run_sql
-    project.run_sql = lambda sql, fetch=None: run_sql(dialect.in_spark(sql, dialect.OF_STATEMENTS), fetch)
+
+    def in_spark(sql: str, fetch: str | None = None) -> Any:
+        answers = [run_sql(statement, fetch) for statement in dialect.statements(sql)]
+        return answers[-1] if answers else None
+
+    project.run_sql = in_spark
     return project
 
 

@@ -17,9 +17,16 @@ EVERYWHERE = [
 OF_STATEMENTS = [
     *EVERYWHERE,
     (r'"(\w+)"', r"`\1`"),
+    (r"(?i)(\badd column .+) default ('\w*'|null)", r"\1"),  # Iceberg's Spark has no values for rows that are there
     (r"(?<!date )'\d{4}-\d\d-\d\d'", r"date \g<0>"),
     (r"(?<!timestamp )'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d'", r"timestamp \g<0>"),
 ]
+
+
+def statements(sql: str) -> list[str]:
+    """The statements of a text, without what has comments alone."""
+    parts = re.split(r";[ \t]*(?:\n|$)", in_spark(sql, OF_STATEMENTS))
+    return [part for part in parts if re.sub(r"(?m)^\s*--.*$", "", part).strip()]
 
 
 def in_spark(text: str, rules: list = EVERYWHERE) -> str:

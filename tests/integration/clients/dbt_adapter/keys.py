@@ -22,6 +22,7 @@ OF_TESTS: dict[str, dict[str, str | None]] = {
     "simple_snapshot_SnapshotColumnNamesFromDbtProject": {"snapshots": "test_scd_id"},
     "simple_snapshot_SnapshotDbtValidToCurrent": {"snapshots": "test_scd_id"},
     "simple_snapshot_SnapshotInvalidColumnNames": {"snapshots": "test_scd_id"},
+    "simple_snapshot_SnapshotMultiUniqueKey": {"snapshots": "test_scd_id"},
 }
 
 OF_TABLES: dict[str, dict[str, str | None]] = {
