@@ -30,6 +30,7 @@ RUN_BY = {
     ("_postgres/publications.py", "resnapshot"): "postgres/test_postgres_unlogged.py::test_a_publication_that_is_gone",
     ("_postgres/rows.py", "resnapshot"): "postgres/test_postgres_unlogged.py::test_values_that_no_column_holds",
     ("_postgres/slots.py", "resnapshot"): "test_unlogged.py::test_a_slot_that_is_gone",
+    ("_running/asides.py", "forget"): "mariadb/test_between_runs.py::test_tables_that_go",
     ("_running/asides.py", "resume"): "kafka/test_other_kinds.py::test_a_fraction_in_whole_numbers",
     ("_running/asides.py", "resnapshot"): "mariadb/test_ways_on.py::test_types_and_keys_that_iceberg_does_not_change",
     ("_running/changes.py", "resnapshot"): "mariadb/test_ways_on.py::test_types_and_keys_that_iceberg_does_not_change",
