@@ -90,8 +90,7 @@ def retype(lake: Lake, name: str, column: str, wanted: str) -> Retyped:
     except BadRows:
         table.alter(drop=[beside])
         raise
-    table.alter(drop=[before.name])
-    table.alter(rename={beside: before.name})
+    table.alter(drop=[before.name], rename={beside: before.name})
     return Retyped(name, before.name, str(before.type), str(type_), copied)
 
 
