@@ -29,9 +29,12 @@ import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.InterpretedUnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.jspecify.annotations.Nullable;
@@ -57,7 +60,7 @@ final class RowDecoder {
               StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build())
           .build();
   private static final UTF8String DELETE = UTF8String.fromString("d");
-  private static final GenericArrayData NONE = new GenericArrayData(new Object[0]);
+  private static final ArrayType NAMES = DataTypes.createArrayType(DataTypes.StringType, false);
 
   private final List<NestedField> columns = new ArrayList<>(); // the key, then the values
   private final Map<String, Integer> places = new HashMap<>();
@@ -69,7 +72,11 @@ final class RowDecoder {
   private final boolean[] wasThere;
   private final @Nullable String[] fields; // of the last rows, in their order
   private final int[] fieldPlaces;
-  private GenericArrayData lastCarried = NONE;
+  private final UnsafeProjection packedNames =
+      InterpretedUnsafeProjection.createProjection(
+          seq(List.of(new BoundReference(0, NAMES, false))));
+  private final UnsafeArrayData none = inSparksForm(new Object[0]);
+  private UnsafeArrayData lastCarried = none;
   private final Expression bucketOf;
   private final @Nullable Expression groupOf;
   private final int bucket;
@@ -154,7 +161,7 @@ final class RowDecoder {
     }
     values[next++] = version;
     values[next++] = op;
-    values[next] = isDelete ? NONE : carried();
+    values[next] = isDelete ? none : carried();
   }
 
   private void readFields(JsonParser parser, boolean isDelete) throws IOException {
@@ -206,18 +213,23 @@ final class RowDecoder {
     return place;
   }
 
-  /** Rows that follow each other carry the same columns, mostly. */
-  private GenericArrayData carried() {
+  /** Rows that follow each other carry the same columns, mostly: their names are packed once. */
+  private UnsafeArrayData carried() {
     if (!Arrays.equals(isThere, wasThere)) {
       System.arraycopy(isThere, 0, wasThere, 0, isThere.length);
       lastCarried =
-          new GenericArrayData(
+          inSparksForm(
               IntStream.range(keys, columns.size())
                   .filter(i -> isThere[i])
                   .<Object>mapToObj(i -> names[i])
                   .toArray());
     }
     return lastCarried;
+  }
+
+  private UnsafeArrayData inSparksForm(Object[] texts) {
+    UnsafeRow one = packedNames.apply(InternalRow.apply(seq(List.of(new GenericArrayData(texts)))));
+    return one.getArray(0).copy();
   }
 
   int bucket() {

@@ -32,6 +32,8 @@ final class RowRouter implements Iterator<InternalRow> {
   private final Set<String> unlisted = new HashSet<>();
   private final MovedRows moved = new MovedRows();
   private @Nullable InternalRow next;
+  private UTF8String lastName = UTF8String.EMPTY_UTF8; // rows of a table follow each other, mostly
+  private @Nullable Integer lastTable;
 
   /**
    * @param rows with the columns table, op, version and row
@@ -40,6 +42,7 @@ final class RowRouter implements Iterator<InternalRow> {
     this.rows = rows;
     this.targets = targets;
     this.decoders = new RowDecoder[targets.tables().size()];
+    this.lastTable = targets.numbers().get("");
   }
 
   @Override
@@ -62,9 +65,9 @@ final class RowRouter implements Iterator<InternalRow> {
 
   /** Null for a row that is left out. */
   private @Nullable InternalRow route(InternalRow row) {
-    String name = row.isNullAt(TABLE) ? "" : row.getUTF8String(TABLE).toString();
-    Integer table = targets.numbers().get(name);
+    Integer table = number(row.isNullAt(TABLE) ? UTF8String.EMPTY_UTF8 : row.getUTF8String(TABLE));
     if (table == null) {
+      String name = lastName.toString();
       boolean isNew = unlisted.size() < MOST_UNLISTED && unlisted.add(name);
       return isNew ? moved.unlisted(name, notListed(name)) : null;
     }
@@ -78,6 +81,14 @@ final class RowRouter implements Iterator<InternalRow> {
         NOT_FOUND,
         "rows name %s, which is none of the tables of this write; they were not written; list it, or leave its rows out"
             .formatted(which));
+  }
+
+  private @Nullable Integer number(UTF8String name) {
+    if (!name.equals(lastName)) {
+      lastName = name.clone();
+      lastTable = targets.numbers().get(name.toString());
+    }
+    return lastTable;
   }
 
   private InternalRow route(InternalRow row, int table, Target target) {
