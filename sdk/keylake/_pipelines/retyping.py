@@ -8,6 +8,7 @@ Readers see the old column until the last step. What was cut off goes on: values
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from pyiceberg.types import (
 
 from keylake._definition.columns import Column
 from keylake._server.statements import literal, quoted, sql_type
-from keylake.errors import BadRows, CommitConflict, DefinitionError, SchemaMismatch, Unsupported
+from keylake.errors import BadRows, CommitConflict, DefinitionError, KeylakeError, SchemaMismatch, Unsupported
 from keylake.reducers import LATEST
 
 if TYPE_CHECKING:
@@ -87,8 +88,9 @@ def retype(lake: Lake, name: str, column: str, wanted: str) -> Retyped:
         table.alter(add={beside: type_}, after={beside: before.name}, comment=comment)
     try:
         copied = _copied(lake, table, before, beside, type_)
-    except BadRows:
-        table.alter(drop=[beside])
+    except KeylakeError:
+        with suppress(KeylakeError):  # a server that is away is told as the reason
+            table.alter(drop=[beside])
         raise
     table.alter(drop=[before.name], rename={beside: before.name})
     return Retyped(name, before.name, str(before.type), str(type_), copied)
@@ -188,8 +190,16 @@ def _check_exact(rows: DataFrame, key: list[str], before: Column, type_: Iceberg
         return
     if not isinstance(before.type, PrimitiveType):
         raise DefinitionError(f"Column {before.name!r} is {before.type}. Its values become text only: use string.")
+    from pyspark.errors import AnalysisException
+
     back = f"try_cast({_NEW} AS {sql_type(before.type)})"
-    bad: list[Any] = rows.where(f"NOT ({back} <=> {_OLD})").limit(1).collect()
+    try:
+        bad: list[Any] = rows.where(f"NOT ({back} <=> {_OLD})").limit(1).collect()
+    except AnalysisException:
+        raise DefinitionError(
+            f"Column {before.name!r} is {before.type}, whose values are none of {type_}. Use string, or a wider type; "
+            "nothing was changed."
+        ) from None
     if bad:
         at = ", ".join(f"{name}={bad[0][name]!r}" for name in key)
         raise BadRows(

@@ -150,10 +150,15 @@ def test_kinds_in_files(lake: kl.Lake, command: Command, tmp_path: Path) -> None
 
 
 def test_what_cannot_be_retyped(lake: kl.Lake, broker: Broker, command: Command) -> None:
+    """Nothing is left of what was begun."""
     sent = Sent(lake, broker)
     sent({"id": 1, "n": 1})
+    lake.table(sent.table).alter(add={"many": list[int]})
+    before = lake.table(sent.table).spec
     for column, type_, said in [
         ("id", "string", "is of the key"),
+        ("many", "long", "Its values become text only"),
+        ("n", "date", "'n' is long, whose values are none of date"),
         ("m", "string", "has no column 'm'"),
         ("n", "varchar", "'varchar' is no type of a column"),
         ("n", "long", "is long already"),
@@ -161,3 +166,4 @@ def test_what_cannot_be_retyped(lake: kl.Lake, broker: Broker, command: Command)
         refused = command("retype", sent.table, column, type_)
         assert refused.exit_code == 1
         assert said in str(refused.exception)
+    assert lake.table(sent.table).spec == before
