@@ -1,14 +1,16 @@
 package io.keylake.tables.drafts;
 
+import io.keylake.tables.catalogs.ForwardedOperations;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.exceptions.CleanableFailure;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Commits to a table only if nobody else has since it was looked at. Iceberg's replacement of a
  * table would drop what others commit meanwhile, snapshots and all.
  */
-record UnchangedSince(TableOperations table, TableMetadata base, String name) implements SameFiles {
+final class UnchangedSince extends ForwardedOperations {
 
   /** It is certain that nothing was committed. */
   static final class Changed extends RuntimeException implements CleanableFailure {
@@ -19,36 +21,20 @@ record UnchangedSince(TableOperations table, TableMetadata base, String name) im
     }
   }
 
-  @Override
-  public TableMetadata current() {
-    return table.current();
+  private final TableMetadata base;
+  private final String name;
+
+  UnchangedSince(TableOperations table, TableMetadata base, String name) {
+    super(table);
+    this.base = base;
+    this.name = name;
   }
 
   @Override
-  public TableMetadata refresh() {
-    return table.refresh();
-  }
-
-  @Override
-  public void commit(TableMetadata now, TableMetadata next) {
+  public void commit(@Nullable TableMetadata now, TableMetadata next) {
     if (now != base) {
       throw new Changed(name);
     }
-    table.commit(base, next);
-  }
-
-  @Override
-  public TableOperations temp(TableMetadata uncommitted) {
-    return table.temp(uncommitted);
-  }
-
-  @Override
-  public long newSnapshotId() {
-    return table.newSnapshotId();
-  }
-
-  @Override
-  public boolean requireStrictCleanup() {
-    return table.requireStrictCleanup();
+    super.commit(base, next);
   }
 }

@@ -1,18 +1,24 @@
 package io.keylake.tables.commits;
 
+import io.keylake.tables.catalogs.ForwardedOperations;
 import java.util.Iterator;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
-import org.apache.iceberg.io.FileIO;
-import org.apache.iceberg.io.LocationProvider;
+import org.jspecify.annotations.Nullable;
 
-/**
- * A table of which a test says what becomes of each commit.
- *
- * @param question is asked before each look at what the table is now
- */
-public record SteeredOperations(TableOperations operations, Commit commit, Runnable question)
-    implements TableOperations {
+/** A table of which a test says what becomes of each commit. */
+public final class SteeredOperations extends ForwardedOperations {
+  private final Commit commit;
+  private final Runnable question;
+
+  /**
+   * @param question is asked before each look at what the table is now
+   */
+  public SteeredOperations(TableOperations operations, Commit commit, Runnable question) {
+    super(operations);
+    this.commit = commit;
+    this.question = question;
+  }
 
   public SteeredOperations(TableOperations operations, Commit commit) {
     this(operations, commit, () -> {});
@@ -50,33 +56,13 @@ public record SteeredOperations(TableOperations operations, Commit commit, Runna
   }
 
   @Override
-  public TableMetadata current() {
-    return operations.current();
-  }
-
-  @Override
   public TableMetadata refresh() {
     question.run();
-    return operations.refresh();
+    return super.refresh();
   }
 
   @Override
-  public void commit(TableMetadata base, TableMetadata metadata) {
-    commit.send(() -> operations.commit(base, metadata));
-  }
-
-  @Override
-  public FileIO io() {
-    return operations.io();
-  }
-
-  @Override
-  public String metadataFileLocation(String fileName) {
-    return operations.metadataFileLocation(fileName);
-  }
-
-  @Override
-  public LocationProvider locationProvider() {
-    return operations.locationProvider();
+  public void commit(@Nullable TableMetadata base, TableMetadata metadata) {
+    commit.send(() -> super.commit(base, metadata));
   }
 }
