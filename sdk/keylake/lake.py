@@ -158,7 +158,7 @@ class Lake:
             raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
         spec = table if isinstance(table, TableSpec) else class_of(table).table_spec()
         try:
-            return self._opened(self._described(TablePath(spec.name), "create_table", spec=spec.to_json()), table)
+            return self._opened(self._spec_from("create_table", TablePath(spec.name), spec=spec.to_json()), table)
         except TableExists:
             if if_exists == "error":
                 raise TableExists(
@@ -338,19 +338,19 @@ class Lake:
         check_type("The name of a table", name, str, "text such as 'namespace.table'")
         path = TablePath(name)
         try:
-            return path, self._described(path)
+            return path, self._spec_from("describe", path)
         except TableNotFound as error:
             catalog, *parts = name_parts(name)
             if catalog != self.catalog or len(parts) < 2:
                 raise TableNotFound(f"{error} lake.tables(), or keylake tables, lists those that are there.") from None
             path = TablePath(table_name(parts))
-            return path, self._described(path)
+            return path, self._spec_from("describe", path)
 
-    def _described(self, path: TablePath, procedure: str = "describe", **arguments: str) -> TableSpec:
+    def _spec_from(self, procedure: str, path: TablePath, **arguments: str) -> TableSpec:
         return TableSpec.from_json(str(self._session.call(Call.of(procedure, path, **arguments)).column("spec")[0]))
 
     def _matching(self, wanted: TableSpec, table: type[Table] | TableSpec) -> KeyedTable[Any]:
-        found = self._described(TablePath(wanted.name))
+        found = self._spec_from("describe", TablePath(wanted.name))
         differences = wanted.differences(found)
         if differences:
             raise SchemaMismatch(

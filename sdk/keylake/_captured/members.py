@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from json.encoder import encode_basestring as quoted
 
 import pyarrow as pa
@@ -35,14 +36,21 @@ class Rewriting:
 
     def row(self, text: str) -> str:
         """A row, rewritten."""
-        texts, without = ({name.lower() for name in names} for names in (self.texts, self.without))
         members: list[str] = []
         for name, value in _members(text):
             called = self.names.get(name, name)
-            if called.lower() not in without:
-                is_text = called.lower() not in texts or value[0] == '"' or value == "null"
+            if called.lower() not in self._without:
+                is_text = called.lower() not in self._texts or value[0] == '"' or value == "null"
                 members.append(f"{quoted(called)}:{value if is_text else quoted(value)}")
         return f"{{{','.join(members)}}}"
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        return frozenset(name.lower() for name in self.texts)
+
+    @cached_property
+    def _without(self) -> frozenset[str]:
+        return frozenset(name.lower() for name in self.without)
 
     def rows(self, rows: pa.Table) -> pa.Table:
         """All rows, rewritten."""
