@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
 import keylake as kl
+from integration.commands import invoked
 from integration.twin import fresh_name
 from keylake._running import control
-from keylake.cli.app import app
 
 Run = Callable[..., Result]
 PIPELINE = r"""
@@ -41,10 +40,7 @@ pipeline:
 @pytest.fixture
 def run(lake: kl.Lake) -> Run:
     """A command on the server of the tests; its token is in the environment."""
-    assert lake._server is not None
-    address, _, token = lake._server.url.partition(";token=")
-    environment = {"KEYLAKE_LAKE": address, "KEYLAKE_TOKEN": token, "KEYLAKE_CATALOG": lake.catalog}
-    return lambda *words: CliRunner().invoke(app, list(words), env=environment, catch_exceptions=False)
+    return lambda *words: invoked(lake, *words)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Steps of a pipeline that are files of SQL, run for every closed interval."""
 
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
+from integration.pipelines.running import running
 from integration.streams.arriving import arrive
 from integration.twin import fresh_name
 from keylake._running.control import states
@@ -187,16 +187,10 @@ def test_a_pipeline_runs_steps_for_closed_intervals(
     script.write_text(whole)
     assert kl.run_pipeline(kl.Pipeline.load(file), lake, once=True).failed_steps == ()
     assert sums(totals) == {"a": 4, ";": 4}
-    ending = threading.Event()
-    running = threading.Thread(target=kl.run_pipeline, args=(kl.Pipeline.load(file), lake), kwargs={"ending": ending})
-    running.start()
-    try:
+    with running(kl.Pipeline.load(file), lake):
         come(3, 9, 11, 13)
         until = time.monotonic() + 60
         while sums(totals).get(";") != 7 and time.monotonic() < until:
             time.sleep(0.2)
-    finally:
-        ending.set()
-        running.join(60)
     assert sums(totals) == {"a": 7, ";": 7}
     assert lake.table(f"{name}.clicks").read().count() == 9

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import keylake as kl
+from integration.commands import invoked
 from integration.pipelines.mariadb.server import MariaDb
 from integration.pipelines.postgres_server import PASSWORD, Postgres
+from integration.pipelines.running import running
 from integration.pipelines.test_opened import defined, tables_of
 from integration.twin import fresh_name
 from keylake._running.control import forget, resnapshot, states, stop
-from keylake.cli.app import app
 
 pytestmark = pytest.mark.slow
 
@@ -105,10 +105,7 @@ def test_rows_that_were_changed_by_hand(lake: kl.Lake, mariadb: MariaDb, name: s
 
 
 def command(lake: kl.Lake, *words: str, status: int = 1) -> str:
-    assert lake._server is not None
-    address, _, token = lake._server.url.partition(";token=")
-    environment = {"KEYLAKE_LAKE": address, "KEYLAKE_TOKEN": token, "KEYLAKE_CATALOG": lake.catalog}
-    result = CliRunner().invoke(app, list(words), env=environment, catch_exceptions=False)
+    result = invoked(lake, *words)
     assert result.exit_code == status, result.output
     return result.output
 
@@ -158,19 +155,6 @@ def test_rows_that_went_through_routes_and_transforms(
     assert kl.check_pipeline(definition, lake).is_equal
     with pytest.raises(kl.NothingToDo, match=rf"knows no keyed table '{name}.kept'. It knows: {name}.orders\."):
         forget(lake, name, f"{name}.kept")
-
-
-@contextmanager
-def running(definition: kl.Pipeline, lake: kl.Lake) -> Iterator[None]:
-    """The pipeline runs in a thread."""
-    ending = threading.Event()
-    thread = threading.Thread(target=kl.run_pipeline, args=(definition, lake), kwargs={"ending": ending})
-    thread.start()
-    try:
-        yield
-    finally:
-        ending.set()
-        thread.join()
 
 
 @contextmanager

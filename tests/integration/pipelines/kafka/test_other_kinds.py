@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
 import keylake as kl
+from integration.commands import invoked
 from integration.pipelines.broker import Broker, as_json
 from integration.pipelines.scripted import found, settings
 from integration.pipelines.test_kafka import source_of
@@ -18,7 +18,6 @@ from keylake._files.source import FilesSource
 from keylake._running.control import resnapshot, states
 from keylake._running.loop import run
 from keylake._running.settings import Behaviour, PipelineReport
-from keylake.cli.app import app
 
 pytestmark = pytest.mark.slow
 
@@ -28,10 +27,7 @@ Command = Callable[..., Result]
 @pytest.fixture
 def command(lake: kl.Lake) -> Command:
     """A command on the server of the tests."""
-    assert lake._server is not None
-    address, _, token = lake._server.url.partition(";token=")
-    environment = {"KEYLAKE_LAKE": address, "KEYLAKE_TOKEN": token, "KEYLAKE_CATALOG": lake.catalog}
-    return lambda *words: CliRunner().invoke(app, list(words), env=environment)
+    return lambda *words: invoked(lake, *words, catches=True)
 
 
 class Sent:

@@ -1,16 +1,15 @@
 """Statements of between two runs: what is known of a table is how it was at the end of the first."""
 
 import os
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 import keylake as kl
 from integration.pipelines.mariadb.server import MariaDb
+from integration.pipelines.running import running
 from integration.pipelines.test_opened import defined, tables_of
 from integration.pipelines.test_unlogged import Shop
 from keylake._running.control import forget, resnapshot, resume, states
@@ -37,18 +36,9 @@ class Followed(Shop):
         [state] = [each for each in states(self._lake) if each.name == self.name]
         return {name.removeprefix(f"{self.name}."): said for name, said in state.set_aside.items()}
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """A pipeline that runs meanwhile."""
-        ending = threading.Event()
-        given = (self.definition(), self._lake)
-        thread = threading.Thread(target=kl.run_pipeline, args=given, kwargs={"ending": ending})
-        thread.start()
-        try:
-            yield
-        finally:
-            ending.set()
-            thread.join()
+        return running(self.definition(), self._lake)
 
     def set_aside_soon(self, *tables: str) -> None:
         until = time.monotonic() + 120

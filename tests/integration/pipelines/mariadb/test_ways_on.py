@@ -7,15 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import keylake as kl
+from integration.commands import invoked
 from integration.pipelines.mariadb.server import MariaDb
 from integration.pipelines.test_opened import defined, tables_of
 from integration.pipelines.test_processes import wait_for
 from integration.pipelines.test_unlogged import Shop
 from keylake._running.control import states
-from keylake.cli.app import app
 
 pytestmark = pytest.mark.slow
 
@@ -27,10 +26,7 @@ def shop(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def command(lake: kl.Lake, *words: str) -> None:
-    assert lake._server is not None
-    address, _, token = lake._server.url.partition(";token=")
-    environment = {"KEYLAKE_LAKE": address, "KEYLAKE_TOKEN": token, "KEYLAKE_CATALOG": lake.catalog}
-    done = CliRunner().invoke(app, list(words), env=environment, catch_exceptions=False)
+    done = invoked(lake, *words)
     assert done.exit_code == 0, done.output
 
 

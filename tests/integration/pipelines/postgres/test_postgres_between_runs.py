@@ -1,34 +1,20 @@
 """Statements of between two runs: tables that go or get other names, and keys that do."""
 
-import os
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 
-import keylake as kl
-from integration.pipelines.postgres.test_postgres_unlogged import Shop
-from integration.pipelines.postgres_server import PASSWORD, Postgres
-from keylake._postgres import catalog, source
+from integration.pipelines.postgres.shop import Shop
 from keylake._running.control import forget
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def shop(
-    lake: kl.Lake, postgres: Postgres, postgres_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Shop]:
-    monkeypatch.setitem(os.environ, "DB_PASSWORD", PASSWORD)
-    monkeypatch.setattr(source, "_SECONDS_BETWEEN_LOOKS", 0.2)
-    monkeypatch.setattr(catalog, "_SECONDS_OF_A_DEFINITION", 0.0)
-    shop = Shop(lake, postgres, postgres_database, tmp_path)
+def shop(shop: Shop) -> Shop:
+    """With tables that are followed from the first run on."""
     for table in ("dropped", "renamed", "empty", "stays"):
         shop.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, v INT)")
     shop.run(*(f"INSERT INTO {table} VALUES (1, 1), (2, 2)" for table in ("dropped", "renamed", "stays")))
-    with closing(shop.connection):
-        yield shop
+    return shop
 
 
 def test_tables_that_go_are_set_aside(shop: Shop) -> None:

@@ -8,7 +8,6 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -16,8 +15,8 @@ import pytest
 import keylake as kl
 from integration.pipelines.checks.compared import differing
 from integration.pipelines.checks.statement_load import Load, listed, of_every_behaviour
-from integration.pipelines.postgres.test_postgres_unlogged import Shop
-from integration.pipelines.postgres_server import PASSWORD, Postgres
+from integration.pipelines.postgres.shop import Shop
+from integration.pipelines.postgres_server import Postgres
 from keylake._postgres import catalog, snapshot, source
 
 pytestmark = pytest.mark.slow
@@ -153,16 +152,12 @@ def session(postgres: Postgres, database: str) -> Iterator[Callable[[str], None]
 
 
 @pytest.fixture
-def shop(
-    lake: kl.Lake, postgres: Postgres, postgres_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Shop]:
-    monkeypatch.setitem(os.environ, "DB_PASSWORD", PASSWORD)
+def shop(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """With pauses between looks, in which statements come, and snapshots of many ranges."""
     monkeypatch.setattr(source, "_SECONDS_BETWEEN_LOOKS", 0.5)
     monkeypatch.setattr(catalog, "_SECONDS_OF_A_DEFINITION", 0.5)
     monkeypatch.setattr(snapshot, "BLOCKS_OF_A_RANGE", 4)
-    shop = Shop(lake, postgres, postgres_database, tmp_path)
-    with closing(shop.connection):
-        yield shop
+    return shop
 
 
 def followed(shop: Shop, behaviour: str) -> tuple[str, ...]:
