@@ -1,13 +1,17 @@
 """What every run of the tests says: the seed of its random tests, and which tests it has left out."""
 
 import os
+from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
+from difflib import unified_diff
+from pathlib import Path
 
 import hypothesis
 import pytest
 
 # A new seed every day (workers get that of their controller): what a fixed seed never meets is met some day.
 SEED = os.environ.setdefault("KEYLAKE_SEED", f"{datetime.now(timezone.utc):%Y%m%d}")
+ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()
 
 hypothesis.settings.register_profile("keylake", derandomize=False, print_blob=True)
@@ -44,6 +48,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="run each file of tests on one day of N: the day is that of KEYLAKE_SEED, YYYYMMDD",
     )
+    parser.addoption("--rewrite", action="store_true", help="write the texts that tests expect anew, for a reviewer")
+
+
+@pytest.fixture
+def agreed(request: pytest.FixtureRequest) -> Callable[[Path, Iterable[str]], None]:
+    """Compares lines with those of a text file; with --rewrite the file gets them."""
+
+    def compare(file: Path, lines: Iterable[str]) -> None:
+        found = list(lines)
+        if request.config.getoption("--rewrite"):
+            file.write_text("".join(f"{line}\n" for line in found))
+        wanted = file.read_text().splitlines() if file.exists() else []
+        difference = list(unified_diff(wanted, found, n=0, lineterm=""))[2:]  # without the names of the files
+        changed = [line for line in difference if not line.startswith("@@")]
+        if changed:
+            shown = [line[:200] for line in changed[:20]]
+            more = f" and {len(changed) - 20} more" if len(changed) > 20 else ""
+            test = request.node.path.relative_to(ROOT)
+            pytest.fail(
+                f"{file.name} differs in {len(changed)} lines (- is gone, + has come): {'; '.join(shown)}{more}. "
+                f"If that is meant, `.venv/bin/python -m pytest {test} --rewrite` accepts it.",
+                pytrace=False,
+            )
+
+    return compare
 
 
 @pytest.hookimpl(trylast=True)

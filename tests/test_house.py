@@ -44,7 +44,7 @@ ROOMS = {
     },
     "sdk": {"docs", "keylake", "README.md", "requirements.lock"},
     "server_plugins": {"merge", "tables", "spark", "pom.xml", "mvnw", "pyproject.toml", "wheel_of_jars.py", "NOTICE"},
-    "tests": {"cases", "unit", "model", "integration", "benchmarks", "conftest.py"}
+    "tests": {"cases", "public", "unit", "model", "integration", "benchmarks", "conftest.py"}
     | {"test_house.py", "test_house_documents.py", "test_house_java.py", "test_house_python.py"},
 }
 
