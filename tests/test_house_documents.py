@@ -89,6 +89,23 @@ def test_what_is_written_by_hand_is_there() -> None:
     assert not [name for name in named if name not in known and not re.search(rf"\b{re.escape(name)}\b", text)]
 
 
+def test_the_tour_names_classes_and_methods_that_are_there() -> None:
+    """The tour is what stands before the glossary. A class is known by a name with capitals, such as `KeyedTable`."""
+    tour = (ROOT / "sdk/README.md").read_text().partition("\n## Words")[0]
+    named = set(re.findall(r"\b((?:[A-Z][a-z]+){2,}|Session|Section|Sieve|Commits)(?:\.(\w+))?\b", tour))
+    named -= {("ColumnarBatch", "")}  # of Spark
+    texts = {path.stem: path.read_text() for path in ROOT.glob("server_plugins/*/src/main/java/**/*.java")}
+    for path in (ROOT / "sdk/keylake").rglob("*.py"):
+        for name in re.findall(r"^class (\w+)", path.read_text(), flags=re.MULTILINE):
+            texts[name] = texts.get(name, "") + path.read_text()
+    assert len(named) > 40
+    assert not [
+        f"{name}.{method}"
+        for name, method in named
+        if name not in texts or (method and not re.search(rf"\b{method}\(", texts[name]))
+    ]
+
+
 def test_every_missed_target_is_told() -> None:
     told = (DOCUMENTS / "missed_targets.md").read_text()
     results = [json.loads(path.read_text()) for path in (ROOT / "tests/benchmarks/results").glob("*.json")]

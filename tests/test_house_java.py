@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 JAVA = Path(__file__).parents[1] / "server_plugins"
+MAP = JAVA.with_name("sdk") / "README.md"
 MODULES = ("merge", "tables", "spark")
 MOST_FILES_OF_A_ROOM = 20
 
@@ -74,6 +75,15 @@ def rooms_named_by(module: str, room: str) -> set[str]:
 def test_a_room_is_small(module: str) -> None:
     sizes = {room: len(paths) for room, paths in sources(module).items()}
     assert not {room: size for room, size in sizes.items() if size > MOST_FILES_OF_A_ROOM}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_map_names_every_room_and_no_other(module: str) -> None:
+    """A table `| room of `<module>` | ... |` of the map; a room within a room is `outer/inner` there."""
+    rows = MAP.read_text().partition(f"| room of `{module}` |")[2].partition("\n\n")[0].splitlines()
+    named = [name for row in rows[2:] for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+    rooms = {room.replace(".", "/") for room in sources(module) if room}
+    assert sorted(named) == sorted(rooms)
 
 
 @pytest.mark.parametrize("module", MODULES)
