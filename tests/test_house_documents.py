@@ -55,6 +55,16 @@ def test_paths_that_are_named_are_there(page: str) -> None:
     assert not [path for path in named if not any(ROOT.glob(path.replace("/.../", "/**/")))]
 
 
+def test_commands_name_tests_that_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    files = re.findall(r"pytest \"?((?:sdk|tests)/[\w/]+\.py)", text)
+    classes = re.findall(r"-Dtest=(\w+)", text)
+    assert files
+    assert classes
+    assert not [path for path in files if not (ROOT / path).exists()]
+    assert not [name for name in classes if not any(ROOT.glob(f"server_plugins/*/src/test/java/**/{name}.java"))]
+
+
 def test_an_index_names_every_page() -> None:
     for index in DOCUMENTS.rglob("index.md"):
         linked = {(index.parent / link).resolve() for link in re.findall(r"\]\(([\w./]+\.md)\)", prose(index))}
