@@ -16,6 +16,11 @@ COUNT_TESTS := -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=inf
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal \
     -o faulthandler_exit_on_timeout=true -o faulthandler_timeout=300
 QUICK := "not slow and not nightly"
+# The tests of PART=core, pipelines or deletes; without it all of them.
+TESTS_OF_core := sdk/keylake tests --ignore=tests/pipelines --ignore=tests/deletes
+TESTS_OF_pipelines := sdk/keylake_pipelines tests/pipelines
+TESTS_OF_deletes := tests/deletes
+TESTS := $(TESTS_OF_$(PART))
 # `make test-slow` runs each file of tests on one day of so many.
 DAYS := 1
 RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
@@ -42,11 +47,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: environment build
 	$(BIN)/python examples/12_flights.py
 
-## make test       environment, plug-in build, and the tests that prove a change
+## make test       environment, plug-in build, and the tests that prove a change; PART=core, pipelines or deletes: those of one part
 .PHONY: test
 test: environment build .build/classes.jsa
 	$(MAVEN) $(COUNT_TESTS) test
-	$(PYTEST) -m $(QUICK)
+	$(PYTEST) -m $(QUICK) $(TESTS)
 
 ## make test-slow  the tests that take long; DAYS=4: a quarter of their files, each day another
 .PHONY: test-slow
@@ -60,7 +65,7 @@ coverage: environment build .build/jacoco
 	rm -f .build/coverage*
 	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-junit.exec" $(MAVEN) test
 	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-server.exec" COVERAGE_FILE=.build/coverage \
-	    $(PYTEST) -m $(QUICK) --cov=keylake --cov-report=term:skip-covered
+	    $(PYTEST) -m $(QUICK) --cov=keylake --cov=keylake_pipelines --cov-report=term:skip-covered
 	$(JACOCO_REPORT) .build/coverage-junit.exec --csv .build/coverage-junit.csv $(patsubst %,--classfiles %,$(JAVA_CLASSES))
 	$(JACOCO_REPORT) .build/coverage-server.exec --csv .build/coverage-server.csv --classfiles $(JARS)/keylake-server-*.jar
 	@for ran in junit server; do awk -F, -v ran="$$ran" 'NR > 1 && $$2 ~ /^io.keylake/ { missed += $$8; covered += $$9 } \
@@ -94,10 +99,10 @@ format: environment
 .PHONY: build
 build: $(JARS)/.built
 
-## make wheel      two wheels, into dist: the client, and the server's jars
+## make wheel      three wheels, into dist: the client, pipelines, and the server's jars
 .PHONY: wheel
 wheel: environment build
-	$(BIN)/python -m pip wheel . ./server_plugins --quiet --no-deps --no-build-isolation --wheel-dir dist
+	$(BIN)/python -m pip wheel . ./sdk/keylake_pipelines ./server_plugins --quiet --no-deps --no-build-isolation --wheel-dir dist
 
 ## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; further words: python tests/benchmarks --help
 .PHONY: bench
@@ -167,8 +172,8 @@ prerequisites:
 	@$(BIN)/python -m pip install --quiet --require-hashes --requirement sdk/requirements.lock
 	@touch $@
 
-.venv/.keylake: .venv/.packages pyproject.toml
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+.venv/.keylake: .venv/.packages pyproject.toml sdk/keylake_pipelines/pyproject.toml
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable . --editable sdk/keylake_pipelines
 	@touch $@
 
 $(JARS)/.built: $(PLUGIN_SOURCES) | prerequisites

@@ -14,6 +14,8 @@ SEED = os.environ.setdefault("KEYLAKE_SEED", f"{datetime.now(timezone.utc):%Y%m%
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()
 
+pytest_plugins = ["integration.shared_lake"]
+
 hypothesis.settings.register_profile("keylake", derandomize=False, print_blob=True)
 hypothesis.settings.load_profile("keylake")
 

@@ -42,9 +42,9 @@ ROOMS = {
         "SECURITY.md",
         "Makefile",
     },
-    "sdk": {"docs", "keylake", "README.md", "requirements.lock"},
+    "sdk": {"docs", "keylake", "keylake_pipelines", "README.md", "requirements.lock"},
     "server_plugins": {"merge", "tables", "spark", "pom.xml", "mvnw", "pyproject.toml", "wheel_of_jars.py", "NOTICE"},
-    "tests": {"cases", "public", "unit", "model", "integration", "benchmarks", "conftest.py"}
+    "tests": {"cases", "public", "unit", "model", "integration", "pipelines", "deletes", "benchmarks", "conftest.py"}
     | {"test_house.py", "test_house_documents.py", "test_house_java.py", "test_house_python.py"},
 }
 
@@ -52,10 +52,6 @@ ROOMS = {
 ROOMS_OF_TESTS = {
     "writing",
     "streams",
-    "pipelines",
-    "kafka",
-    "mariadb",
-    "postgres",
     "checks",
     "statements",
     "reading",
@@ -68,8 +64,6 @@ ROOMS_OF_TESTS = {
     "schema",
     "clients",
     "catalogs",
-    "flink",
-    "deletes",
     "reducers",
     "notebooks",
     "documents",
@@ -171,7 +165,9 @@ def test_no_file_says(what: str) -> None:
 
 
 def test_one_version() -> None:
-    assert PYPROJECT["project"]["version"] == pom(JAVA)["revision"] == version("keylake")
+    assert (
+        PYPROJECT["project"]["version"] == pom(JAVA)["revision"] == version("keylake") == version("keylake-pipelines")
+    )
 
 
 def test_the_plugin_is_compiled_for_the_spark_that_is_installed() -> None:
@@ -179,8 +175,10 @@ def test_the_plugin_is_compiled_for_the_spark_that_is_installed() -> None:
 
 
 def test_every_package_we_ask_for_is_locked() -> None:
+    pipelines = tomllib.loads((ROOT / "sdk/keylake_pipelines/pyproject.toml").read_text())["project"]["dependencies"]
     asked = [
         *PYPROJECT["project"]["dependencies"],
+        *[each for each in pipelines if not each.startswith("keylake==")],
         *PYPROJECT["dependency-groups"]["dev"],
         *PYPROJECT["build-system"]["requires"],
     ]

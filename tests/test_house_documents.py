@@ -90,10 +90,14 @@ def test_what_is_written_by_hand_is_there() -> None:
     section = (ROOT / "CONTRIBUTING.md").read_text().partition("## Written by hand")[2].partition("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
     assert not [row for row in rows if len(row) != 3]
-    sources = [ROOT / "sdk/keylake", *ROOT.glob("server_plugins/*/src/main/java/io/keylake")]
+    sources = [
+        ROOT / "sdk/keylake",
+        ROOT / "sdk/keylake_pipelines",
+        *ROOT.glob("server_plugins/*/src/main/java/io/keylake"),
+    ]
     modules = {path.relative_to(source) for source in sources for path in source.rglob("*")}
     known = {str(path.with_suffix("")) for path in modules} | {path.stem for path in modules}
-    text = "".join(path.read_text() for path in (ROOT / "sdk/keylake").rglob("*.py"))
+    text = "".join(path.read_text() for path in (ROOT / "sdk").rglob("*.py"))
     named = [name for row in rows for name in re.findall(r"`([^` ]+)`", row[0])]
     assert len(named) > 30
     assert not [name for name in named if name not in known and not re.search(rf"\b{re.escape(name)}\b", text)]

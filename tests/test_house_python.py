@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,11 +15,11 @@ from keylake import KeyedTable
 from keylake._table.handle import Verbs
 
 ROOT = Path(__file__).parents[1]
-SDK = ROOT / "sdk" / "keylake"
+SDK = ROOT / "sdk"
 
-# A module imports from its own room and from earlier ones only, so rooms form no circle. A module at the top, which
-# people import, is a room of its own.
-ROOMS = (
+# A module imports from its own room and from earlier ones only, so rooms form no circle. A module at the top of the
+# core, which people import, is a room of its own.
+CORE = (
     "errors",
     "_display",
     "types",
@@ -38,30 +39,57 @@ ROOMS = (
     "_joins",
     "_triggers",
     "lake",
-    "_captured",
-    "_files",
-    "_kafka",
-    "_many_tables",
-    "_load",
-    "_mysql",
-    "_postgres",
-    "_running",
-    "_check",
-    "_pipelines",
     "local",
+    "extension",
     "cli",
     "__main__",
 )
+PIPELINES = (
+    "source",
+    "files",
+    "kafka",
+    "multi_table",
+    "rate_control",
+    "mysql",
+    "postgres",
+    "runner",
+    "comparison",
+    "definition",
+    "pipeline",
+    "cli",
+    "extension",
+)
+ROOMS = {"keylake": CORE, "keylake_pipelines": PIPELINES}
+# What an extension may import of the core: what people import, and what is there for extensions.
+FOR_EXTENSIONS = {
+    "keylake",
+    "keylake.errors",
+    "keylake.types",
+    "keylake.reducers",
+    "keylake.results",
+    "keylake.lake",
+    "keylake.table",
+    "keylake.extension",
+    "keylake.cli.opened",
+    "keylake.cli.shown",
+}
 MOST_FILES_OF_A_ROOM = 20
-MODULES = tuple(sorted(path.relative_to(SDK) for path in SDK.rglob("*.py") if path.name != "__init__.py"))
-INIT_FILES = tuple(sorted(path.relative_to(SDK) for path in SDK.rglob("__init__.py")))
+MODULES = tuple(
+    sorted(
+        path.relative_to(SDK)
+        for package in ROOMS
+        for path in (SDK / package).rglob("*.py")
+        if path.name != "__init__.py"
+    )
+)
+INIT_FILES = tuple(sorted(path.relative_to(SDK) for package in ROOMS for path in (SDK / package).rglob("__init__.py")))
 
 
 def room_of(module: Path) -> str:
-    return module.parts[0].removesuffix(".py")
+    return module.parts[1].removesuffix(".py")
 
 
-def imports_at_run_time(path: Path) -> Iterator[str]:
+def imports(path: Path, *, for_types: bool) -> Iterator[str]:
     tree = ast.parse(path.read_text())
     for_types_only = {
         inner
@@ -71,7 +99,7 @@ def imports_at_run_time(path: Path) -> Iterator[str]:
         for inner in ast.walk(statement)
     }
     for node in ast.walk(tree):
-        if node in for_types_only:
+        if node in for_types_only and not for_types:
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -83,12 +111,12 @@ def imports_at_run_time(path: Path) -> Iterator[str]:
 
 @cache
 def own_imports(module: Path) -> frozenset[Path]:
-    """The modules of the package that this one imports."""
+    """The modules of the package that this one imports when it runs."""
     found: set[Path] = set()
-    for name in imports_at_run_time(SDK / module):
-        parts = name.split(".")[1:] if name.startswith("keylake.") else []
+    for name in imports(SDK / module, for_types=False):
+        parts = name.split(".") if name.startswith(f"{module.parts[0]}.") else []
         found.update(
-            path for end in range(1, len(parts) + 1) if (path := Path(*parts[:end]).with_suffix(".py")) in MODULES
+            path for end in range(2, len(parts) + 1) if (path := Path(*parts[:end]).with_suffix(".py")) in MODULES
         )
     return frozenset(found)
 
@@ -110,25 +138,39 @@ def test_imports_point_one_way(module: Path) -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_a_room_imports_from_earlier_rooms_only(module: Path) -> None:
-    own = room_of(module)
-    assert own in ROOMS, f"{own} has no place among the rooms: add it to ROOMS, after the rooms that it imports from"
-    later = [str(other) for other in own_imports(module) if ROOMS.index(room_of(other)) > ROOMS.index(own)]
+    own, rooms = room_of(module), ROOMS[module.parts[0]]
+    assert own in rooms, f"{own} has no place among the rooms: add it to them, after the rooms that it imports from"
+    later = [str(other) for other in own_imports(module) if rooms.index(room_of(other)) > rooms.index(own)]
     assert not later
 
 
+@pytest.mark.parametrize("module", [each for each in MODULES if each.parts[0] != "keylake"], ids=str)
+def test_an_extension_imports_what_is_there_for_it(module: Path) -> None:
+    named = {name for name in imports(SDK / module, for_types=True) if name.partition(".")[0] == "keylake"}
+    assert not [name for name in named if name not in FOR_EXTENSIONS and name.rpartition(".")[0] not in FOR_EXTENSIONS]
+
+
+@pytest.mark.parametrize("module", [each for each in MODULES if each.parts[0] == "keylake"], ids=str)
+def test_the_core_imports_nothing_of_an_extension(module: Path) -> None:
+    """But for `keylake` itself, whose public names checkers have to see."""
+    assert not [name for name in imports(SDK / module, for_types=True) if name.startswith("keylake_")]
+
+
 def test_no_place_is_kept_for_a_room_that_is_not_there() -> None:
-    assert set(ROOMS) == set(map(room_of, MODULES))
+    assert {name: set(rooms) for name, rooms in ROOMS.items()} == {
+        name: {room_of(module) for module in MODULES if module.parts[0] == name} for name in ROOMS
+    }
 
 
 def test_a_room_has_few_files() -> None:
-    sizes = {room: sum(module.parts[0] == room for module in MODULES) for room in ROOMS if room.startswith("_")}
-    sizes["keylake"] = sum(len(module.parts) == 1 for module in MODULES)
+    sizes = Counter(module.parent for module in MODULES if module.parts[:2] != ("keylake", "local"))
     assert not {room: files for room, files in sizes.items() if files > MOST_FILES_OF_A_ROOM}
 
 
 def test_the_map_names_every_room() -> None:
     text = (ROOT / "sdk/README.md").read_text()
-    assert not [room for room in ROOMS if f"| `{room}`" not in text and f", `{room}`" not in text]
+    rooms = [*CORE, *PIPELINES]
+    assert not [room for room in rooms if f"| `{room}`" not in text and f", `{room}`" not in text]
 
 
 def test_no_family_of_verbs_inherits_from_another() -> None:
@@ -154,9 +196,12 @@ def test_a_package_defines_nothing_itself(init: Path) -> None:
 def test_every_package_we_import_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     # The lack of an extra has an error of its own. pyspark-client has the module of pyspark.
-    extras = [project["optional-dependencies"][name] for name in ("client", "plots", "pandas", "polars", "pipelines")]
-    packages = [*project["dependencies"], *(each for extra in extras for each in extra)]
+    extras = [project["optional-dependencies"][name] for name in ("client", "plots", "pandas", "polars")]
+    pipelines = tomllib.loads((SDK / "keylake_pipelines/pyproject.toml").read_text())["project"]
+    packages = [*project["dependencies"], *pipelines["dependencies"], *(each for extra in extras for each in extra)]
     asked = {re.split(r"[^\w-]", each)[0].removesuffix("-client").replace("-", "_") for each in packages}
     asked |= {"yaml", "pymysql", "pymysqlreplication"}  # of pyyaml and mysql-replication
-    imported = {name.partition(".")[0] for path in SDK.rglob("*.py") for name in imports_at_run_time(path)}
-    assert imported - sys.stdlib_module_names - {"keylake"} <= asked
+    imported = {
+        name.partition(".")[0] for path in [*MODULES, *INIT_FILES] for name in imports(SDK / path, for_types=False)
+    }
+    assert imported - sys.stdlib_module_names - ROOMS.keys() <= asked

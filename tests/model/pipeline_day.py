@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from keylake._load.controller import Controller
-from keylake._load.rounds import Observed, Round, Setting
+from keylake_pipelines.rate_control.controller import Controller
+from keylake_pipelines.rate_control.rounds import Observed, Round, Setting
 
 MIDNIGHT = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -169,4 +169,8 @@ def constant(value: object) -> str:
 def plain(text: str) -> str:
     """Without the modules that names lie in, which may move, and without places in memory."""
     text = re.sub(r" at 0x[0-9a-f]+", "", text)
-    return re.sub(r"\b(?:keylake|typing|collections\.abc|pyarrow\.lib|pydantic\.types)\.(?:\w+\.)*(?=[A-Z])", "", text)
+    return re.sub(
+        r"\b(?:keylake|keylake_pipelines|typing|collections\.abc|pyarrow\.lib|pydantic\.types)\.(?:\w+\.)*(?=[A-Z])",
+        "",
+        text,
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from keylake._pipelines.definition_schema import json_schema
+from keylake_pipelines.definition.json_schema import json_schema
 
 
 def keys() -> list[str]:

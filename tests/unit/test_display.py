@@ -12,9 +12,9 @@ import pytest
 import keylake as kl
 from keylake._display.html_table import MOST_LINES, ShownFields
 from keylake._maintenance.compaction import BucketPicture, CompactionPlan, CompactionReport, Merge
-from keylake._running.rounds import Recent
-from keylake._running.state import PipelineState
 from keylake.health import Health, ReadHealth, StreamHealth
+from keylake_pipelines.runner.rounds import Recent
+from keylake_pipelines.runner.state import PipelineState
 
 EVIL = "<script>alert('1')</script>&$x_1$"
 AT = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import keylake as kl
+from keylake.extension import extensions
 
 INIT = Path(kl.__file__)
 
@@ -17,12 +18,9 @@ def modules_after(code: str) -> set[str]:
     return set(ran.stdout.split())
 
 
-def test_pipelines_are_imported_when_they_are_used() -> None:
-    rooms = ("_pipelines", "_running", "_captured", "_mysql", "_postgres", "_kafka", "_files", "_load")
-    assert not {
-        name for name in modules_after("import keylake") if name.startswith(tuple(f"keylake.{r}" for r in rooms))
-    }
-    assert "keylake._pipelines.definition" in modules_after("import keylake\nkeylake.Pipeline")
+def test_extensions_are_imported_when_they_are_used() -> None:
+    assert not {name for name in modules_after("import keylake") if name.startswith("keylake_pipelines.")}
+    assert "keylake_pipelines.definition.pipeline" in modules_after("import keylake\nkeylake.Pipeline")
 
 
 def test_the_lake_of_a_directory_is_read_without_pandas_and_spark() -> None:
@@ -41,6 +39,6 @@ def test_names_that_come_late_are_those_that_checkers_see() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == kl._PIPELINES
+    assert seen == {name: module for each in extensions() for name, module in each.names.items()}
     assert set(dir(kl)) >= set(kl.__all__)
     assert all(getattr(kl, name) is not None for name in kl.__all__)

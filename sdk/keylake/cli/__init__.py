@@ -5,6 +5,18 @@ Answers go to the standard output, as tables or, with `--json`, as JSON; sentenc
 lake cannot be reached.
 """
 
-from keylake.cli.app import main
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from keylake.cli.app import main
 
 __all__ = ["main"]
+
+
+def __getattr__(name: str) -> object:
+    """The command is imported when it is run: it imports those of extensions, which import what is beside it."""
+    if name != "main":
+        raise AttributeError(f"module 'keylake.cli' has no attribute {name!r}")
+    from keylake.cli.app import main
+
+    return main

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from keylake.cli import changing, pipelines, reading, serving
+from keylake.cli import changing, reading, serving
 from keylake.cli.demo import demo
 from keylake.cli.doctor import doctor
 from keylake.cli.shown import tell
 from keylake.errors import KeylakeError, ServerMissingPlugin, ServerUnreachable
+from keylake.extension import extensions, hint
 
-REFUSED, UNREACHABLE, INTERRUPTED = 1, 3, 130
+REFUSED, WRONGLY_TYPED, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
 
 app = typer.Typer(
     name="keylake",
@@ -51,20 +52,10 @@ for looks in (reading.health, reading.report):
     app.command()(looks)
 app.command("explain-row", context_settings=WITH_KEYS)(reading.explain_row)
 app.add_typer(changing.branch, name="branch")
-for changes in (changing.compact, changing.retype, changing.publish, changing.undo):
+for changes in (changing.compact, changing.publish, changing.undo):
     app.command()(changes)
-for pipeline in (
-    pipelines.run,
-    pipelines.check,
-    pipelines.status,
-    pipelines.stop,
-    pipelines.restart,
-    pipelines.resume,
-    pipelines.skip,
-    pipelines.resnapshot,
-    pipelines.forget,
-):
-    app.command()(pipeline)
+for extension in extensions():
+    extension.add_commands(app)
 app.command()(serving.serve)
 app.command("server-conf")(serving.server_conf)
 app.command()(doctor)
@@ -74,6 +65,10 @@ def main() -> None:
     """Run the command that was typed, and end the process with its status."""
     try:
         app()
+    except SystemExit as end:
+        if end.code == WRONGLY_TYPED and hint():
+            tell(hint())
+        raise
     except (ServerUnreachable, ServerMissingPlugin) as error:
         tell(str(error))
         sys.exit(UNREACHABLE)

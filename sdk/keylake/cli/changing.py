@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from keylake._pipelines import retyping
 from keylake.cli.opened import (
     USUAL_CATALOG,
     USUAL_LAKE,
@@ -86,23 +85,6 @@ def drop(
     with opened(lake, catalog) as found:
         found.table(table).drop_branch(name)
     show({"table": table, "dropped": name} if as_json else f"{table} has no branch {name} any more.", as_json)
-
-
-def retype(
-    table: TableArgument,
-    column: Annotated[str, typer.Argument(help="A value column.")],
-    type_: Annotated[str, typer.Argument(metavar="TYPE", help="string, double, 'decimal(38, 2)', ...")],
-    lake: LakeOption = USUAL_LAKE,
-    catalog: CatalogOption = USUAL_CATALOG,
-    as_json: JsonOption = False,
-) -> None:
-    """Give a column of a table of a pipeline another type. Its values stay, with their versions.
-
-    A value that the type would change is refused; string holds all. A table that was set aside goes on by keylake
-    resume then.
-    """
-    with opened(lake, catalog) as found:
-        show(retyping.retype(found, table, column, type_), as_json)
 
 
 def publish(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from integration.flink.upsert_job import BUILT, LOGGED, OPENED
+from deletes.flink.upsert_job import BUILT, LOGGED, OPENED
 
 JOB = Path(__file__).with_name("FlinkUpserts.java")
 HEAP = "3g"

@@ -10,7 +10,7 @@ from integration.catalogs.changes_once import VERBS, check, check_publishing, cr
 from integration.catalogs.conftest import RestServer, opened_by_spark
 from integration.catalogs.lossy_proxy import LossyProxy, lossy
 from integration.twin import fresh_name
-from keylake._many_tables.write import TableBatch, write_tables
+from keylake_pipelines.multi_table.write import TableBatch, write_tables
 
 FAULTS = ("before_cut", "before_503", "after_cut", "after_500", "after_503", "after_409", "after_429", "after_401")
 

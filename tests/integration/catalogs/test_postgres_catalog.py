@@ -12,8 +12,8 @@ import keylake.local
 from integration.catalogs.changes_once import SCHEMA, VERBS, check, check_publishing, total
 from integration.catalogs.conftest import opened_by_spark
 from integration.catalogs.lossy_database import LossyDatabase, lossy_database
-from integration.pipelines.postgres_server import PASSWORD, PROGRAMS, Postgres, running
 from integration.twin import fresh_name
+from pipelines.postgres_server import PASSWORD, PROGRAMS, Postgres, running
 
 FAULTS = ("before_cut", "after_cut")
 

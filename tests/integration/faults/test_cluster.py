@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 import keylake as kl
-from integration.deletes.foreign_table import File, ForeignTable, ForeignWriter, comparable, foreign_writer
+from deletes.foreign_table import File, ForeignTable, ForeignWriter, comparable, foreign_writer
 from integration.histories import COMPOUND, Shape, operations
 from integration.spark_processes import cluster, connect_server, kill
 from integration.twin import by_key, fresh_name

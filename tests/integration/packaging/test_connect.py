@@ -17,7 +17,7 @@ import pyspark
 import pytest
 
 import keylake as kl
-from integration.conftest import TIME_ZONE
+from integration.shared_lake import TIME_ZONE
 from integration.spark_processes import connect_server, kill
 from keylake._server import opened as sessions
 from keylake._server.address import Address

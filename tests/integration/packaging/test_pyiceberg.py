@@ -1,4 +1,4 @@
-"""pyiceberg opens tables of every shape and sees their raw rows; `conftest` looks so at the tables of all tests."""
+"""pyiceberg opens tables of every shape and sees their raw rows; `shared_lake` looks so at the tables of all tests."""
 
 import pytest
 

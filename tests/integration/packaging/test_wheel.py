@@ -35,9 +35,10 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The client's wheel and the server's, by their names, in one folder."""
+    """The wheels of the client, of pipelines and of the server, by their names, in one folder."""
     folder = tmp_path_factory.mktemp("wheels")
-    built = run(sys.executable, "-m", *BUILD, "--wheel-dir", folder, ROOT, ROOT / "server_plugins", cwd=folder)
+    projects = (ROOT, ROOT / "sdk" / "keylake_pipelines", ROOT / "server_plugins")
+    built = run(sys.executable, "-m", *BUILD, "--wheel-dir", folder, *projects, cwd=folder)
     assert built.returncode == 0, built.stderr
     return {path.name.partition("-")[0]: path for path in folder.glob("*.whl")}
 
@@ -51,6 +52,12 @@ def test_the_client_has_its_types_and_no_jars(wheels: dict[str, Path]) -> None:
     assert "keylake/py.typed" in names
     assert not [name for name in names if not name.startswith("keylake/") or name.endswith(".jar")]
     assert wheels["keylake"].stat().st_size < 1_000_000
+
+
+def test_pipelines_have_their_types_and_nothing_of_the_client(wheels: dict[str, Path]) -> None:
+    names = files_of(wheels["keylake_pipelines"])
+    assert {"keylake_pipelines/py.typed", "keylake_pipelines/extension.py"} <= set(names)
+    assert not [name for name in names if not name.startswith("keylake_pipelines/")]
 
 
 def test_the_server_has_the_jars_beside_the_client(wheels: dict[str, Path]) -> None:
@@ -68,11 +75,13 @@ def test_the_server_has_the_jars_beside_the_client(wheels: dict[str, Path]) -> N
     ]
 
 
-def test_both_have_one_version(wheels: dict[str, Path]) -> None:
+def test_all_have_one_version(wheels: dict[str, Path]) -> None:
     (client,) = (name for name in ZipFile(wheels["keylake"]).namelist() if name.endswith("/METADATA"))
     said = ZipFile(wheels["keylake"]).read(client).decode()
     (version,) = re.findall(r"^Version: (.+)$", said, flags=re.MULTILINE)
     assert f"Requires-Dist: keylake-server=={version}; extra == 'server'" in said
+    assert f"Requires-Dist: keylake-pipelines=={version}; extra == 'pipelines'" in said
+    assert wheels["keylake_pipelines"].name.startswith(f"keylake_pipelines-{version}-")
     assert wheels["keylake_server"].name.startswith(f"keylake_server-{version}-")
 
 
@@ -170,6 +179,32 @@ def test_reads_without_spark_need_no_extra(
     no_pandas = "to_pandas() needs pandas, which is not installed: pip install 'keylake[pandas]'."
     assert ran.stdout.splitlines() == [f"{table.get(id=1)} 1", no_pandas]
     assert "pip install 'keylake[client]'" in ran.stderr.splitlines()[-1]
+
+
+WITHOUT_PIPELINES = """
+import keylake
+from keylake import *
+print(connect, "Pipeline" in globals())
+keylake.Pipeline
+"""
+
+
+@pytest.mark.slow
+def test_pipelines_are_an_extension(wheels: dict[str, Path], tmp_path: Path) -> None:
+    alone = installed(sys.executable, tmp_path / "alone", wheels["keylake"])
+    wanted = "Names and commands of pipelines come with: pip install 'keylake[pipelines]'."
+    ran = run(alone, "-c", WITHOUT_PIPELINES, cwd=tmp_path)
+    assert ran.stdout.endswith("False\n")
+    assert ran.stderr.splitlines()[-1] == f"AttributeError: module 'keylake' has no attribute 'Pipeline'. {wanted}"
+    typed = run(alone, "-m", "keylake", "run", "pipeline.yaml", cwd=tmp_path)
+    assert (typed.returncode, typed.stderr.splitlines()[-1]) == (2, f"keylake: {wanted}")
+    assert run(alone, "-m", "keylake", "--version", cwd=tmp_path).returncode == 0
+
+    both = installed(sys.executable, tmp_path / "both", with_extra(wheels, "pipelines"))
+    ran = run(both, "-c", "import keylake as kl; print(kl.Pipeline.__name__, kl.run_pipeline.__name__)", cwd=tmp_path)
+    assert ran.stdout == "Pipeline run_pipeline\n", ran.stderr
+    schema = run(both, "-m", "keylake", "run", "--schema", cwd=tmp_path)
+    assert schema.stdout == (ROOT / "sdk/docs/pipeline.schema.json").read_text()
 
 
 @pytest.mark.slow

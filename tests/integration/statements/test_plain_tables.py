@@ -15,9 +15,9 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 import keylake as kl
-from integration.conftest import TIME_ZONE
 from integration.query_plans import changed_settings
 from integration.sessions import kept
+from integration.shared_lake import TIME_ZONE
 from integration.statements.stock_server import stock_server
 from integration.twin import fresh_name
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
-from integration.conftest import TIME_ZONE
+from integration.shared_lake import TIME_ZONE
 from integration.twin import fresh_name
 from keylake._server.statements import TablePath
 from keylake._table.positions import Positions

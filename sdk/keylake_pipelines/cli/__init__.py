@@ -1,0 +1,1 @@
+"""The commands that pipelines add to the command line of keylake."""

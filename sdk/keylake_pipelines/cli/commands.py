@@ -1,0 +1,22 @@
+"""The commands of pipelines, in the order in which the command line lists them."""
+
+import typer
+
+from keylake_pipelines.cli import control, running
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of pipelines to a command line."""
+    for command in (
+        running.run,
+        running.check,
+        control.status,
+        control.stop,
+        control.restart,
+        control.resume,
+        control.skip,
+        control.resnapshot,
+        control.forget,
+        control.retype,
+    ):
+        app.command()(command)

@@ -1,0 +1,398 @@
+"""The binary log as transactions: rows of the tables that are read, and what statements did to tables.
+
+    place ── events ──▶ (table map, rows)*, commit ──▶ Transaction
+                        statement on tables       ──▶ Transaction without rows
+
+mysql-replication speaks the protocol and takes events apart; images of rows are decoded by `images`, since its own
+decoding loses values (sets lose their order, zero years and times after 2038 change) and takes several times longer.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from keylake.errors import DefinitionError, KeylakeError, SourceFailed
+from keylake_pipelines.mysql.cascades import Cascades, foreign_keys
+from keylake_pipelines.mysql.differences import Outcome
+from keylake_pipelines.mysql.known import KnownTables
+from keylake_pipelines.mysql.maps import TableMap, WatchedTables, rows_event, table_map
+from keylake_pipelines.mysql.places import BEGINNING_OF_FILE, Gtid, place_of
+from keylake_pipelines.mysql.rows import Prepared, Rows
+from keylake_pipelines.mysql.server import Server, StreamConnections, other_log
+from keylake_pipelines.mysql.statements import Alter, Create, Xid, names_of, statement_of, xa_of
+from keylake_pipelines.mysql.words import Name
+from keylake_pipelines.source.tables import TableChange
+
+_COMPRESSED = (40, *range(165, 172))  # transactions of MySQL, statements and rows of MariaDB
+_ROWS_IN_STATEMENTS = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|SELECT|DO|CALL|WITH)\b", re.IGNORECASE)
+_OF_FOREIGN_KEYS = re.compile(r"\bREFERENCES\b|\bRENAME\b", re.IGNORECASE)
+_OF_SEQUENCES = (
+    *("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size"),
+    *("cycle_option", "cycle_count"),
+)
+_ENDS = ("COMMIT", "ROLLBACK")
+LOG = logging.getLogger("keylake")
+_STATUS = "_read_status_vars_value_for_key"
+
+
+@dataclass
+class Transaction:
+    """What was committed at once, and the place behind it."""
+
+    rows: Rows
+    end: int = 0
+    at: int | None = None
+    gtid: Gtid | None = None  # where no rows are read
+    before: list[TableChange] = field(default_factory=list)  # hold for its own rows
+    outcome: Outcome = field(default_factory=Outcome)
+    tables: set[Name] = field(default_factory=set[Name])  # of its rows
+    refers: bool = False  # a statement with foreign keys, or with tables that have others
+
+
+def read_newer_statements() -> None:
+    """Lets mysql-replication (1.0.17) pass over what MariaDB 11 writes in front of a statement, which it refuses."""
+    from pymysqlreplication.event import QueryEvent
+
+    def pass_over(event: Any, _key: int) -> None:
+        event.packet.advance(event.status_vars_length - 1)
+
+    setattr(QueryEvent, _STATUS, pass_over)
+
+
+class BinaryLog:
+    """Reads from a place on, in transactions, until there are no more."""
+
+    def __init__(
+        self, server: Server, number: int, charsets: dict[int, str], tables: KnownTables, with_rows: bool = True
+    ) -> None:
+        self._with_rows = with_rows
+        self._server = server
+        self._number = number
+        self._charsets = charsets
+        self._tables = tables
+        self._stream: Any = None
+        self._is_first_file = True  # of those that the stream comes to
+        self._maps: dict[int, TableMap | None] = {}
+        self._begins = 0  # the place where the transaction begins that is being read
+        self.begun: int | None = None  # when the file began that was read last, in seconds
+        self._found: list[TableChange] = []  # in a transaction that did not end yet
+        self.again: set[Name] = set()  # tables of which a changed key came without the other columns
+        self.unclear: set[Name] = set()  # tables with other columns than the statements on them say
+        self._watched = WatchedTables(self._decodes)
+        self._refused: set[Name] = set()
+        self.cascades = Cascades()
+        self.stale: set[Name] = set()  # tables whose rows change with those that were changed
+        self._prepared: dict[Xid, Prepared] = {}
+        self._told: set[Name] = set()  # tables with statements instead of rows
+
+    def close(self) -> None:
+        if self._stream is not None:
+            with suppress(Exception):  # what is let go of may be gone already
+                self._stream.close()
+            self._stream = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._stream is not None
+
+    def open(self, file: str, byte: int) -> None:
+        from pymysqlreplication import BinLogStreamReader
+        from pymysqlreplication.event import (
+            ExecuteLoadQueryEvent,
+            FormatDescriptionEvent,
+            GtidEvent,
+            MariadbGtidEvent,
+            NotImplementedEvent,
+            QueryEvent,
+            XAPrepareEvent,
+            XidEvent,
+        )
+        from pymysqlreplication.row_event import (
+            DeleteRowsEvent,
+            PartialUpdateRowsEvent,
+            TableMapEvent,
+            UpdateRowsEvent,
+            WriteRowsEvent,
+        )
+
+        read_newer_statements()
+        self._maps = {}
+        self._found = []
+        self._begins = place_of(file, byte)
+        self._is_first_file = True
+        watched = self._watched = WatchedTables(self._decodes)
+        self._stream = BinLogStreamReader(
+            self._server.settings(),
+            server_id=self._number,
+            log_file=file,
+            log_pos=byte,
+            resume_stream=True,
+            blocking=False,
+            freeze_schema=True,  # a table that changes gets another number, so each number is described once
+            filter_non_implemented_events=False,
+            only_tables=watched.names(),
+            only_schemas=watched.databases(),
+            enable_logging=False,
+            pymysql_wrapper=StreamConnections(),
+            only_events=[
+                DeleteRowsEvent,
+                ExecuteLoadQueryEvent,
+                FormatDescriptionEvent,
+                NotImplementedEvent,
+                PartialUpdateRowsEvent,
+                QueryEvent,
+                TableMapEvent,
+                UpdateRowsEvent,
+                WriteRowsEvent,
+                XAPrepareEvent,
+                XidEvent,
+                *([] if self._with_rows else [GtidEvent, MariadbGtidEvent]),
+            ],
+        )
+
+    def when_begun(self, file: str) -> int:
+        """The second in which a file began."""
+        self.open(file, BEGINNING_OF_FILE)
+        with self._server.asked(f"reading {file}"):
+            seconds: int = self._stream.fetchone().timestamp
+        self.close()
+        return seconds
+
+    def transactions(self) -> Iterator[Transaction]:
+        """One after the other; what is not asked for stays in the stream. At the end of the log the stream closes."""
+        current = Transaction(Rows(self._server.name))
+        while self._stream is not None:
+            event = self._next()
+            if event is None:
+                self.close()
+                return
+            kind = type(event).__name__
+            if kind == "FormatDescriptionEvent":
+                goes_on = not self._is_first_file
+                self._file_begins(event.timestamp)
+                current = Transaction(Rows(self._server.name))  # a server that was killed wrote no end of its last one
+                if goes_on:
+                    self._begins = self._place()  # as where reading begins again here
+                    yield Transaction(Rows(self._server.name), self._begins)  # a place and when its file began
+            elif self._takes_part(event, kind, current):
+                current.end = self._place()
+                current.at = event.timestamp
+                current.before, self._found = self._found, []
+                self._begins = current.end
+                done, current = current, Transaction(Rows(self._server.name))
+                yield done
+
+    def _place(self) -> int:
+        return place_of(self._stream.log_file, self._stream.log_pos)
+
+    def _file_begins(self, seconds: int) -> None:
+        opened, self._is_first_file = self._is_first_file, False
+        if opened and self.begun is not None and self.begun != seconds:
+            file = self._stream.log_file
+            self.close()
+            raise other_log(self._server, file)
+        self.begun = seconds
+        self._maps = {}
+        self._stream.table_map.clear()
+
+    def _takes_part(self, event: Any, kind: str, current: Transaction) -> bool:
+        """Adds what an event has to a transaction; True if the transaction ends with it."""
+        if kind == "TableMapEvent":
+            self._describe(event)
+        elif kind in ("WriteRowsEvent", "UpdateRowsEvent", "DeleteRowsEvent"):
+            self._rows(event, kind, current)
+        elif kind == "XidEvent":
+            return True
+        elif kind == "MariadbGtidEvent":
+            current.gtid = (str(event.domain_id), event.gtid_seq_no)
+        elif kind == "GtidEvent":
+            current.gtid = (event.gtid.partition(":")[0], event.gno)
+        elif kind == "QueryEvent":
+            return self._statement(event, current)
+        elif kind == "ExecuteLoadQueryEvent":
+            self._changes_unlogged(*_loading(event))
+        elif kind == "XAPrepareEvent":
+            if not event.one_phase:
+                self._prepare((event.xid_format_id, event.xid_gtrid, event.xid_bqual), current)
+            return True
+        elif kind == "PartialUpdateRowsEvent":
+            raise SourceFailed(
+                f"The log of {self._server.name} has parts of JSON values."
+                " Run: SET GLOBAL binlog_row_value_options = ''"
+            )
+        elif event.event_type in _COMPRESSED:
+            raise SourceFailed(
+                f"The log of {self._server.name} is compressed (event {event.event_type})."
+                " Run: SET GLOBAL log_bin_compress = OFF (MySQL: binlog_transaction_compression),"
+                " and begin with a new snapshot."
+            )
+        return False
+
+    def _decodes(self, name: Name) -> bool:
+        if name in self._refused:  # of a parent, what has changed is not known
+            columns = self.cascades.referenced(name)
+            self.stale |= self.cascades.changed(name, None) | self.cascades.changed(name, columns)
+            return False
+        return self._tables.watches(name) or name in self.cascades.parents
+
+    def _refuse(self, name: Name, reason: str) -> None:
+        """Rows of a table cannot be read."""
+        if self._tables.watches(name):
+            self._found.append(self._tables.refuse(name, reason))
+        self._refused.add(name)
+        self._decodes(name)
+
+    def _next(self) -> Any:
+        """The next event; None at the end. A table whose columns cannot be taken apart is refused."""
+        while True:
+            self._watched.begin()
+            try:
+                with self._server.asked("reading its log"):
+                    return self._stream.fetchone()
+            except KeylakeError:
+                raise
+            except Exception as error:
+                name = self._watched.asked
+                if name is None:
+                    raise SourceFailed(
+                        f"The log of {self._server.name} has an event that cannot be read:"
+                        f" {type(error).__name__}: {error}. Begin with a new snapshot: keylake resnapshot, with the"
+                        " name of the pipeline."
+                    ) from error
+                self._refuse(
+                    name,
+                    f"The log has columns of {'.'.join(name)} in a form that cannot be read, such as COMPRESSED."
+                    " Change their types, or leave the table out.",
+                )
+
+    def _describe(self, event: Any) -> None:
+        name: Name = (event.schema, event.table)
+        if not self._decodes(name):
+            self._maps[event.table_id] = None
+            return
+        try:
+            described = table_map(
+                event, self._charsets, lambda column: self._tables.definition(name, column), self._server.name
+            )
+        except DefinitionError as error:
+            self._maps[event.table_id] = None
+            self._refuse(name, str(error))
+            return
+        if not self._tables.watches(name):
+            self._maps[event.table_id] = described
+            return
+        if tuple(each.name for each in described.columns) == _OF_SEQUENCES:
+            self._maps[event.table_id] = None
+            return
+        described.leave_out(self._tables.period(name, [each.name for each in described.columns], described.key))
+        found = self._tables.observe(name, described.columns, described.key)
+        self._found.extend(found)
+        if found:
+            self.unclear.add(name)
+        schema = self._tables.schema(name)
+        described.key = schema.key if schema else described.key
+        self._maps[event.table_id] = described if self._tables.takes(name) or name in self.cascades.parents else None
+
+    def _statement(self, event: Any, current: Transaction) -> bool:
+        word = event.query.strip().upper()
+        if word in ("BEGIN", "START TRANSACTION") or word.startswith("SAVEPOINT"):
+            return False
+        if word in _ENDS:
+            if word == "ROLLBACK":
+                current.rows = Rows(self._server.name)
+            return True
+        if word.startswith("XA "):
+            verb, xid = xa_of(word)
+            if verb in _ENDS:
+                self._end_prepared(xid, current, commits=verb == "COMMIT")
+            return verb in _ENDS
+        database = event.schema.decode() if isinstance(event.schema, bytes) else event.schema
+        if _ROWS_IN_STATEMENTS.match(event.query):
+            self._changes_unlogged(event.query, database)
+            return False
+        statement = statement_of(event.query, database)
+        if statement is not None:
+            current.outcome = self._tables.follow(statement)
+        if isinstance(statement, Create) and statement.selects:  # a log of rows has the columns alone, and then rows
+            self._changes_unlogged(event.query, database)
+        current.refers = bool(_OF_FOREIGN_KEYS.search(event.query))
+        if current.refers and isinstance(statement, Alter | Create):  # by the time of the catalog they may be gone
+            found = foreign_keys(statement.table, event.query)
+            self.cascades = Cascades(tuple({*self.cascades.keys, *found}))
+        return True
+
+    def _prepare(self, xid: Xid, current: Transaction) -> None:
+        """Keeps what a transaction has until it is committed: its rows are locked meanwhile."""
+        self._prepared[xid] = Prepared(current.rows, self._begins, current.tables, self.again, self.stale)
+        current.rows, self.again, self.stale = Rows(self._server.name), set(), set()
+
+    def _end_prepared(self, xid: Xid, current: Transaction, *, commits: bool) -> None:
+        """Gives what was prepared. Tables are read once more where it is not known, or has too many rows."""
+        prepared = self._prepared.pop(xid, None)
+        if not commits:
+            return
+        if prepared is None:
+            self.stale |= self._tables.schemas().keys()
+            return
+        self.again |= prepared.again
+        self.stale |= prepared.stale
+        rows = prepared.committed(self._begins, self._place())
+        if rows is None:
+            self.stale |= prepared.tables
+        else:
+            current.rows = rows
+
+    def _changes_unlogged(self, statement: str, database: str) -> None:
+        """A session has another binlog_format than ROW: the tables that it names are read once more.
+
+        Where it names none, a function or a trigger may write to any table of the database.
+        """
+        names = names_of(statement, database)
+        known = self._tables.schemas().keys()
+        refused = {each.table.parts for each in self._tables.refused()}
+        found = known & names or {name for name in known if name[0] == database and not refused & names}
+        if found - self._told:
+            self._told |= found
+            LOG.warning(
+                "The log of %s has statements instead of rows: a session has another binlog_format than ROW. After each"
+                " of them %s is read once more. End that session.",
+                *(self._server.name, ", ".join(sorted(".".join(name) for name in found))),
+            )
+        self.stale |= found
+
+    def _rows(self, event: Any, kind: str, current: Transaction) -> None:
+        described = self._maps.get(event.table_id)
+        if described is None or not self._with_rows:
+            return
+        name, seconds = described.name, event.timestamp
+        gives, parent = self._tables.takes(name), name in self.cascades.parents
+        if gives:
+            current.tables.add(name)
+        rows = rows_event(event, kind, described)
+        if parent:
+            for before, after in rows.images():
+                self._cascade(described, before, after)
+        if gives and current.rows.take(rows, self._begins, seconds):
+            self.again.add(name)
+
+    def _cascade(self, table: TableMap, before: dict[str, str] | None, after: dict[str, str] | None) -> None:
+        """What a change of a row does to rows of other tables."""
+        if before is not None and (after is None or table.ends(before, after)):
+            self.stale |= self.cascades.changed(table.name, None)
+        elif before is not None and after is not None:
+            referenced = self.cascades.referenced(table.name)
+            columns = {each.lower() for each in after if before.get(each) != after[each]} & referenced
+            if columns:
+                self.stale |= self.cascades.changed(table.name, frozenset(columns))
+
+
+def _loading(event: Any) -> tuple[str, str]:
+    """A statement LOAD DATA, and its database, of which mysql-replication reads what stands before them."""
+    parts: bytes = event.packet.read(event.event_size - 26)[event.status_vars_length :]
+    database, _, statement = parts.partition(b"\0")
+    return statement.decode(errors="replace"), database.decode(errors="replace")

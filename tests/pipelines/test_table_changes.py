@@ -1,0 +1,212 @@
+"""Changes of source tables, made between two batches, in each of the ways that a pipeline may be told."""
+
+import random
+
+import pytest
+from pyiceberg.types import DoubleType, IcebergType, IntegerType, LongType, StringType
+
+import keylake as kl
+from integration.random_runs import FIRST
+from integration.twin import fresh_name
+from keylake_pipelines.runner.control import resnapshot, resume, skip, states
+from keylake_pipelines.runner.loop import run
+from keylake_pipelines.source.tables import (
+    ColumnAdded,
+    ColumnDropped,
+    ColumnModified,
+    ColumnRenamed,
+    SourceColumn,
+    SourceSchema,
+    TableCreated,
+    TableDropped,
+    TableTruncated,
+)
+from pipelines.scripted import Changed, Event, Log, found, model, settings, table
+
+ORDERS = table("shop.orders")
+
+
+def schema(**columns: IcebergType) -> SourceSchema:
+    of = tuple(SourceColumn(name, type_) for name, type_ in columns.items())
+    return SourceSchema(ORDERS, of, ("id",), "What was ordered.")
+
+
+def put(key: int, **columns: object) -> Changed:
+    return Changed("shop.orders", {"id": key, **columns})
+
+
+CREATED = TableCreated(schema(id=LongType(), a=IntegerType(), b=StringType()))
+ADDED: list[Event] = [
+    CREATED,
+    put(1, a=1, b="x"),
+    put(2, a=2),
+    ColumnAdded(ORDERS, SourceColumn("c", DoubleType()), "a"),
+]
+RENAMED: list[Event] = [put(2, c=2.5), put(3, b="y"), ColumnRenamed(ORDERS, "b", "name"), put(3, name="z", c=0.5)]
+WIDENED: list[Event] = [ColumnModified(ORDERS, SourceColumn("a", LongType(), "cents")), put(1, a=2**40)]
+DROPPED: list[Event] = [ColumnDropped(ORDERS, "c"), put(4, a=4)]
+AGAIN: list[Event] = [ColumnAdded(ORDERS, SourceColumn("c", StringType())), put(4, c="text")]
+ALL = [*ADDED, *RENAMED, *WIDENED, *DROPPED, *AGAIN]
+
+
+@pytest.fixture
+def namespace() -> str:
+    return fresh_name("changes").replace(".", "_")
+
+
+@pytest.mark.slow
+def test_a_keyed_table_follows(lake: kl.Lake, namespace: str) -> None:
+    told = settings(namespace, namespace, rows=3, behaviour="evolve")
+    run(Log(ALL[:7]), lake, told)
+    orders = lake.table(f"{namespace}.orders")
+    assert found(orders) == model(ALL[:7])["shop.orders"]
+    run(Log(ALL), lake, told)
+    assert found(orders) == model(ALL)["shop.orders"]
+    spec = lake.table(orders.name).spec
+    assert [(column.name, str(column.type), column.doc) for column in spec.columns] == [
+        ("id", "long", ""),
+        ("a", "long", "cents"),
+        ("name", "string", ""),
+        ("c", "string", ""),
+    ]
+    assert spec.comment == "What was ordered."
+    emptied: list[Event] = [TableTruncated(ORDERS), put(5, a=5), TableDropped(ORDERS), CREATED, put(6, b="new")]
+    run(Log([*ALL, *emptied[:2]]), lake, told)
+    assert found(orders) == {5: {"id": 5, "a": 5}}
+    run(Log([*ALL, *emptied]), lake, told)
+    assert found(lake.table(orders.name)) == {6: {"id": 6, "b": "new"}}
+
+
+@pytest.mark.slow
+def test_changes_that_take_nothing_away(lake: kl.Lake, namespace: str) -> None:
+    """Lenient: a renamed column stays with its values, and a dropped one, and the rows of a truncated table."""
+    run(Log([*ALL[:-2], TableTruncated(ORDERS)]), lake, settings(namespace, namespace))
+    orders = lake.table(f"{namespace}.orders")
+    assert [column.name for column in orders.spec.columns] == ["id", "a", "c", "name", "b"]
+    assert found(orders) == {
+        1: {"id": 1, "a": 2**40, "b": "x"},
+        2: {"id": 2, "a": 2, "c": 2.5},
+        3: {"id": 3, "b": "y", "name": "z", "c": 0.5},
+        4: {"id": 4, "a": 4},
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("behaviour", ["try_evolve", "evolve", "exception", "ignore"])
+def test_changes_that_cannot_be_made(lake: kl.Lake, namespace: str, behaviour: str) -> None:
+    events = [*ADDED[:3], ColumnModified(ORDERS, SourceColumn("a", StringType())), put(2, a=3), put(3, b="q")]
+    told = settings(namespace, namespace, behaviour=behaviour)
+    if behaviour in ("evolve", "exception"):
+        if behaviour == "evolve":
+            assert run(Log(events), lake, told).set_aside == (f"{namespace}.orders",)
+            [said] = next(each for each in states(lake) if each.name == namespace).set_aside.values()
+            assert "cannot become string: Iceberg does not widen" in said
+        else:
+            with pytest.raises(kl.SchemaMismatch, match=r"schema\.change\.behavior is exception") as raised:
+                run(Log(events), lake, told)
+            assert "\n" not in str(raised.value)
+        assert found(lake.table(f"{namespace}.orders")) == {1: {"id": 1, "a": 1, "b": "x"}, 2: {"id": 2, "a": 2}}
+    else:
+        run(Log([*events, *ADDED[3:]]), lake, told)
+        orders = lake.table(f"{namespace}.orders")
+        assert found(orders) == {1: {"id": 1, "a": 1, "b": "x"}, 2: {"id": 2, "a": 3}, 3: {"id": 3, "b": "q"}}
+        assert ("c" in orders.spec.column_names) == (behaviour == "try_evolve")
+
+
+@pytest.mark.slow
+def test_changes_of_a_table_that_is_set_aside(lake: kl.Lake, namespace: str) -> None:
+    """They are made when it goes on, each in its place among the rows that were kept."""
+    told = settings(namespace, namespace, rows=2, behaviour="evolve")
+    poisoned = [*ADDED, put(9, a=2**50)]
+    assert run(Log(poisoned), lake, told).set_aside == (f"{namespace}.orders",)
+    events = [*poisoned, *RENAMED, *WIDENED[:1], *DROPPED, *AGAIN]
+    assert run(Log(events), lake, told).set_aside == (f"{namespace}.orders",)
+    letters = lake.table("keylake.dead_letters")
+    assert letters.spec.column_names[:2] == ("pipeline", "target")
+    # The row that kept the table is left out.
+    bad = [row for row in letters.read(where=f"pipeline = '{namespace}'").collect() if '"id": 9' in (row["row"] or "")]
+    letters.delete([{name: row[name] for name in letters.spec.key} for row in bad])
+    resume(lake, namespace, f"{namespace}.orders")
+    more = [*events, put(1, a=7)]
+    assert run(Log(more), lake, told).set_aside == ()
+    expected = model(more)["shop.orders"]
+    expected.pop(9)
+    assert found(lake.table(f"{namespace}.orders")) == expected
+    assert letters.read(where=f"pipeline = '{namespace}'").count() == 0
+
+
+@pytest.mark.slow
+def test_tables_of_one_keyed_table(lake: kl.Lake, namespace: str) -> None:
+    """A column stays as long as one of the source tables has it."""
+    other = SourceSchema(table("old.orders"), CREATED.schema.columns, ("id",))
+    events: list[Event] = [CREATED, TableCreated(other), put(1, a=1, b="x"), Changed("old.orders", {"id": 2, "b": "y"})]
+    events += [ColumnDropped(ORDERS, "b"), ColumnAdded(ORDERS, SourceColumn("d", LongType())), put(1, d=4)]
+    events += [Changed("old.orders", {"id": 2, "b": "z"}), TableTruncated(table("old.orders"))]
+    run(Log(events), lake, settings(namespace, namespace, behaviour="try_evolve"))
+    assert found(lake.table(f"{namespace}.orders")) == {1: {"id": 1, "a": 1, "b": "x", "d": 4}, 2: {"id": 2, "b": "z"}}
+
+
+@pytest.mark.slow
+def test_changes_in_any_order(lake: kl.Lake, namespace: str) -> None:
+    draw = random.Random(FIRST)
+    events = drawn(draw, 60)
+    at = draw.randrange(len(events))
+    told = settings(namespace, namespace, rows=7, behaviour="evolve")
+    run(Log(events[:at]), lake, told)
+    run(Log(events), lake, told)
+    orders = lake.table(f"{namespace}.orders")
+    assert found(orders) == model(events)["shop.orders"]
+
+
+def drawn(random: random.Random, count: int) -> list[Event]:
+    """Rows and changes of columns of text, drawn."""
+    columns = {"b"}
+    events: list[Event] = [TableCreated(schema(id=LongType(), b=StringType()))]
+    for number in range(count):
+        free = [name for name in "bcdef" if name not in columns]
+        what = random.random()
+        if what < 0.1 and free:
+            name = random.choice(free)
+            columns.add(name)
+            events.append(ColumnAdded(ORDERS, SourceColumn(name, StringType())))
+        elif what < 0.2 and columns:
+            name = random.choice(sorted(columns))
+            columns.remove(name)
+            events.append(ColumnDropped(ORDERS, name))
+        elif what < 0.3 and columns and free:
+            name, to = random.choice(sorted(columns)), random.choice(free)
+            columns.remove(name)
+            columns.add(to)
+            events.append(ColumnRenamed(ORDERS, name, to))
+        elif what < 0.4:
+            events.append(Changed("shop.orders", {"id": random.randrange(9)}, "d"))
+        elif columns:
+            some = random.sample(sorted(columns), random.randint(1, len(columns)))
+            events.append(put(random.randrange(9), **dict.fromkeys(some, f"{number}")))
+    return events
+
+
+@pytest.mark.slow
+def test_a_table_that_cannot_be_read_once_more_goes_on(
+    lake: kl.Lake, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = settings(namespace, namespace)
+    events: list[Event] = [CREATED, put(1, a=1)]
+    run(Log(events), lake, told)
+    resnapshot(lake, namespace, f"{namespace}.orders")
+    assert not run(Log([*events, put(2, a=2)]), lake, told).set_aside
+    assert "cannot be read once more" in caplog.text
+    assert found(lake.table(f"{namespace}.orders")) == {1: {"id": 1, "a": 1}, 2: {"id": 2, "a": 2}}
+
+
+@pytest.mark.slow
+def test_a_table_goes_on_without_the_rows_that_were_kept(lake: kl.Lake, namespace: str) -> None:
+    """The changes between them are made: the next rows need them."""
+    told = settings(namespace, namespace, behaviour="evolve")
+    events: list[Event] = [CREATED, put(1, a=1), put(9, a=2**50), ColumnAdded(ORDERS, SourceColumn("c", LongType()))]
+    assert run(Log(events), lake, told).set_aside
+    skip(lake, namespace, f"{namespace}.orders")
+    assert not run(Log([*events, put(2, c=2)]), lake, told).set_aside
+    rows = found(lake.table(f"{namespace}.orders"))
+    assert rows[2] == {"id": 2, "c": 2}
+    assert 9 not in rows
