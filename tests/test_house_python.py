@@ -22,6 +22,7 @@ SDK = ROOT / "sdk"
 CORE = (
     "errors",
     "_display",
+    "_outcomes",
     "types",
     "reducers",
     "results",
@@ -109,11 +110,10 @@ def imports(path: Path, *, for_types: bool) -> Iterator[str]:
             yield node.module or "."
 
 
-@cache
-def own_imports(module: Path) -> frozenset[Path]:
-    """The modules of the package that this one imports when it runs."""
+def own_imports(module: Path, *, for_types: bool = False) -> frozenset[Path]:
+    """The modules of the package that this one imports: when it runs, or for type checkers, too."""
     found: set[Path] = set()
-    for name in imports(SDK / module, for_types=False):
+    for name in imports(SDK / module, for_types=for_types):
         parts = name.split(".") if name.startswith(f"{module.parts[0]}.") else []
         found.update(
             path for end in range(2, len(parts) + 1) if (path := Path(*parts[:end]).with_suffix(".py")) in MODULES
@@ -123,8 +123,8 @@ def own_imports(module: Path) -> frozenset[Path]:
 
 @cache
 def stands_on(module: Path) -> frozenset[Path]:
-    """Every module of the package that this one needs, directly or through others."""
-    imported = own_imports(module)
+    """Every module of the package that this one needs, directly or through others; what types need counts."""
+    imported = own_imports(module, for_types=True)
     return imported.union(*map(stands_on, imported))
 
 

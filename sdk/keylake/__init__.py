@@ -23,19 +23,19 @@ from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance, MaintenanceEntry
 from keylake._maintenance.registration import Registered
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
+from keylake._outcomes.commits import CommitEvent
+from keylake._outcomes.findings import Finding
+from keylake._outcomes.intervals import Interval
 from keylake._server.statements import Watermark, watermark
 from keylake._streams.query import TableStream
 from keylake._table.branches import Picked, Published
 from keylake._table.experiments import Experiment
 from keylake._table.files import FilesChanged
-from keylake._table.gate import Check, Finding, condition, null_rate, references, row_count_change, unique, value_range
+from keylake._table.gate import Check, condition, null_rate, references, row_count_change, unique, value_range
 from keylake._table.layout import BucketAdvice, BucketChange
 from keylake._table.positions import Consumer
-from keylake._table.selection import TableColumns
 from keylake._table.serving import PublishedIceberg, PublishedKv, kv_key
 from keylake._table.states import HistoryBranch
-from keylake._triggers.commit_events import CommitEvent
-from keylake._triggers.intervals import Interval
 from keylake._triggers.steps import SqlStep, register_steps
 from keylake._triggers.trigger import Fired, Trigger
 from keylake._triggers.triggers import Triggers
@@ -98,7 +98,7 @@ from keylake.reducers import (
 )
 from keylake.results import Commit, CommitInfo, History, Undone
 from keylake.schema import Table, column, group, key, ordering
-from keylake.table import KeyedTable
+from keylake.table import KeyedTable, TableColumns
 from keylake.types import (
     UUID,
     Binary,

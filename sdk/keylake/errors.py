@@ -19,9 +19,9 @@ from types import TracebackType, UnionType
 from typing import TYPE_CHECKING, ClassVar, get_args
 
 if TYPE_CHECKING:
-    from keylake._table.gate import Finding
-    from keylake._triggers.commit_events import CommitEvent
-    from keylake._triggers.intervals import Interval
+    from keylake._outcomes.commits import CommitEvent
+    from keylake._outcomes.findings import Finding
+    from keylake._outcomes.intervals import Interval
 
 
 class KeylakeError(Exception):

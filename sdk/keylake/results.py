@@ -6,18 +6,18 @@ sequence of those, the newest first, that shows itself as a table.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 from keylake._display.html_table import ShownFields, ShownTable
 from keylake._display.pictures import Event, history_figure, lanes_of
+from keylake._outcomes.commits import CommitInfo, VersionRange
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VersionRange = tuple[int, int]
+__all__ = ["Commit", "CommitInfo", "History", "Undone", "VersionRange"]
 
 
 @dataclass(frozen=True)
@@ -44,52 +44,6 @@ class Commit(ShownFields):
             same = "offsets" if self.offsets else "idempotency key"
             return f"{said}, made before with the same {same}: nothing was written"
         return f"{said}, undone since: write the rows with another idempotency key" if self.undone else said
-
-
-@dataclass(frozen=True)
-class CommitInfo(ShownFields):
-    """One commit of a table's history: what it wrote, when, and who wrote it."""
-
-    snapshot_id: int
-    parent_id: int | None
-    committed_at: datetime.datetime
-    verb: str | None  # None where the commit is no write of ours
-    rows: int | None
-    versions: VersionRange | None
-    columns: tuple[str, ...]
-    stream: str | None
-    writer: str | None
-    write_id: str | None
-    idempotency_key: str | None
-    files: int | None
-    undone: bool = False  # a later commit has taken its rows back
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> CommitInfo:
-        """A commit from a row of the procedure `commits`.
-
-        >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
-        >>> row = {"snapshot_id": 17, "committed_at": at, "verb": "update", "rows": 3, "columns": ["clicks"],
-        ...        "min_version": 5, "max_version": 9, "stream": "web", "files": 1}
-        >>> CommitInfo.from_row(row).versions
-        (5, 9)
-        """
-        low, high = row.get("min_version"), row.get("max_version")
-        return cls(
-            snapshot_id=row["snapshot_id"],
-            parent_id=row.get("parent_id"),
-            committed_at=row["committed_at"],
-            verb=row.get("verb"),
-            rows=row.get("rows"),
-            versions=None if low is None or high is None else (low, high),
-            columns=tuple(row.get("columns") or ()),
-            stream=row.get("stream"),
-            writer=row.get("writer"),
-            write_id=row.get("write_id"),
-            idempotency_key=row.get("idempotency_key"),
-            files=row.get("files"),
-            undone=bool(row.get("undone")),
-        )
 
 
 @dataclass(frozen=True)
@@ -131,6 +85,7 @@ Branches = Callable[[], Mapping[str, Sequence[CommitInfo]]]
 class History(ShownTable, Sequence[CommitInfo]):
     """The commits of a table or branch, the newest first. It cannot be changed.
 
+    >>> import datetime
     >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     >>> row = {"snapshot_id": 17, "committed_at": at, "verb": "update", "rows": 3, "columns": ["clicks"], "stream": "a"}
     >>> print(History("features.user_profile", [CommitInfo.from_row(row)]))

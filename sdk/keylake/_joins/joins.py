@@ -21,9 +21,8 @@ from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._joins.point_in_time import State, states_of
 from keylake._server.session import Session
 from keylake._server.statements import quoted
-from keylake._table.selection import TableColumns
 from keylake.errors import BadRows, DefinitionError, check_type
-from keylake.table import KeyedTable
+from keylake.table import KeyedTable, TableColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from keylake._display.html_table import ShownFields
+from keylake._outcomes.findings import Finding
 from keylake._server.statements import Select, quoted
 from keylake._table.changes import ChangeVerbs
-from keylake._table.gate import DELETED, Check, Finding, checks_of
+from keylake._table.gate import DELETED, Check, checks_of
 from keylake._table.handle import Verbs, ends_of
 from keylake.errors import DefinitionError, GateFailed, check_type
 from keylake.results import Commit, CommitInfo

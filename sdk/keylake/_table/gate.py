@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from keylake._display.html_table import ShownFields
+from keylake._outcomes.findings import Finding
 from keylake._server.statements import literal, quoted
 from keylake.errors import DefinitionError, check_type
 
@@ -20,19 +20,6 @@ if TYPE_CHECKING:
 
 Bound = int | float | str | decimal.Decimal | datetime.date | datetime.datetime
 INSERTED, DELETED = "_change = 'insert'", "_change = 'delete'"
-
-
-@dataclass(frozen=True)
-class Finding(ShownFields):
-    """What a check has found: a figure, its limit, and whether that is kept."""
-
-    check: str
-    value: float | None  # None: there was nothing to measure
-    limit: str
-    passed: bool
-
-    def __str__(self) -> str:
-        return f"{self.check} is {'nothing' if self.value is None else f'{self.value:g}'}, and must be {self.limit}"
 
 
 @dataclass(frozen=True)

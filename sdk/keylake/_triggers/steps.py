@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keylake._display.html_table import ShownFields
+from keylake._outcomes.intervals import Interval
 from keylake._server.session import Session
-from keylake._triggers.intervals import Interval, length_micros
+from keylake._triggers.intervals import length_micros
 from keylake._triggers.trigger import Trigger
 from keylake._triggers.triggers import Triggers
 from keylake.errors import DefinitionError, KeylakeError, check_type

@@ -21,11 +21,12 @@ from itertools import takewhile
 from typing import Any, ClassVar, Literal
 
 from keylake._display.html_table import ShownFields
+from keylake._outcomes.commits import CommitEvent
+from keylake._outcomes.intervals import Interval
 from keylake._server.session import Session
 from keylake._server.statements import Call, Select, TablePath
 from keylake._table.positions import Consumer, Positions
-from keylake._triggers.commit_events import CommitEvent
-from keylake._triggers.intervals import Interval, length_micros, micros_of, moment_of, start_micros
+from keylake._triggers.intervals import length_micros, micros_of, moment_of, start_micros
 from keylake.errors import CommitConflict, DefinitionError, KeylakeError, SnapshotExpired, TableNotFound, TriggerFailed
 from keylake.results import CommitInfo
 

@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Callable
 
 from keylake._display.html_table import ShownTable
+from keylake._outcomes.commits import CommitEvent
+from keylake._outcomes.intervals import Interval
 from keylake._server.session import Session
 from keylake._server.statements import TablePath
 from keylake._table.handle import Verbs, snapshot_id_of
-from keylake._triggers.commit_events import CommitEvent
-from keylake._triggers.intervals import Interval
 from keylake._triggers.trigger import EveryCommit, EveryInterval, Fired, Trigger
 from keylake.errors import DefinitionError, KeylakeError, TriggerFailed, check_count, check_type
 from keylake.results import Commit, CommitInfo

@@ -30,7 +30,7 @@ from typing_extensions import Self
 
 from keylake.errors import DefinitionError
 from keylake_pipelines.definition.errors import said, without_followers
-from keylake_pipelines.definition.routes import Pattern
+from keylake_pipelines.definition.patterns import Pattern
 
 _UNUSED = "unused"  # marks fields that other programs know, and that mean nothing here
 _SECRET_NAMES = re.compile(r"password|passwd|secret|jaas|token|credential|private", re.IGNORECASE)

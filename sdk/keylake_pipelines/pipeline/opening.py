@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keylake.errors import DefinitionError, Unsupported
 from keylake.extension import session_of
+from keylake_pipelines.definition.patterns import Pattern
 from keylake_pipelines.definition.pipeline import Pipeline
-from keylake_pipelines.definition.routes import Pattern, is_captured
+from keylake_pipelines.definition.routes import is_captured
 from keylake_pipelines.definition.sources import Files, Kafka, MySql, Postgres
 from keylake_pipelines.files.source import FilesSource
 from keylake_pipelines.mysql.places import GtidSet

@@ -32,7 +32,7 @@ import pyarrow as pa
 from keylake import TableSpec
 from keylake.errors import BadRows, KeylakeError, PipelineBusy, SourceFailed, TableNotFound
 from keylake.extension import html_bars, html_table, in_notebook, literal
-from keylake_pipelines.runner.life import LEASE_SECONDS, busy, lives, told
+from keylake_pipelines.runner.life import SignOfLife
 from keylake_pipelines.runner.rounds import Recent, recent_from_json, recent_to_json, series
 from keylake_pipelines.runner.schema_json import schema_from_json, schema_to_json
 from keylake_pipelines.source.tables import SourceSchema
@@ -106,7 +106,18 @@ class PipelineState:
     @property
     def runs(self) -> bool:
         """Whether its process lives, as far as that is known."""
-        return self.state == "running" and lives(self, LEASE_SECONDS)
+        return self.state == "running" and self.sign.lives()
+
+    @property
+    def sign(self) -> SignOfLife:
+        """The last sign of life of its process."""
+        return SignOfLife(self.host, self.process, self.seen_at)
+
+    def observed(self) -> PipelineState:
+        """The state as others see it: one that says `running`, and whose process is gone, is `lost`."""
+        if self.state != "running" or self.runs:
+            return self
+        return replace(self, state="lost", last_error=self.sign.lost(self.last_error))
 
     @property
     def unit(self) -> str:
@@ -209,8 +220,8 @@ class StateTable:
     def take(self, lease: float) -> PipelineState:
         """Become the process of the pipeline, unless another one is; its state then."""
         other = self.pipeline
-        if other is not None and other.state == "running" and lives(other, lease):
-            raise PipelineBusy(busy(other, lease))
+        if other is not None and other.state == "running" and other.sign.lives(lease):
+            raise PipelineBusy(other.sign.busy(other.name, lease))
         now = datetime.datetime.now(datetime.timezone.utc)
         run = uuid.uuid4().hex
         host, process = socket.gethostname(), os.getpid()
@@ -358,7 +369,7 @@ def states_in(rows: Sequence[Mapping[str, Any]]) -> tuple[PipelineState, ...]:
         elif row["kind"] == "target" and row["aside"] is not None:
             state = TargetState(json.loads(row["aside"]), str(row["reason"]))
             aside.setdefault(row["pipeline"], {})[row["name"]] = str(state)
-    known = [told(_pipeline(row)) for row in rows if row["kind"] == "pipeline" and row["run"] is not None]
+    known = [_pipeline(row).observed() for row in rows if row["kind"] == "pipeline" and row["run"] is not None]
     found = [
         replace(each, set_aside=aside.get(each.name, {}), differences=different.get(each.name, {})) for each in known
     ]

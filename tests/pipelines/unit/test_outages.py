@@ -11,7 +11,6 @@ import pytest
 
 from keylake.errors import SourceFailed
 from keylake_pipelines.runner import outages
-from keylake_pipelines.runner.life import told
 from keylake_pipelines.runner.outages import Outage
 from keylake_pipelines.runner.state import PipelineState
 from keylake_pipelines.source.absence import SourceAway
@@ -70,9 +69,10 @@ def test_a_pipeline_whose_process_is_gone_does_not_run() -> None:
         process.wait()
     now = datetime.datetime.now(datetime.UTC)
     gone = PipelineState("shop", "running", socket.gethostname(), process.pid, now, now, 2, 1, "0 rows", "It was away.")
-    assert told(gone).state == "lost"
-    assert f"Process {process.pid} on {socket.gethostname()} has ended without a word" in str(told(gone).last_error)
-    assert str(told(gone).last_error).endswith("It had said: It was away.")
+    assert gone.observed().state == "lost"
+    said = str(gone.observed().last_error)
+    assert f"Process {process.pid} on {socket.gethostname()} has ended without a word" in said
+    assert said.endswith("It had said: It was away.")
     for alive in (replace(gone, process=os.getpid()), replace(gone, host="elsewhere"), replace(gone, state="stopped")):
-        assert told(alive) == alive
-    assert told(replace(gone, host="elsewhere", seen_at=now - datetime.timedelta(minutes=3))).state == "lost"
+        assert alive.observed() == alive
+    assert replace(gone, host="elsewhere", seen_at=now - datetime.timedelta(minutes=3)).observed().state == "lost"

@@ -1,0 +1,1 @@
+"""What errors and results have in common: commits, intervals and findings as values."""
