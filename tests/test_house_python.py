@@ -1,6 +1,7 @@
 """The rules of the Python package, each a test: its rooms, their sizes, and who may import whom."""
 
 import ast
+import inspect
 import re
 import sys
 import tomllib
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from keylake import KeyedTable
+import keylake
+import keylake.local
+from keylake import KeyedTable, KeylakeError, errors
 from keylake._table.handle import Verbs
 
 ROOT = Path(__file__).parents[1]
@@ -171,6 +174,30 @@ def test_the_map_names_every_room() -> None:
     text = (ROOT / "sdk/README.md").read_text()
     rooms = [*CORE, *PIPELINES]
     assert not [room for room in rooms if f"| `{room}`" not in text and f", `{room}`" not in text]
+
+
+def verbs() -> Iterator[tuple[str, str]]:
+    """What users call that can fail, with its docstring."""
+    for kind in (KeyedTable, keylake.Lake, keylake.Triggers, keylake.local.LocalLake, keylake.local.LocalTable):
+        for name, verb in inspect.getmembers(kind, inspect.isfunction):
+            if not name.startswith("_"):
+                yield f"{kind.__name__}.{name}", inspect.getdoc(verb) or ""
+    functions = (keylake.connect, keylake.join, keylake.run_pipeline, keylake.check_pipeline, keylake.register_steps)
+    for function in (*functions, keylake.local.open, keylake.Pipeline.load):
+        yield function.__qualname__, inspect.getdoc(function) or ""
+
+
+ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, KeylakeError)}
+CANNOT_FAIL = {"Lake.close", "LocalLake.close", "Triggers.stop"}
+
+
+@pytest.mark.parametrize(("verb", "text"), [pytest.param(*verb, id=verb[0]) for verb in verbs()])
+def test_a_verb_names_its_errors(verb: str, text: str) -> None:
+    """In a paragraph that begins with "Raises"; those that any verb may raise are named by its class."""
+    raised = [paragraph for paragraph in text.split("\n\n") if paragraph.startswith("Raises ")]
+    named = {name for paragraph in raised for name in re.findall(r"`([A-Z]\w+)`", paragraph)}
+    assert named <= ERRORS
+    assert bool(named) == (verb not in CANNOT_FAIL)
 
 
 def test_no_family_of_verbs_inherits_from_another() -> None:

@@ -69,6 +69,11 @@ def connect(
 
     `spark` is a Connect session that is open already, such as `batch.sparkSession` in `foreachBatch`; it stays open.
 
+    Raises `ServerUnreachable` if no server answers or the embedded one does not start, `ServerRefused` if the token is
+    refused, `ServerMissingPlugin` if the server runs without the plug-in or with another version of it,
+    `DefinitionError` for words that do not go together and a directory that cannot be used, and `StoreFailed` if that
+    cannot be written to.
+
     Example::
 
         with kl.connect() as lake:
@@ -150,6 +155,9 @@ class Lake:
     ) -> KeyedTable[Any]:
         """Create a table, and its namespace. With `if_exists="match"` one that is there is opened, if it is the same.
 
+        Raises `TableExists` if the table is there, or with `if_exists="match"` `SchemaMismatch` if it is another one,
+        and `DefinitionError` for a definition that cannot be.
+
         Example::
 
             profiles = lake.create(UserProfile, if_exists="match")
@@ -176,6 +184,9 @@ class Lake:
     def table(self, table: type[Table] | str) -> KeyedTable[Any]:
         """Open a table: by its class, which it must match, or by name.
 
+        Raises `TableNotFound` if there is no such table, `NotKeyed` if it is a plain one, `SchemaMismatch` if the class
+        has other columns, and `DefinitionError` for what is neither a class nor a name.
+
         Example::
 
             profiles = lake.table("features.user_profile")
@@ -196,12 +207,19 @@ class Lake:
         return [listed.name for listed in self.tables()]
 
     def tables(self) -> tuple[ListedTable, ...]:
-        """All keyed tables of the catalog, by name."""
+        """All keyed tables of the catalog, by name.
+
+        Raises `ServerUnreachable` if the server or the session is gone, and `Unavailable` if the catalog does not
+        answer.
+        """
         rows = self._session.call(Call("tables")).to_pylist()
         return tuple(ListedTable(row["table"], row["versions"]) for row in sorted(rows, key=lambda row: row["table"]))
 
     def history_branches(self) -> tuple[HistoryBranch, ...]:
         """The archived states of all tables, by table, the oldest first.
+
+        Raises `ServerUnreachable` if the server or the session is gone, and `Unavailable` if the catalog does not
+        answer.
 
         Example::
 
@@ -225,11 +243,12 @@ class Lake:
         `where` is SQL on columns of the table: data files that cannot have such rows stay as they are, with their
         deletes. With `dry_run` nothing is read or written but metadata.
 
+        Raises `CommitConflict` if other commits rewrite the same data files again and again, `TableNotFound` if there
+        is no such table, `Unsupported` if it is a keyed one, and `DefinitionError` for a `where` that cannot be read.
+
         Example::
 
             lake.apply_equality_deletes("streams.orders", where="day >= '2026-11-01'").rows
-
-        Raises `CommitConflict` where other commits rewrite the same data files again and again.
         """
         check_type("The name of a table", table, str, "text such as 'namespace.table'")
         check_type("where", where, str | None, "a condition in SQL, such as \"day >= '2026-11-01'\"")
@@ -270,12 +289,14 @@ class Lake:
         Hudi's columns `_hoodie_*` are left out. In files of Paimon `_SEQUENCE_NUMBER` is the version of a row, unless
         an `ordering` or `version` is said, and `_VALUE_KIND` says what is deleted.
 
+        Raises `BadRows` for null or repeated keys, `TableExists` for `into`, `TableNotFound` if there is no such table
+        or path, `DefinitionError` for words that do not go together, `VersionMissing` for explicit versions without a
+        column, `Unsupported` if the table is keyed already, and `CommitConflict` if it is changed meanwhile. Nothing is
+        written then.
+
         Example::
 
             lake.register("streams.orders", into="features.orders", key=["id"], ordering="at", buckets=8).keys_written
-
-        Raises `BadRows` for null or repeated keys, `TableExists` for `into`, `TableNotFound` where there is no such
-        table or path, and `CommitConflict` where the table was changed meanwhile. Nothing is written then.
         """
         for word, said in (("table", table), ("into", into), ("ordering", ordering), ("version", version)):
             check_type(word, said, str | None, "text")
@@ -310,13 +331,13 @@ class Lake:
         The identifier fields of the plain table are the key. Versions are explicit: the sequence number of the commit
         that wrote a row or deleted a key. So other writers of the keyed table give versions, too.
 
+        Raises `DefinitionError` for a table without identifier fields, `TableExists` if `into` was not made by such a
+        call, `SchemaMismatch` if columns have changed since, `SnapshotExpired` if the plain table has expired commits
+        before they were taken over, and `Unsupported` for deletes by other columns than the key.
+
         Example::
 
             lake.adopt("streams.orders", into="features.orders").commits
-
-        Raises `DefinitionError` for a table without identifier fields, `TableExists` where `into` was not made by such
-        a call, `SchemaMismatch` where columns have changed since, and `SnapshotExpired` where the plain table has
-        expired commits before they were taken over.
         """
         check_type("The name of a table", table, str, "text such as 'namespace.table'")
         check_type("into", into, str, "text such as 'namespace.table'")
@@ -328,7 +349,10 @@ class Lake:
         return Adopted(**self._session.call(call).to_pylist()[0])
 
     def drop(self, name: str) -> TableSpec:
-        """Take a keyed table out of the catalog, and return what it was. Its files stay, as with DROP TABLE."""
+        """Take a keyed table out of the catalog, and return what it was. Its files stay, as with DROP TABLE.
+
+        Raises `TableNotFound` if there is no such table, and `NotKeyed` if it is a plain one.
+        """
         path, spec = self._found(name)
         self._session.drop(path)
         return spec

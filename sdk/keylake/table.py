@@ -53,6 +53,11 @@ class KeyedTable(
     table's class; an empty one makes a commit of no rows. `version=` says how new the rows are, where they do not carry
     an ordering column: the name of one of their columns, one number for all, or a mapping from columns to the columns
     that hold their versions. Where the ordering column is a date or time, a date or time of its type is such a number.
+
+    A verb names the errors of its own. Any verb raises `TableNotFound` if the table or branch was dropped,
+    `DefinitionError` for an argument of another type, `ServerUnreachable` if the server or the session is gone,
+    `StoreFailed` or `Unavailable` if files, the catalog or the store fail, and `Cancelled` if the call is ended from
+    outside. One that commits raises `OutcomeUnknown` if the catalog does not say what became of its commit.
     """
 
     def __init__(self, handle: Handle, model: type[Row]) -> None:
@@ -74,6 +79,9 @@ class KeyedTable(
         """The same table on a branch: the same verbs, apart from what everybody reads.
 
         A branch whose name begins with `tmp_` is made from main, if it is not there; any other has to exist.
+
+        Raises `TableNotFound` for a branch that is not there and has another name, and `DefinitionError` for a name
+        that has other characters than letters, digits, `_`, `-` and `.`.
 
         Example::
 
@@ -105,6 +113,9 @@ class KeyedTable(
         they are now with the values of the experiment. Writes (`update`, `upsert`) carry the key and its own columns,
         and their files have only these. Rows of main are deleted in main. At equal versions, a value of the experiment
         is the later write. `promote()` makes its columns ordinary, `drop_experiment(name)` ends it.
+
+        Raises `TableNotFound` if there is no such experiment and `add` is not given, `SchemaMismatch` if it is there
+        with other columns, and `DefinitionError` for a name or columns that cannot be.
 
         Example::
 

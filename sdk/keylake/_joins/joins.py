@@ -52,10 +52,13 @@ def join(
 
     `as_of` names a column of the samples, a date (its midnight in UTC) or a timestamp: each sample gets the row as it
     stood then, from the archived states of a table if it has any, and from its snapshots otherwise; never a value from
-    later. `SnapshotExpired` says where samples are older than what a table keeps.
+    later.
 
     Only the columns asked for are read. Tables are neither moved nor sorted, where they are bucketed by what they are
     joined on; samples that lie otherwise are moved once, not once for each table. `kl.explain_join` tells.
+
+    Raises `DefinitionError` for columns that cannot be joined so, such as a part of a key, `BadRows` for samples that
+    are no rows, and `SnapshotExpired` if samples are older than what a table keeps.
 
     Example::
 

@@ -86,6 +86,11 @@ class JsonVerbs(Verbs):
         which is made then: a list of (field, value as JSON, reason), with field null for a payload that is no object.
         A row keeps those of its newest write that had any. The rows are computed once and kept while it runs.
 
+        Raises `BadRows` if the rows are no frame or a stream, the payload has another type, or more columns are new
+        than `mapping` allows; `DefinitionError` if `mapping` or `column` names what is not there; `VersionMissing` if
+        the rows say no version or two; `SchemaMismatch` if a column does not fit the table; and `Unsupported` on an
+        experiment.
+
         Example::
 
             commit = profiles.update_json(events.select("user_id", "at", "payload"))

@@ -56,9 +56,9 @@ class StreamVerbs(Verbs):
         table. `stream` names the writer in the history. `watermark` is how late rows may come: each commit says that
         the stream is complete up to its newest event time, which is in the ordering column, less that.
 
-        Errors: DefinitionError for a watermark where the ordering column is no timestamp; SchemaMismatch and
-        VersionMissing before the query starts, as in `update`; what is wrong with a row ends the query, and `wait()`
-        raises it.
+        Raises `BadRows` if the frame is no stream, `DefinitionError` for words that do not go together and for a
+        `watermark` where the ordering column is no timestamp, and `SchemaMismatch` and `VersionMissing` before the
+        query starts, as `update` does. What is wrong with a row ends the query, and `wait()` raises it.
 
         Example::
 
@@ -100,6 +100,9 @@ class StreamVerbs(Verbs):
 
         A row comes as it reads after the batch, so that the newest one of a key is its row. Rows that are deleted do
         not come: `stream_changes()` has them. `after`, `max_commits_per_batch` and `consumer` are those of it.
+
+        Raises `SchemaMismatch` for a column that the table does not have, and otherwise the errors of `stream_changes`:
+        `SnapshotExpired`, `DefinitionError` and `Unsupported`.
 
         Example::
 

@@ -87,11 +87,15 @@ class BranchVerbs(Verbs):
     def publish(self, *, require: Sequence[Check] = ()) -> Published:
         """Bring the commits of this branch to main, all of them or none, if all checks pass.
 
-        The checks look at what the branch has changed since it left main. If one fails, `GateFailed` has all findings,
-        and nothing is published. No file is opened or written: where main has not moved, it moves to where the branch
-        stands; otherwise the files of the branch's commits are added to main, and versions say what is newer. The
-        findings are kept in the summary of the snapshot. If the branch or main moves between the checks and the commit,
-        `CommitConflict` says so, and nothing is published.
+        The checks look at what the branch has changed since it left main. If one fails, or the branch or main moves
+        before the commit, nothing is published. No file is opened or written: where main has not moved, it moves to
+        where the branch stands; otherwise the files of the branch's commits are added to main, and versions say what is
+        newer. The findings are kept in the summary of the snapshot.
+
+        Raises `GateFailed` with all findings if a check fails; `CommitConflict` if the branch or main moves between the
+        checks and the commit; `NothingToDo` if main has all commits of the branch; `DefinitionError` on main and for
+        what is no check; `SnapshotExpired` if the commit where the branch left main has expired; `ForeignCommit` after
+        a commit of another engine; and `Unsupported` on an experiment.
 
         Example::
 
@@ -122,8 +126,10 @@ class BranchVerbs(Verbs):
     def drop_branch(self, name: str) -> int:
         """Remove a branch of the table; gives the snapshot id of its newest commit.
 
-        Its commits can be read by their snapshot ids until they expire. Files that other branches need stay. `main` and
-        archived states are refused with `DefinitionError`, an unknown branch with `TableNotFound`.
+        Its commits can be read by their snapshot ids until they expire. Files that other branches need stay.
+
+        Raises `TableNotFound` for an unknown branch, `DefinitionError` for main, a tag or an archived state, and
+        `CommitConflict` if other commits come first.
 
         Example::
 
@@ -134,6 +140,9 @@ class BranchVerbs(Verbs):
 
     def touched_by_both(self) -> DataFrame:
         """The keys that this branch and main have both written since the branch was made, or last published.
+
+        Raises `NothingToDo` if main has all commits of the branch, and `SnapshotExpired` if a commit since it left main
+        is not kept any more.
 
         Example::
 
@@ -161,6 +170,12 @@ class BranchVerbs(Verbs):
         says what would have to be written anew. Without `after` the range begins with the first commit of the branch,
         without `until` it ends with its newest.
 
+        Raises `NothingToDo` if all of it is here already, `Unsupported` if `where` cuts through files or a commit
+        cannot be made again elsewhere, `DefinitionError` for a `where` that cannot be asked of files and for another
+        table, `SnapshotExpired` if a commit of the range is not kept any more, `TableNotFound` for an unknown branch,
+        `ForeignCommit` after a commit of another engine on either side, and `CommitConflict` if other commits come
+        first.
+
         Example::
 
             profiles.cherry_pick(draft, after=first, until=last, where="day = DATE '2026-11-01'")
@@ -176,6 +191,8 @@ class BranchVerbs(Verbs):
         where: str | None = None,
     ) -> Picked:
         """What `cherry_pick` would do now, and the files that `where` cuts through. Nothing is done.
+
+        Raises `NothingToDo`, `DefinitionError`, `SnapshotExpired` and `TableNotFound` where `cherry_pick` does.
 
         Example::
 

@@ -41,6 +41,11 @@ class ChangeVerbs(Verbs):
         range neither add nor hide rows. Without `after` the range begins with the first commit, without `until` it ends
         with the newest. With `as_of` it is read on the branch of that archived state.
 
+        Raises `SnapshotExpired` if a commit of the range is not kept any more, `DefinitionError` if its ends are in the
+        wrong order or of two branches, `SchemaMismatch` for a column that the table does not have, `TableNotFound` for
+        an unknown archived state, `Unsupported` on an experiment, and `ForeignCommit` if the range ends behind a commit
+        of another engine.
+
         Example::
 
             profiles.appended(after=commit).where("NOT _deleted").show()
@@ -73,6 +78,11 @@ class ChangeVerbs(Verbs):
         A `consumer` has a name and a position in the table: its range begins there, at `after` when it is new.
         `acknowledge()` moves the position behind what was read; what a consumer has not read yet does not expire.
 
+        Raises `SnapshotExpired` if a commit of the range is not kept any more, `DefinitionError` if its ends are in the
+        wrong order or of two branches, `Unsupported` on an experiment and if files were taken out in the range after
+        they had been merged, `CommitConflict` if another reader begins under the name of the `consumer` at the same
+        time, and `ForeignCommit` if the range ends behind a commit of another engine.
+
         Example::
 
             profiles.changes(after=commit).where("_change = 'update'").select("user_id", "_before.clicks").show()
@@ -89,6 +99,9 @@ class ChangeVerbs(Verbs):
 
     def acknowledge(self, consumer: str, *, until: Commit | CommitInfo | int | None = None) -> None:
         """Move a consumer's position behind what it has last read with `changes`, or to a commit.
+
+        Raises `DefinitionError` if nothing was read here and `until` is not given, `CommitConflict` if another reader
+        has moved the consumer meanwhile, and `TableNotFound` if it was dropped meanwhile.
 
         Example::
 
@@ -109,6 +122,8 @@ class ChangeVerbs(Verbs):
     def consumers(self) -> tuple[Consumer, ...]:
         """Who reads the change feed by name, how far each has come, and how many commits it is behind.
 
+        Raises `TableNotFound` if the table, or this branch of it, is not there any more.
+
         Example::
 
             profiles.consumers()[0].commits_behind
@@ -118,6 +133,9 @@ class ChangeVerbs(Verbs):
 
     def drop_consumer(self, consumer: str) -> None:
         """Forget a consumer, so that it holds back no expiry.
+
+        Raises `TableNotFound` if the table has no such consumer, and `CommitConflict` if another reader has moved it
+        meanwhile.
 
         Example::
 
@@ -151,6 +169,10 @@ class ChangeVerbs(Verbs):
         other columns are null), one that was updated or deleted gets its previous row (`_op` is upsert). Later
         commits do not count: a store that follows an `undo`, which keeps them, reads `changes` over the undo's commit.
 
+        Raises the errors of `changes`: `SnapshotExpired` if a commit of the range is not kept any more,
+        `DefinitionError` if its ends are in the wrong order or of two branches, `Unsupported` on an experiment, and
+        `ForeignCommit` if the range ends behind a commit of another engine.
+
         Example::
 
             profiles.undo_feed(after=good, until=bad).write.format("noop").mode("append").save()
@@ -175,6 +197,9 @@ class ChangeVerbs(Verbs):
         `after` is. A batch has the net changes of all commits that are there, or of at most `max_commits_per_batch`;
         with `every_commit` the changes of each. A `consumer` has a position in the table, behind the batch before the
         last, and what lies after it does not expire.
+
+        Raises `SnapshotExpired` if `after` is not kept any more, `DefinitionError` for an `after` that is no commit or
+        a count that is not above 0, and `Unsupported` on an experiment.
 
         Example::
 

@@ -101,9 +101,13 @@ class ColumnVerbs(Verbs):
 
         A renamed column keeps its values and versions. A name that is dropped and added again starts empty. Key columns
         and the ordering column can be renamed and moved only. Types widen: int to long, float to double, a decimal to
-        more digits before the point. What cannot be is refused with `DefinitionError`, and nothing is changed.
+        more digits before the point.
 
         Writers and readers go on meanwhile. Other handles learn of it when they need it. Returns the new definition.
+
+        Raises `DefinitionError` for a change that cannot be, `SchemaMismatch` for a column that the table does not
+        have, and `Unsupported` on an experiment and for columns that a class of a user combines. Nothing is changed
+        then.
 
         Example::
 

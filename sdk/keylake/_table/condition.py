@@ -36,6 +36,8 @@ class ConditionVerbs(Verbs):
         over time: pictures begin with the oldest commit that they keep. Shows itself as text and in notebooks;
         `plot()` draws it, `report()` writes a page, and `to_do` has a sentence for each thing that is wrong.
 
+        Raises `Unsupported` on an experiment, and `ForeignCommit` after a commit of another engine.
+
         Example::
 
             print(profiles.health())
@@ -66,6 +68,8 @@ class ConditionVerbs(Verbs):
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the table's health as a page that stands in one file; needs matplotlib.
+
+        Raises `StoreFailed` if the page cannot be written, and `Unsupported` on an experiment.
 
         Example::
 

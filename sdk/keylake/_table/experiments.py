@@ -38,6 +38,8 @@ class ExperimentVerbs(Verbs):
     def experiments(self) -> tuple[Experiment, ...]:
         """The experiments of the table, by name.
 
+        Raises `TableNotFound` if the table is not there any more.
+
         Example::
 
             profiles.experiments()
@@ -48,6 +50,9 @@ class ExperimentVerbs(Verbs):
         """Make the columns of this experiment columns of the table, with all of their values, for everybody.
 
         No data file is opened. The experiment ends. Columns that it did not show stay columns of the table.
+
+        Raises `DefinitionError` if this is no experiment, `TableNotFound` if it has ended, `Unsupported` if its settled
+        files have to be compacted first, and `ForeignCommit` after a commit of another engine.
 
         Example::
 
@@ -63,8 +68,9 @@ class ExperimentVerbs(Verbs):
     def drop_experiment(self, name: str) -> Experiment:
         """End an experiment: its columns and values are gone. No data file is opened.
 
-        Its files are deleted once its snapshots expire, as the retention policy says. An unknown one is refused with
-        `TableNotFound`.
+        Its files are deleted once its snapshots expire, as the retention policy says.
+
+        Raises `TableNotFound` if there is no such experiment.
 
         Example::
 

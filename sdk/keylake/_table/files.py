@@ -38,6 +38,9 @@ class FileVerbs(Verbs):
         `columns`, the value columns that it carries, and `has_tombstones`. In SQL it is the table `keyed_files` beside
         the table.
 
+        Raises `SnapshotExpired` if `at` is a commit that is not kept any more, `DefinitionError` if it is no commit,
+        and `TableNotFound` if the table, or this branch of it, is not there any more.
+
         Example::
 
             profiles.files().where("bucket = 7 AND array_contains(columns, 'clicks')").show()
@@ -46,6 +49,9 @@ class FileVerbs(Verbs):
 
     def runs(self) -> DataFrame:
         """The runs of each bucket, as compaction sees them: the files of one commit, or of one merge.
+
+        Raises `TableNotFound` if the table, or this branch of it, is not there any more. After a commit of another
+        engine the frame raises `ForeignCommit` when it is run.
 
         Example::
 
@@ -58,6 +64,9 @@ class FileVerbs(Verbs):
 
         `reading` says what a read does with it: `passed_through`, `settled` (no merge is needed either), or `merged`.
 
+        Raises `TableNotFound` if the table, or this branch of it, is not there any more. After a commit of another
+        engine the frame raises `ForeignCommit` when it is run.
+
         Example::
 
             profiles.sections().where("reading = 'merged'").agg({"bytes": "sum"}).show()
@@ -66,6 +75,8 @@ class FileVerbs(Verbs):
 
     def branches(self) -> DataFrame:
         """The branches and tags of the table: where they stand, how many commits main has not, how long they are kept.
+
+        Raises `TableNotFound` if the table is not there any more.
 
         Example::
 
@@ -79,6 +90,10 @@ class FileVerbs(Verbs):
         `where` is SQL over the columns of `files()`. No data file is opened or written, and earlier commits still have
         the files until they expire. `drop_files_plan` says what would go.
 
+        Raises `TableNotFound` if no file is chosen, `SchemaMismatch` for a column that `files()` does not have,
+        `DefinitionError` for a `where` that cannot be read, `Unsupported` if rows would be missing that a merged file
+        was made without, and `CommitConflict` if other commits come first.
+
         Example::
 
             profiles.drop_files("committed_at < TIMESTAMP '2025-01-01 00:00:00Z' AND NOT has_tombstones")
@@ -87,6 +102,8 @@ class FileVerbs(Verbs):
 
     def drop_files_plan(self, where: str) -> FilesChanged:
         """What `drop_files` would do now. Nothing is done.
+
+        Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `drop_files` does.
 
         Example::
 
@@ -100,6 +117,9 @@ class FileVerbs(Verbs):
         There they count as the newest commit; those that it has already stay as they are. Moving them from main to a
         branch keeps them apart from what everybody reads.
 
+        Raises `TableNotFound` if no file is chosen or there is no branch `to`, `DefinitionError` if it is this one, and
+        otherwise the errors of `drop_files`, such as `SchemaMismatch`, `Unsupported` and `CommitConflict`.
+
         Example::
 
             profiles.move_files("commit_order = 17", to="tmp_suspicious")
@@ -108,6 +128,8 @@ class FileVerbs(Verbs):
 
     def move_files_plan(self, where: str, *, to: str) -> FilesChanged:
         """What `move_files` would do now. Nothing is done.
+
+        Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `move_files` does.
 
         Example::
 
@@ -121,6 +143,10 @@ class FileVerbs(Verbs):
         `where` is SQL over the columns of `files(at=...)`. A file that was merged into another since is one that the
         table has not: its rows come back as newly written, with the versions that they have.
 
+        Raises `SnapshotExpired` if the commit is not kept any more, `TableNotFound` if no file is chosen,
+        `SchemaMismatch` for a column that `files()` does not have, `DefinitionError` for a `where` that cannot be read,
+        `ForeignCommit` if the files are of another engine, and `CommitConflict` if other commits come first.
+
         Example::
 
             profiles.restore_files("bucket = 7", at=commit)
@@ -129,6 +155,9 @@ class FileVerbs(Verbs):
 
     def restore_files_plan(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
         """What `restore_files` would do now. Nothing is done.
+
+        Raises `SnapshotExpired`, `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `ForeignCommit` where
+        `restore_files` does.
 
         Example::
 

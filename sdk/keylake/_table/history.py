@@ -18,6 +18,9 @@ class HistoryVerbs(Verbs):
     def history(self, *, at_most: int | None = None) -> History:
         """The commits of the table or branch, newest first: what they wrote, how much, and who.
 
+        Raises `DefinitionError` if `at_most` is no count, and `TableNotFound` if the table, or this branch of it, is
+        not there any more.
+
         Example::
 
             profiles.history()[0].stream
@@ -42,6 +45,8 @@ class HistoryVerbs(Verbs):
     def watermarks(self) -> dict[str, datetime.datetime]:
         """How far each stream is complete in event time, as its writes have said; "" is the stream without a name.
 
+        Raises `SnapshotExpired` if the commits that said it have expired after one of another engine.
+
         Example::
 
             profiles.watermarks()["clicks"]
@@ -51,6 +56,8 @@ class HistoryVerbs(Verbs):
 
     def offsets(self) -> dict[str, int]:
         """The offset at which each source goes on, as writes with `offsets=` have said: the first that is missing.
+
+        Raises `SnapshotExpired` if the commits that said it have expired after one of another engine.
 
         Example::
 
@@ -63,6 +70,10 @@ class HistoryVerbs(Verbs):
 
         No file is touched. What was committed later can be read by its snapshot id until it expires, and
         `rollback(to=)` such a commit goes forward again, if nothing was committed meanwhile.
+
+        Raises `SnapshotExpired` if the commit is not kept any more, `DefinitionError` if it is of another branch,
+        `NothingToDo` if the table has no commit, `ForeignCommit` if the commit itself is of another engine, and
+        `CommitConflict` if other commits come first.
 
         Example::
 
@@ -84,6 +95,10 @@ class HistoryVerbs(Verbs):
         appended row sets all columns of its key, at the version that its ordering column has, or `version=` (a column
         or an int), or the commit of the adoption, as `upsert` would. The rows are written again, and the foreign files
         are removed in the same commit. A commit that deleted or rewrote files is not adopted: roll it back.
+
+        Raises `TableNotFound` if the commit is no foreign one of this branch, `DefinitionError` for another rule,
+        `Unsupported` if it deleted or rewrote files, `BadRows` if its rows have null keys, `VersionMissing` if they
+        have no version, and `CommitConflict` if another commit comes first.
 
         Example::
 
@@ -115,6 +130,11 @@ class HistoryVerbs(Verbs):
         `undo_plan` says what would be done, and which columns are concerned; `undo_feed` over the same range lists the
         keys, with their rows from before it. `changes()` over the commit that took them back says what it has changed.
 
+        Raises `SnapshotExpired` if files that it needs have expired, `NothingToDo` if no commit of the range has
+        written anything, `DefinitionError` if the ends of the range are in the wrong order or of two branches,
+        `ForeignCommit` after a commit of another engine, and `CommitConflict` if other commits come first again and
+        again.
+
         Example::
 
             profiles.undo(after=good, until=bad)
@@ -125,6 +145,8 @@ class HistoryVerbs(Verbs):
         self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
     ) -> Undone:
         """What `undo` would do now. Nothing is done.
+
+        Raises `SnapshotExpired`, `NothingToDo`, `DefinitionError` and `ForeignCommit` where `undo` does.
 
         Example::
 

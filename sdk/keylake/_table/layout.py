@@ -55,6 +55,8 @@ class LayoutVerbs(Verbs):
     def compaction_plan(self, policy: CompactionPolicy | PolicyWord | None = None) -> CompactionPlan:
         """What `compact` would do now, bucket by bucket, with its reasons. Nothing is done.
 
+        Raises `DefinitionError` for a policy that is none, and `ForeignCommit` after a commit of another engine.
+
         Example::
 
             print(profiles.compaction_plan())
@@ -71,6 +73,10 @@ class LayoutVerbs(Verbs):
         Readers and writers go on meanwhile, and no answer changes. Each merge is committed by itself, so what is done
         stays done if the rest is stopped.
 
+        Raises `DefinitionError` for a policy that is none, `ForeignCommit` after a commit of another engine, and
+        `TableNotFound` if the table is dropped meanwhile. A merge that loses against another commit is no error: the
+        report says so.
+
         Example::
 
             profiles.compact("full")
@@ -81,6 +87,8 @@ class LayoutVerbs(Verbs):
     def compaction_policy(self) -> CompactionPolicy:
         """The policy of the table: its own, or the default.
 
+        Raises `TableNotFound` if the table is not there any more.
+
         Example::
 
             profiles.compaction_policy().tier_runs
@@ -90,6 +98,8 @@ class LayoutVerbs(Verbs):
 
     def set_compaction_policy(self, policy: CompactionPolicy) -> None:
         """Give the table a policy of its own, for all of its branches.
+
+        Raises `DefinitionError` for a policy that is none, and `TableNotFound` if the table is not there any more.
 
         Example::
 
@@ -104,6 +114,9 @@ class LayoutVerbs(Verbs):
         Trino, DuckDB or pyiceberg read the right rows from that branch; its snapshot says of which one of main it was
         made (`keylake.merged_of`). It takes as long as merging everything that is not merged yet.
 
+        Raises `NothingToDo` if the table has no commit, `ForeignCommit` after a commit of another engine, and
+        `CommitConflict` if other commits to the branch come first.
+
         Example::
 
             profiles.refresh_merged().rows
@@ -115,6 +128,8 @@ class LayoutVerbs(Verbs):
     def retention_policy(self) -> RetentionPolicy:
         """What of the table's past is kept: its own policy, or the default: a week, and at most 1,000 snapshots.
 
+        Raises `TableNotFound` if the table is not there any more.
+
         Example::
 
             profiles.retention_policy().days
@@ -125,6 +140,8 @@ class LayoutVerbs(Verbs):
     def set_retention_policy(self, policy: RetentionPolicy) -> None:
         """Say what of the table's past is kept; maintenance cleans up by it, and so does `clean`.
 
+        Raises `DefinitionError` for a policy that is none, and `TableNotFound` if the table is not there any more.
+
         Example::
 
             profiles.set_retention_policy(kl.RetentionPolicy(days=30, max_snapshots=20_000))
@@ -134,6 +151,8 @@ class LayoutVerbs(Verbs):
 
     def clean(self, policy: RetentionPolicy | None = None) -> Cleaned:
         """Expire snapshots and delete files that nobody needs, by a policy: the table's own unless another is given.
+
+        Raises `DefinitionError` for a policy that is none, and `TableNotFound` if the table is not there any more.
 
         Example::
 
@@ -152,8 +171,10 @@ class BucketVerbs(Verbs):
 
         Old and new files are read together meanwhile, by the old buckets. The server's maintenance then divides the old
         files, or `rebucket` does. The count belongs to the table with all of its branches, and cannot shrink. A class
-        that declares it wants the new number, too, and so do other open handles, which keep their `spec`. A count that
-        is no larger multiple is refused with `DefinitionError`.
+        that declares it wants the new number, too, and so do other open handles, which keep their `spec`.
+
+        Raises `DefinitionError` for a count that is no larger multiple of the present one, and `Unsupported` for a
+        table with groups of keys.
 
         Example::
 
@@ -171,6 +192,8 @@ class BucketVerbs(Verbs):
         stays done if the rest is stopped; begin again at any time. `compact` and the maintenance do the same, first of
         all.
 
+        Raises `ForeignCommit` after a commit of another engine, and `TableNotFound` if the table is dropped meanwhile.
+
         Example::
 
             profiles.rebucket()
@@ -184,6 +207,8 @@ class BucketVerbs(Verbs):
         A bucket of the largest partition, merged, should fit into one file of the size that the compaction policy aims
         at (512 MiB unless it says otherwise), also when the partition grows by as much again as it did over the commits
         that are kept. The number is a multiple of the present one, never a smaller one.
+
+        Raises `TableNotFound` if the table is not there any more.
 
         Example::
 

@@ -57,6 +57,12 @@ class ReadVerbs(Verbs, Generic[Row]):
         branch, or `kl.watermark(...)`. `as_of` is the business time of an archived state. `experiments` are names of
         experiments whose columns are read, too, as they are now.
 
+        Raises `SchemaMismatch` for a column that the table does not have, `DefinitionError` for a `where` that cannot
+        be read or an `at` that names no moment, `TableNotFound` for an unknown tag, branch, archived state or
+        watermark, `SnapshotExpired` for a moment that is not kept any more, and `Unsupported` for earlier moments of an
+        experiment. What is found only when rows are read, such as `ForeignCommit` and `StoreFailed`, the frame raises
+        when it is run.
+
         Example::
 
             profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).show()
@@ -115,6 +121,9 @@ class ReadVerbs(Verbs, Generic[Row]):
 
         The key is given by its columns, or as a mapping where one of these is called `as_of`.
 
+        Raises `SchemaMismatch` if the key has other columns than the table's, `BadRows` if a value of it does not fit,
+        `TableNotFound` for an unknown archived state, and `ForeignCommit` after a commit of another engine.
+
         Example::
 
             profiles.get(user_id=7, day=today)
@@ -150,6 +159,11 @@ class ReadVerbs(Verbs, Generic[Row]):
 
         The key is given as in `get`, or as a mapping where a key column is called `at` or `as_of`. `at` and `as_of`
         name a moment or an archived state, as in `read`. Opens the files of one bucket that may have the key.
+
+        Raises `SchemaMismatch` if the key has other columns than the table's, `BadRows` if a value of it does not fit,
+        `DefinitionError` if `at` and `as_of` are both given, `TableNotFound` or `SnapshotExpired` for a moment that is
+        not there, `Unsupported` for earlier moments of an experiment, and `ForeignCommit` after a commit of another
+        engine.
 
         Example::
 

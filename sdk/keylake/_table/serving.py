@@ -82,8 +82,10 @@ class ServingVerbs(Verbs):
         what has changed since, in one commit, or does nothing. Changes that the copy lacks do not expire. If they
         are gone, after a rollback or where a column has another type, all rows are written again; `reason` says so.
 
-        A table that is no copy of this one raises `TableExists`. A copy that somebody else has written to raises
-        `ForeignCommit`; `full=True` writes all rows again.
+        Raises `TableExists` if `into` is no copy of this table, `ForeignCommit` if somebody else has written to the
+        copy (`full=True` writes all rows again), `CommitConflict` if somebody does so meanwhile, `TableNotFound` if
+        this table has no commit, `Unsupported` for columns that a plain table cannot hold, and `DefinitionError` for a
+        name without a namespace.
 
         Example::
 
@@ -115,7 +117,10 @@ class ServingVerbs(Verbs):
 
         `manifest.json` comes last, and names all files with their rows, bytes and CRC-32. Where the work was stopped,
         the same call, with `at` where the table has moved on, does what is left; where it was done, it does nothing.
-        A target that holds anything else raises `DefinitionError`.
+
+        Raises `DefinitionError` for a target that holds anything else and for an unknown format, `SchemaMismatch` for a
+        column that the table does not have, `TableNotFound` if there is no commit to publish, `Unsupported` for a table
+        with `partition_by` or files of an earlier bucket count, and `SnapshotExpired` if `after` is not kept any more.
 
         Example::
 

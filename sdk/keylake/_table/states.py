@@ -48,6 +48,10 @@ class StateVerbs(Verbs):
         A write with `business_time=` goes to the first state at or after that time, to every later one and to the
         table, in one commit: later states are corrected, earlier ones are not touched.
 
+        Raises `DefinitionError` on a branch and for a time or step that is none, `NothingToDo` if the table has no
+        commit, `TableNotFound` if it had none at a missing time, `SnapshotExpired` if what it was then has expired,
+        `ForeignCommit` after a commit of another engine, and `CommitConflict` if other commits come first.
+
         Example::
 
             profiles.archive("2026-11-01")
@@ -65,6 +69,8 @@ class StateVerbs(Verbs):
 
     def history_branches(self) -> tuple[HistoryBranch, ...]:
         """The archived states, the oldest first.
+
+        Raises `TableNotFound` if the table is not there any more.
 
         Example::
 

@@ -42,6 +42,12 @@ class WriteVerbs(Verbs):
     ) -> Commit:
         """Write whole rows: every column, at the version of the row. `evolve` adds columns first, as `update` does.
 
+        Raises `SchemaMismatch` if the rows lack a column of the table or have one that it does not know,
+        `VersionMissing` if they say no version or two, and `BadRows` if a key or version is null, a value does not fit
+        its column, or `offsets` leave a gap. A repeated `idempotency_key` or source of `offsets` whose commit cannot be
+        told any more raises `SnapshotExpired`; a write that loses against other commits too often raises
+        `CommitConflict`, and one after a commit of another engine `ForeignCommit`.
+
         Example::
 
             profiles.upsert([UserProfile(user_id=7, day=today, event_time=now, clicks=3)])
@@ -71,6 +77,10 @@ class WriteVerbs(Verbs):
         takes one back. It may come before the contributions themselves. An infinite or NaN contribution cannot be taken
         back.
 
+        Raises the errors of `upsert`, where a column that the rows lack is none: `SchemaMismatch`, `VersionMissing`,
+        `BadRows`, `SnapshotExpired`, `CommitConflict` and `ForeignCommit`; and `Unsupported` if `retract` meets a
+        column that gives nothing back, or `evolve` an experiment.
+
         Example::
 
             profiles.update(clicks, version="event_time")
@@ -88,6 +98,9 @@ class WriteVerbs(Verbs):
         raw events gives it. What is written later, or was written since the column was added, is combined with it. So
         let the baseline end where the stream of contributions begins: what both have counts twice. A baseline of the
         same columns at the same version is written once; to write another one, say another `idempotency_key`.
+
+        Raises `SchemaMismatch` if the rows carry no column whose values are combined, `Unsupported` if they carry one
+        whose values are not, and otherwise the errors of `update`, such as `VersionMissing` and `BadRows`.
 
         Example::
 
@@ -123,6 +136,10 @@ class WriteVerbs(Verbs):
     def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
         """Delete the rows of these keys, up to the version: what was written at a larger one stays.
 
+        Raises `SchemaMismatch` if the rows lack a column of the key or carry more than key and version,
+        `VersionMissing` if they say no version or two, `BadRows` if a key or version is null or does not fit, and
+        `ForeignCommit` after a commit of another engine.
+
         Example::
 
             profiles.delete([{"user_id": 7, "day": today}], version=now_micros)
@@ -135,6 +152,9 @@ class WriteVerbs(Verbs):
         Flink's +I, +U, -U and -D, too: where the rows carry columns of reducers that combine values, -U and -D take the
         row's contributions back, as `update(retract=True)` does, and leave other columns as they are. Where they carry
         none, -U says nothing and -D deletes.
+
+        Raises `BadRows` for an operation that is none of these, `SchemaMismatch` if the rows have no column `op`, and
+        otherwise the errors of `upsert`, such as `VersionMissing`.
 
         Example::
 
@@ -151,6 +171,10 @@ class WriteVerbs(Verbs):
         **labels: Unpack[Labels],
     ) -> Commit:
         """Replace the whole content by these rows, or with `where` the partitions for which that holds.
+
+        Raises `Unsupported` if `where` is not on `partition_by`, `DefinitionError` if it cannot be read or with
+        `business_time`, and otherwise the errors of `upsert`, such as `SchemaMismatch`, `VersionMissing`, `BadRows` and
+        `ForeignCommit`.
 
         Example::
 

@@ -167,8 +167,9 @@ def register_steps(
     copy of the session. Each is run again if one of the same interval fails; what they insert into keyed tables counts
     once.
 
-    Errors: DefinitionError for a file that cannot be read or has no statement, a statement that cannot be parsed, two
-    steps of one name, minutes that do not fill a day; TableNotFound and NotKeyed.
+    Raises `DefinitionError` for a file that cannot be read or has no statement, a statement that cannot be parsed, two
+    steps of one name and minutes that do not fill a day, `TableNotFound` if there is no such table, and `NotKeyed` if
+    it is a plain one.
 
     Example::
 

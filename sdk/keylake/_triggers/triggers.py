@@ -71,6 +71,9 @@ class Triggers(ShownTable):
         once nevertheless: a function passes it on as `idempotency_key=interval.key`, an INSERT into a keyed table
         always has it. What a function does elsewhere, it may do twice.
 
+        Raises `DefinitionError` for minutes that do not fill a day, a name that is taken, an empty statement and what
+        cannot be called, and `TableNotFound` if the table is not there any more.
+
         Example::
 
             def count(interval: kl.Interval) -> None:
@@ -105,6 +108,9 @@ class Triggers(ShownTable):
         An event is sent again if sending it raised, or if the process died before the position in the table had moved
         behind it: by `event.key`, a receiver knows what it has already.
 
+        Raises `DefinitionError` for a name that is taken, an `after` that is no commit and what cannot be called, and
+        `SnapshotExpired` if `after` is not kept any more.
+
         Example::
 
             lake.triggers.on_commit(clicks, events.append, name="list")
@@ -121,6 +127,9 @@ class Triggers(ShownTable):
 
     def remove(self, name: str) -> None:
         """Forget a trigger, and the position it has in its table.
+
+        Raises `DefinitionError` if there is no such trigger here, and `CommitConflict` if another process has moved its
+        position meanwhile.
 
         Example::
 
@@ -149,6 +158,9 @@ class Triggers(ShownTable):
     def run_due(self) -> tuple[Fired, ...]:
         """Run all that is due now, and tell what was run. A trigger that fails keeps none of the others from running.
 
+        Raises the first error when all that is due has been tried: `TriggerFailed` for what a trigger has run, whose
+        cause is what was raised, and `SnapshotExpired` if commits that were not sent have expired.
+
         Example::
 
             lake.triggers.run_due()
@@ -160,6 +172,8 @@ class Triggers(ShownTable):
 
     def start(self, *, seconds: float = 5) -> None:
         """Run what is due, now and every so many seconds, in a thread of its own; `log()` tells what became of it.
+
+        Raises `DefinitionError` for a time that is not above 0. What fails afterwards is told by `log()`.
 
         Example::
 
@@ -198,6 +212,8 @@ class Triggers(ShownTable):
 
     def log(self, *, at_most: int = 100) -> tuple[Fired, ...]:
         """What this process has run, and what failed, the newest first.
+
+        Raises `DefinitionError` if `at_most` is no count.
 
         Example::
 

@@ -41,6 +41,10 @@ def open_lake(
     columns in memory, up to `memory_bytes`. `page_checksums=False` leaves the checksums of pages unchecked, in a store
     that checks what it gives; a flipped bit is read as another value there.
 
+    Raises `TableNotFound` if the directory holds no lake, `ServerUnreachable` if the catalog does not answer,
+    `DefinitionError` for properties that are wrong or do not go with a directory, and `Unsupported` if a package for
+    that catalog is missing.
+
     Example::
 
         lake = keylake.local.open("./lake")
@@ -79,6 +83,10 @@ class LocalLake:
     def table(self, table: type[Table] | str) -> LocalTable[Any]:
         """Open a table: by its class, which it must match, or by name.
 
+        Raises `TableNotFound` if there is no such table, `NotKeyed` if it is a plain one, `SchemaMismatch` if the class
+        has other columns, `Unsupported` for a table that a newer version has made, `ServerUnreachable` if the catalog
+        does not answer, and `StoreFailed` if its metadata cannot be read.
+
         Example::
 
             profiles = lake.table("features.user_profile")
@@ -88,7 +96,11 @@ class LocalLake:
         return self._opened(_class_of(table).table_spec().name, table)
 
     def tables(self) -> tuple[str, ...]:
-        """The names of all keyed tables of the catalog; reads the metadata of each table."""
+        """The names of all keyed tables of the catalog; reads the metadata of each table.
+
+        Raises `ServerUnreachable` if the catalog does not answer, and `StoreFailed` if the metadata of a table cannot
+        be read.
+        """
         found = list(table_names(self._catalog))
         with asking(self._catalog.name, self._catalog.properties):
             keyed = [name for name in found if SPEC_PROPERTY in self._catalog.load_table(name).properties]

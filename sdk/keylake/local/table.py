@@ -90,6 +90,11 @@ class LocalTable(Generic[Row]):
         zone, or the name of a tag or branch. `as_of` is the business time of an archived state. Conditions compare
         as Iceberg does: a NaN is equal to nothing.
 
+        Raises `SchemaMismatch` for a column that the table does not have, `DefinitionError` for a `where` that cannot
+        be read and for moments that do not go together, `TableNotFound` or `SnapshotExpired` for a moment that is not
+        there, `Unsupported` for a column whose reducer is not known here, `ForeignCommit` after a commit of another
+        engine, and `StoreFailed` for files that are gone or damaged.
+
         Example::
 
             profiles.read(columns=["clicks", "spend"], where="day >= '2026-01-01'", at=commit).to_pandas()
@@ -121,6 +126,9 @@ class LocalTable(Generic[Row]):
 
         The key is given by its columns, or as a mapping where one of these is called `at`, `as_of` or `branch`.
 
+        Raises `SchemaMismatch` if the key has other columns than the table's, `BadRows` if a value of it does not fit,
+        and otherwise the errors of `read`, such as `Unsupported` and `StoreFailed`.
+
         Example::
 
             profiles.get(user_id=7, day=today)
@@ -142,6 +150,9 @@ class LocalTable(Generic[Row]):
         branch: str | None = None,
     ) -> list[Row | None]:
         """The rows of some keys, in the order of the keys; None where there is no row.
+
+        Raises `SchemaMismatch` if a key has other columns than the table's, `BadRows` if a value of it does not fit,
+        and otherwise the errors of `read`, such as `Unsupported` and `StoreFailed`.
 
         Example::
 
@@ -180,8 +191,8 @@ class LocalTable(Generic[Row]):
         Without `after` the range begins with the first commit, without `until` it ends with the newest. With `columns`
         only these are compared and told.
 
-        Raises `Unsupported` for a range whose commits wrote more than 1,000,000 rows, and `SnapshotExpired` where a
-        commit of it is not kept any more.
+        Raises `Unsupported` for a range whose commits wrote more than 1,000,000 rows, `SnapshotExpired` if a commit of
+        it is not kept any more, and otherwise the errors of `read`, such as `SchemaMismatch` and `StoreFailed`.
 
         Example::
 
@@ -207,8 +218,12 @@ class LocalTable(Generic[Row]):
         """Write every value column of some rows, up to 10,000, and commit them.
 
         `version` is that of all rows, or the name of a column that has it; as with Spark, a table whose versions are
-        commits or an ordering column needs none. `branch` is main unless said. Raises `Unsupported` for columns that
-        are reduced by anything but their newest value: write those through Spark.
+        commits or an ordering column needs none. `branch` is main unless said.
+
+        Raises `Unsupported` for more rows, and for columns that are reduced by anything but their newest value: write
+        those through Spark. Raises `SchemaMismatch`, `VersionMissing` and `BadRows` as the same verb of a server does,
+        `CommitConflict` if other commits come first again and again, and `OutcomeUnknown` if the catalog does not say
+        what became of the commit.
 
         Example::
 
@@ -227,6 +242,9 @@ class LocalTable(Generic[Row]):
     ) -> Commit:
         """Write the value columns that the rows have, up to 10,000 rows, and commit them.
 
+        Raises the errors of `upsert`, where a column that the rows lack is none: `Unsupported`, `SchemaMismatch`,
+        `VersionMissing`, `BadRows`, `CommitConflict` and `OutcomeUnknown`.
+
         Example::
 
             profiles.update([{"user_id": 7, "clicks": 5}], stream="web")
@@ -243,6 +261,9 @@ class LocalTable(Generic[Row]):
         watermark: datetime.datetime | None = None,
     ) -> Commit:
         """Remove what is older than the delete of some keys, up to 10,000, and commit that.
+
+        Raises `SchemaMismatch` if the rows carry more than key and version, and otherwise the errors of `upsert`:
+        `Unsupported`, `VersionMissing`, `BadRows`, `CommitConflict` and `OutcomeUnknown`.
 
         Example::
 

@@ -302,7 +302,8 @@ class Pipeline(Definition):
     def load(cls, path: str | os.PathLike[str]) -> Pipeline:
         """A pipeline from a YAML file; ${NAME} is what the environment has of that name.
 
-        Errors: `DefinitionError` with the line and column of everything that is wrong.
+        Raises `DefinitionError` with the line and column of everything that is wrong, and `Unsupported` if PyYAML is
+        missing.
 
         Example::
 

@@ -45,8 +45,8 @@ def check_pipeline(
     place of the log at which they were read, for which it is waited so many `seconds`. A range of `rows_at_once` is in
     memory at a time; a table whose key begins with a text, a binary or a floating value is read in one piece.
 
-    Errors: `Unsupported` for topics and files, which keep no rows to compare with; `NothingToDo` for a pipeline that
-    has not run in this lake, and for a table that is none of its.
+    Raises `Unsupported` for topics and files, which keep no rows to compare with, `NothingToDo` for a pipeline that has
+    not run in this lake and for a table that is none of its, and `SourceFailed` if the source cannot be read.
 
     Example::
 

@@ -85,7 +85,9 @@ def run_pipeline(
     `load` sizes its batches otherwise than its definition says. `refusal` is asked where somebody wants the pipeline to
     begin anew: why its new definition cannot be used. It goes on as it is then.
 
-    Errors: `DefinitionError` for a transform that Spark refuses, `PipelineBusy` where another process runs it.
+    Raises `DefinitionError` for a transform that Spark refuses, `PipelineBusy` if another process runs it,
+    `SourceFailed` if the source refuses or has lost what was not read, and `Unsupported` if a package that it needs is
+    missing.
 
     Example::
 
