@@ -13,7 +13,7 @@ import java.util.List;
  */
 public record ColumnClass(List<Presence> byRun, Takes takes) implements Serializable {
 
-  /** Which of the stored values of a column count. */
+  /** Says which of the stored values of a column count. */
   public enum Takes {
     /** The newest by version, of those that no tombstone of a later version removes. */
     NEWEST,

@@ -3,7 +3,7 @@ package io.keylake.merge;
 import java.util.Arrays;
 
 /**
- * For a batch of output rows, the places of all values of a column class that count, row by row and
+ * The places of all values of a column class that count, for a batch of output rows, row by row and
  * in commit order: those of output row i lie from {@code starts[i]} to {@code starts[i + 1]}.
  */
 public final class Contributions {

@@ -85,14 +85,14 @@ public final class Decisions {
     return count;
   }
 
-  /** For each output row a place that holds its key. */
+  /** The places of the keys, one for each output row. */
   public int[] keys() {
     return keys;
   }
 
   /**
-   * For each output row the place of the winning values of a column class, of which one value
-   * counts.
+   * The places of the winning values of a column class of which one value counts, one for each
+   * output row.
    */
   public int[] places(int columnClass) {
     return places[columnClass];
@@ -104,8 +104,8 @@ public final class Decisions {
   }
 
   /**
-   * For each output row the place of the tombstone of the latest commit, which is where the
-   * contributions to accumulators begin. Only where there are accumulators.
+   * The places of the tombstones of the latest commit, one for each output row: the contributions
+   * to accumulators begin there. Only where there are accumulators.
    */
   public int[] resets() {
     return resets;

@@ -76,7 +76,7 @@ final class LoserTree {
     return best;
   }
 
-  /** To be called after the winner's cursor has moved. */
+  /** Plays the matches of the winner again; it is called after the winner's cursor has moved. */
   void replay() {
     if (exact) {
       replayExact();
@@ -94,7 +94,9 @@ final class LoserTree {
     losers[0] = winner;
   }
 
-  /** Without branches, which no processor could predict: each match is a toss-up. */
+  /**
+   * Plays the matches without branches, which no processor could predict: each match is a toss-up.
+   */
   private void replayExact() {
     int run = losers[0];
     int winner = enter(run);

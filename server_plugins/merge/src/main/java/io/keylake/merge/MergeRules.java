@@ -4,7 +4,8 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * What is known before a section is merged, from the table's spec and from file statistics alone.
+ * The rules by which a section is merged, known from the table's spec and from file statistics
+ * alone.
  *
  * @param order what makes a write newer than another one
  * @param written for each run, oldest first, whether its rows hold a surviving write
@@ -20,7 +21,7 @@ public record MergeRules(
     Wanted wanted)
     implements Serializable {
 
-  /** What makes a write newer than another one. */
+  /** The order in which one write is newer than another one. */
   public enum Order {
     /**
      * The run is enough: every version in a run is above every version in the runs before it, or
@@ -31,7 +32,7 @@ public record MergeRules(
     VERSION
   }
 
-  /** What a merge is asked for. */
+  /** The rows that a merge is asked for. */
   public enum Wanted {
     /** The visible rows. */
     ROWS,

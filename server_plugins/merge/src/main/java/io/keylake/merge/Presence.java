@@ -1,7 +1,7 @@
 package io.keylake.merge;
 
 /**
- * Whether the rows of one run carry something: a write, a tombstone, or the values of a column
+ * Says whether the rows of one run carry something: a write, a tombstone, or the values of a column
  * class.
  */
 public enum Presence {
@@ -9,10 +9,10 @@ public enum Presence {
   ALWAYS,
   /** No row carries it. */
   NEVER,
-  /** It differs from row to row: the stamps of the run say where, and at which version. */
+  /** The rows differ: the stamps of the run say where, and at which version. */
   PER_ROW;
 
-  /** What can be said of two stretches of one run taken together. */
+  /** The presence in two stretches of one run taken together. */
   public Presence and(Presence other) {
     return this == other ? this : PER_ROW;
   }

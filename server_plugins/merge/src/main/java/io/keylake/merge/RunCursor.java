@@ -36,13 +36,13 @@ public abstract class RunCursor implements Closeable {
   /** The row versions of the batch; asked for only when versions decide or are wanted. */
   public abstract Stamps versions();
 
-  /** Where {@link Presence#PER_ROW}: the newest surviving write of each row. */
+  /** The newest surviving write of each row, where that is {@link Presence#PER_ROW}. */
   public abstract Stamps written();
 
-  /** Where {@link Presence#PER_ROW}: the newest tombstone of each row. */
+  /** The newest tombstone of each row, where that is {@link Presence#PER_ROW}. */
   public abstract Stamps deleted();
 
-  /** Where {@link Presence#PER_ROW}: the versions of the values of one column class. */
+  /** The versions of the values of one column class, where these are {@link Presence#PER_ROW}. */
   public abstract Stamps columns(int columnClass);
 
   protected final void show(long[] batchPrefixes) {
@@ -72,7 +72,7 @@ public abstract class RunCursor implements Closeable {
     return ended;
   }
 
-  /** True between the last row of a batch and the loading of the next one. */
+  /** Says whether the last row of the batch was taken and the next batch is not loaded yet. */
   final boolean drained() {
     return row >= size;
   }

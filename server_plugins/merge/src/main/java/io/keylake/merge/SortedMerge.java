@@ -225,7 +225,7 @@ public final class SortedMerge implements Closeable {
     return inPlace;
   }
 
-  /** False when the run's batch has been used up. */
+  /** Adds the rows of a run to the group; gives false when the run's batch has been used up. */
   private boolean addToGroup(int at, int run) {
     RunCursor cursor = cursors[run];
     groupRuns[at] = run;
