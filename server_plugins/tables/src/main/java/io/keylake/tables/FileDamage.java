@@ -7,7 +7,7 @@ import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** What of a file is not as it was written. */
+/** A part of a file that is not as it was written. */
 public final class FileDamage extends IOException {
   private static final long serialVersionUID = 1L;
 

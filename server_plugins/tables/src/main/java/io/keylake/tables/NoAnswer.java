@@ -20,7 +20,7 @@ import org.apache.iceberg.exceptions.ServiceFailureException;
 import org.apache.iceberg.exceptions.ServiceUnavailableException;
 
 /**
- * What a failure says of a part of the lake that does not answer for now.
+ * A part of the lake that does not answer for now, as a failure says it.
  *
  * @param part the catalog or the store
  * @param reason what it, or the way to it, said
@@ -29,13 +29,15 @@ public record NoAnswer(String part, String reason) {
   private static final String CATALOG = "the catalog";
   private static final String STORE = "the store";
 
-  /** Of SQL states: no connection, shut down or starting, too many connections or no disk. */
+  /**
+   * Classes of SQL states: no connection, shut down or starting, too many connections or no disk.
+   */
   private static final Set<String> CLASSES_OF_STATES = Set.of("08", "53", "57");
 
   /** SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL. */
   private static final Set<Integer> CODES_OF_SQLITE = Set.of(5, 6, 13);
 
-  /** Of clients that need not be on the class path. */
+  /** Names of errors of clients that need not be on the class path. */
   private static final List<String> OF_CATALOGS =
       List.of("TTransportException", "org.apache.hadoop.hive.metastore.");
 
@@ -54,7 +56,10 @@ public record NoAnswer(String part, String reason) {
   /** What the client of AWS says where nobody has told it who asks. */
   private static final String NO_CREDENTIALS = "Unable to load ";
 
-  /** Empty for a failure of another kind, and for one that has a sentence already. */
+  /**
+   * The part that does not answer; empty for a failure of another kind, and for one that has a
+   * sentence already.
+   */
   public static Optional<NoAnswer> in(Throwable failure) {
     if (chain(failure).anyMatch(KeylakeException.class::isInstance)) {
       return Optional.empty();
@@ -121,7 +126,7 @@ public record NoAnswer(String part, String reason) {
         .anyMatch(name -> parts.stream().anyMatch(name::contains));
   }
 
-  /** In one line, from the first error that says something. */
+  /** The reason in one line, from the first error that says something. */
   private static String reason(Throwable error) {
     if (error instanceof UnknownHostException) {
       return "host %s is not known".formatted(error.getMessage());

@@ -195,7 +195,7 @@ public final class StoreFailure {
         : new UncheckedIOException((IOException) failure);
   }
 
-  /** Not what is said already, nor what a cancelled task meets. */
+  /** Says whether a failure is the store's, and neither said already nor of a cancelled task. */
   private static boolean isOfTheStore(Exception failure) {
     return chain(failure)
             .noneMatch(

@@ -7,7 +7,7 @@ import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
 
-/** What is done again where other commits come first: a number of times, with pauses. */
+/** Does something again where other commits come first: a number of times, with pauses. */
 public final class Tries {
   /** Any commit in between is an end to a try: the change is checked against what is there. */
   private static final int MOST = 100;

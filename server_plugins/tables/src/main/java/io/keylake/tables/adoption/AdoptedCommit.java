@@ -34,7 +34,7 @@ import org.apache.iceberg.util.ContentFileUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one commit of a plain table has done to rows, as files to read.
+ * A commit of a plain table: what it has done to rows, as files to read.
  *
  * @param upserts its data files, with the positions that it deletes in them
  * @param deletes its files of equality deletes, as if they were data files with columns of the key

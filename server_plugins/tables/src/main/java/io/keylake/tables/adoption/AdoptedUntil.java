@@ -8,8 +8,8 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 
 /**
- * How far a keyed table has taken over another one. It lies in a property of the keyed table, as
- * JSON, because commits of both can expire.
+ * The commit up to which a keyed table has taken over another one. It lies in a property of the
+ * keyed table, as JSON, because commits of both can expire.
  *
  * @param uuid of the other table
  * @param snapshotId the last commit that was taken over, or is to be taken over whole; {@link
@@ -24,19 +24,19 @@ public record AdoptedUntil(String uuid, long snapshotId, boolean isLoaded) {
   private static final String SNAPSHOT_ID = "snapshot_id";
   private static final String LOADED = "loaded";
 
-  /** For a new table: all rows that are there now are to be taken over. */
+  /** The state of a new table: all rows that are there now are to be taken over. */
   public static AdoptedUntil beginning(AdoptedTable adopted) {
     Snapshot head = adopted.table().currentSnapshot();
     return new AdoptedUntil(
         adopted.uuid(), head == null ? NOTHING : head.snapshotId(), head == null);
   }
 
-  /** After one more commit was taken over. */
+  /** The state after one more commit was taken over. */
   public AdoptedUntil and(Snapshot commit) {
     return new AdoptedUntil(uuid, commit.snapshotId(), true);
   }
 
-  /** Of a keyed table; empty where it adopts none. */
+  /** The state of a keyed table; empty where it adopts none. */
   public static Optional<AdoptedUntil> of(Table adopter) {
     return Optional.ofNullable(adopter.properties().get(PROPERTY)).map(AdoptedUntil::fromJson);
   }

@@ -1,4 +1,6 @@
-/** What a keyed table takes over from a plain table that another engine upserts into. */
+/**
+ * The commits that a keyed table takes over from a plain table that another engine upserts into.
+ */
 @NullMarked
 package io.keylake.tables.adoption;
 

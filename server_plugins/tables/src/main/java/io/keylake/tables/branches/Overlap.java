@@ -19,7 +19,8 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 
 /**
- * What two lines of commits have both written, as far as metadata says: no key lies outside of it.
+ * The rows that two lines of commits may both have written, as metadata says: no key lies outside
+ * of it.
  *
  * @param columns that commits of both sides have written
  * @param buckets in which files of both sides have a range of keys in common

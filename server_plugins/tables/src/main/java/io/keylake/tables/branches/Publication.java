@@ -109,7 +109,7 @@ public record Publication(
             .formatted(branch, table.name()));
   }
 
-  /** Null for the time before the first commit. */
+  /** The commit that the branch came from; null for the time before the first commit. */
   public @Nullable Long base() {
     return commits.after();
   }
@@ -241,7 +241,9 @@ public record Publication(
     return oldest == null ? CommitRange.BEGINNING : oldest;
   }
 
-  /** Where the base itself has expired, the first commit after it says it. */
+  /**
+   * The ledger of the base; the first commit after it says it where the base itself has expired.
+   */
   private Ledger ledgerAt(long base) {
     Snapshot at = table.snapshot(base);
     return at == null

@@ -1,5 +1,5 @@
 /**
- * What is done between branches: publishing, cherry-picks, archived states, the merged branch,
+ * Operations between branches: publishing, cherry-picks, archived states, the merged branch,
  * dropping.
  */
 @NullMarked

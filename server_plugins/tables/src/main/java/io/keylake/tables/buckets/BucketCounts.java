@@ -32,8 +32,8 @@ import org.apache.iceberg.util.ByteBuffers;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many buckets the files of a table are spread over. A changed count is a partition spec of its
- * own, and older files stay as they are:
+ * The numbers of buckets that the files of a table are spread over. A changed count is a partition
+ * spec of its own, and older files stay as they are:
  *
  * <pre>
  *   spec 0, 2 buckets    [0           ] [1           ]     each count is a multiple of the one before,

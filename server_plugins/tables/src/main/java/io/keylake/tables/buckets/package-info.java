@@ -1,4 +1,4 @@
-/** How many buckets a table has had over time, and how the count is changed. */
+/** The bucket counts of a table over time, and their change. */
 @NullMarked
 package io.keylake.tables.buckets;
 

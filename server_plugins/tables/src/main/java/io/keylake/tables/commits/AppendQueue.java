@@ -147,7 +147,10 @@ final class AppendQueue {
     return group;
   }
 
-  /** False where it is certain that none of them is committed: each is tried alone in its turn. */
+  /**
+   * Commits a group; gives false where it is certain that none of them is committed: each is tried
+   * alone in its turn.
+   */
   private boolean isCommitted(Commits commits, List<Waiting> group) {
     try {
       List<Long> snapshots = commits.together(group.stream().map(each -> each.append).toList());

@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  * whether it still holds, and what it says.
  */
 public final class Attempt {
-  /** As Iceberg permits it. */
+  /** The time that a clock may be behind, as Iceberg permits it. */
   private static final Duration MOST_BEHIND = Duration.ofMinutes(1);
 
   private final Table table;
@@ -79,7 +79,7 @@ public final class Attempt {
     Said upon(Parent parent);
   }
 
-  /** In which the updates of parts are made. */
+  /** The transaction in which the updates of parts are made. */
   public Transaction transaction() {
     return transaction;
   }
@@ -266,7 +266,9 @@ public final class Attempt {
         });
   }
 
-  /** Of the commits that are taken back, and of those that have made the same writes. */
+  /**
+   * The numbers of the commits that are taken back, and of those that have made the same writes.
+   */
   private NumberSet numbers(Said said) {
     NumberSet numbers = NumberSet.EMPTY;
     for (long id : said.undone()) {

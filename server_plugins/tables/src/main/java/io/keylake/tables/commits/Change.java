@@ -5,7 +5,10 @@ import io.keylake.tables.history.WriteLabels;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What one commit of a table does, on one branch or on several at once: all of it or nothing. */
+/**
+ * The changes that one commit of a table makes, on one branch or on several at once: all of it or
+ * nothing.
+ */
 public interface Change {
   /** Adds what it does to an attempt. Each attempt begins anew, with the table as it is then. */
   void addTo(Attempt attempt);
@@ -18,7 +21,10 @@ public interface Change {
     return List.of();
   }
 
-  /** At most one commit of a branch has its idempotency key, or its offsets. */
+  /**
+   * The labels of the writer: at most one commit of a branch has its idempotency key, or its
+   * offsets.
+   */
   default WriteLabels labels() {
     return WriteLabels.NONE;
   }

@@ -119,7 +119,7 @@ public final class Commits {
             .formatted(table.name()));
   }
 
-  /** To be called where a change is committed, by whomever. */
+  /** Looks at what was committed; it is called where a change is committed, by whomever. */
   void look() {
     quietly(
         "after the commit",
@@ -168,7 +168,7 @@ public final class Commits {
         : List.of(definition, parent -> Lineage.check(table, parent.commits()));
   }
 
-  /** Null if another attempt may succeed. */
+  /** The outcome of one attempt; null if another one may succeed. */
   private @Nullable Result attempted(Change change, boolean isLast) {
     Attempt attempt = null;
     try {
@@ -213,7 +213,7 @@ public final class Commits {
         : new Result(false, null, e.first());
   }
 
-  /** It is certain that nothing was committed. */
+  /** Ends a change of which it is certain that nothing was committed. */
   private Result failed(Change change, RuntimeException e) {
     if (e instanceof CommitFailedException) {
       return lost(change, said(e), e);

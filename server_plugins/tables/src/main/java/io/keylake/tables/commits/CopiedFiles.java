@@ -59,7 +59,7 @@ public final class CopiedFiles {
     }
   }
 
-  /** Those that are on a branch. */
+  /** The copied files that are on a branch. */
   public static CopiedFiles on(Table table, Ledger ledger) {
     return new CopiedFiles(
         all(table.properties()).values().stream()

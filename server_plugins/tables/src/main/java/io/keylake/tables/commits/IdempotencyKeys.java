@@ -140,7 +140,7 @@ final class IdempotencyKeys {
     return there.isPresent() ? there : first(parent.metadata().properties(), parent.ledger(), key);
   }
 
-  /** Also where its snapshot has expired. */
+  /** The first commit with the key, also where its snapshot has expired. */
   static Optional<CommitLog.Entry> first(
       Map<String, String> properties, Ledger ledger, String key) {
     String hash = hash(key);

@@ -12,8 +12,8 @@ import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which commits of the table a branch has taken in, by their sequence numbers, which are unique in
- * a table and only grow:
+ * The commits of the table that a branch has taken in, by their sequence numbers, which are unique
+ * in a table and only grow:
  *
  * <ol>
  *   <li>The commits of the branch itself, those it was made from, and those whose writes were made
@@ -39,7 +39,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
   record Undo(long number, Ledger ledger, NumberSet of) {}
 
   /**
-   * Which commits have taken the writes of a commit back, and which have brought them back.
+   * The commits that have taken the writes of a commit back, and those that have brought them back.
    *
    * @param by numbers of the commits that took them back, and with a minus of those that brought
    *     them back, oldest first
@@ -63,7 +63,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
     }
 
     /**
-     * After an undo.
+     * The same after an undo.
      *
      * @param sequenceNumber of the commit whose writes these are
      */
@@ -85,7 +85,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
     }
   }
 
-  /** Of a branch that stands at a snapshot; null for a branch without one. */
+  /** The ledger of a branch that stands at a snapshot; null for a branch without one. */
   public static Ledger of(Table table, @Nullable Snapshot head) {
     return of(table.snapshots(), table::snapshot, head);
   }
@@ -108,7 +108,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
     return new Ledger(ledger.commits, WriteSummary.isFirst(oldest));
   }
 
-  /** Of the parent of a commit, with what the commit takes in, if that says it. */
+  /** The ledger of the parent of a commit, with what the commit takes in, if that says it. */
   public static Optional<Ledger> before(Snapshot commit) {
     return Optional.ofNullable(commit.summary().get(WriteSummary.TAKEN_IN)).map(Ledger::parse);
   }
@@ -199,7 +199,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
     return commits.containsAll(other.commits);
   }
 
-  /** As the property {@link WriteSummary#TAKEN_IN}. */
+  /** The text of the property {@link WriteSummary#TAKEN_IN}. */
   String said() {
     return (isWhole ? "" : NOT_WHOLE) + commits;
   }

@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 public record NumberSet(List<Range> ranges) {
   static final NumberSet EMPTY = new NumberSet(List.of());
 
-  /** From a number through another. */
+  /** The numbers from one through another. */
   record Range(long first, long last) {
     @Override
     public String toString() {

@@ -22,8 +22,8 @@ import org.apache.iceberg.io.FileIO;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a commit is made upon: its branch and the table at the very moment of the commit. Others may
- * have committed since the commit was planned.
+ * The branch and the table upon which a commit is made, at the very moment of the commit. Others
+ * may have committed since the commit was planned.
  */
 public final class Parent {
   private final TableMetadata metadata;
@@ -46,7 +46,7 @@ public final class Parent {
     return branch;
   }
 
-  /** Null for the first commit. */
+  /** The snapshot upon which the commit is made; null for the first commit. */
   public @Nullable Snapshot snapshot() {
     return newestFirst.iterator().hasNext() ? newestFirst.iterator().next() : null;
   }
@@ -68,7 +68,7 @@ public final class Parent {
         : Long.valueOf(snapshot.snapshotId()).equals(snapshotId);
   }
 
-  /** Where another branch stands; null where that is not there or has no commit. */
+  /** The snapshot at which another branch stands; null where that is not there or has no commit. */
   public @Nullable Long headOf(String other) {
     SnapshotRef ref = metadata.ref(other);
     return ref == null ? null : Long.valueOf(ref.snapshotId());

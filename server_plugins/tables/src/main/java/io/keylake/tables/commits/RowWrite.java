@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A change that brings rows of a writer, who has to repeat it where it cannot be made. */
 sealed interface RowWrite extends Change permits Append, Overwrite {
-  /** Null for main. */
+  /** The branch that is written to; null for main. */
   @Nullable String branch();
 
   List<DataFile> files();

@@ -10,7 +10,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a part of a change says of itself when it is committed.
+ * The facts that a part of a change says of itself when it is committed.
  *
  * @param summary its own properties; those that every commit carries on are added to them
  * @param sameAs the commits whose writes it makes again, all of them
@@ -63,7 +63,7 @@ public record Said(
   }
 
   /**
-   * Of a commit after which all rows and files are as before.
+   * The facts of a commit after which all rows and files are as before.
    *
    * @param reason why it was made
    */

@@ -33,7 +33,7 @@ import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which offsets of which sources a table has taken in, so that none counts twice:
+ * The offsets of sources that a table has taken in, so that none counts twice:
  *
  * <ol>
  *   <li>A property of the table lists them by the commits that brought them. It changes in the same
@@ -82,7 +82,7 @@ public final class SourceOffsets {
                   bySource.getOrDefault(each.getKey(), NumberSet.EMPTY).hasOneOf(each.getValue()));
     }
 
-    /** With an older or newer one that always comes with it. */
+    /** The same together with an older or newer one that always comes with it. */
     Taken and(Taken other) {
       Taken newer = sequenceNumber > other.sequenceNumber ? this : other;
       SortedMap<String, NumberSet> both = new TreeMap<>(bySource);
@@ -90,7 +90,7 @@ public final class SourceOffsets {
       return new Taken(newer.sequenceNumber, newer.snapshotId, newer.millis, takenBack, both);
     }
 
-    /** As histories show it, while its snapshot, or that of a copy, is on the branch. */
+    /** The entry of a history, while its snapshot, or that of a copy, is on the branch. */
     CommitLog.Entry entry(Iterable<Snapshot> newestFirst) {
       for (Snapshot each : newestFirst) {
         if (each.sequenceNumber() == sequenceNumber || sameAs(each).contains(sequenceNumber)) {
@@ -158,7 +158,7 @@ public final class SourceOffsets {
   // ------------------------------------------------------------------------------------ a branch
 
   /**
-   * Where the sources of a branch go on.
+   * The offsets at which the sources of a branch go on.
    *
    * @param branch null for main
    */
@@ -354,7 +354,7 @@ public final class SourceOffsets {
             .formatted(where, source, snapshotId, range.first(), range.last() + 1));
   }
 
-  /** Those whose snapshots have expired, one for all that only come together. */
+  /** The entries, where those whose snapshots have expired and only come together are one. */
   private List<Taken> joined(Iterable<Snapshot> kept, LongFunction<Snapshot> byId) {
     NumberSet ofKept = NumberSet.EMPTY;
     List<Snapshot> snapshots = new ArrayList<>();

@@ -10,7 +10,7 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How far a branch has got with a source.
+ * The position of a branch in a source.
  *
  * @param taken the offsets that it has
  * @param first the smallest that it has, or had before that was taken back
@@ -41,7 +41,7 @@ record SourcePosition(NumberSet taken, long first) {
     return next;
   }
 
-  /** Where offsets are there again after the missing ones; null for nowhere. */
+  /** The offset from which offsets are there again after the missing ones; null for nowhere. */
   private @Nullable Long end() {
     long next = next();
     return taken.ranges().stream()

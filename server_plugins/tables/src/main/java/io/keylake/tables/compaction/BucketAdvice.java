@@ -15,7 +15,7 @@ import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many buckets a table should have, from metadata alone:
+ * The number of buckets that a table should have, from metadata alone:
  *
  * <ol>
  *   <li>A merged bucket should fit into one file of the size that compaction aims at: a smaller
@@ -81,7 +81,7 @@ public record BucketAdvice(int buckets, int recommended, String reason) {
     return new Sized(expected, new BucketAdvice(buckets, (int) recommended, reason));
   }
 
-  /** By the values of partitions; without any, of the table. */
+  /** The bytes of merged partitions, by the values of the partitions; without any, of the table. */
   private static Map<List<Serializable>, Double> mergedBytes(Table table, long snapshotId) {
     CompactionPolicy policy = CompactionPolicy.of(table);
     Map<List<Serializable>, Double> bytes = new HashMap<>();

@@ -32,7 +32,7 @@ public record Compaction(
     String reason,
     String because,
     boolean dropsTombstones) {
-  /** In the names of files that lack rows which others have superseded. */
+  /** A mark in the names of files that lack rows which others have superseded. */
   private static final String PART_MARK = "-compact-part-";
 
   public Compaction {

@@ -8,7 +8,8 @@ import org.apache.iceberg.Snapshot;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a policy makes of a snapshot: the picture of each bucket, and the merge that it wants there.
+ * The plan that a policy makes of a snapshot: the picture of each bucket, and the merge that it
+ * wants there.
  *
  * @param schema has the columns that are planned for, and written: the table may get others
  *     meanwhile

@@ -122,8 +122,8 @@ public final class CompactionPlanner {
   }
 
   /**
-   * Of all buckets, if of any: a snapshot is settled as a whole, and what it says of buckets is
-   * said of so many as readers see.
+   * The settlements of all buckets, if there are any: a snapshot is settled as a whole, and what it
+   * says of buckets is said of so many as readers see.
    */
   private List<Settlement> settlements(
       List<CompactionPlan.Choice> choices, Map<List<Serializable>, List<FileScanTask>> buckets) {
@@ -232,7 +232,10 @@ public final class CompactionPlanner {
         : decisive.stream().mapToLong(field -> sizes.getOrDefault(field.fieldId(), 0L)).sum();
   }
 
-  /** Of an expired snapshot it is only known that it was before those that are left. */
+  /**
+   * The time of a commit; of an expired one it is only known that it was before those that are
+   * left.
+   */
   private Instant commitTime(long age) {
     Instant known = commitTimes.get(age);
     return known != null
@@ -244,7 +247,9 @@ public final class CompactionPlanner {
     return FileFacts.presence(file, schema, schema.deleted()) != Presence.NEVER;
   }
 
-  /** Empty where all of the picked files would come out as they went in. */
+  /**
+   * The compaction of a pick; empty where all of the picked files would come out as they went in.
+   */
   private Optional<Compaction> compaction(BucketCounts.Bucket bucket, Pick pick) {
     boolean takesAll = pick.reason() == Reason.REBUCKET;
     boolean drops = !takesAll && pick.dropsTombstones(policy);

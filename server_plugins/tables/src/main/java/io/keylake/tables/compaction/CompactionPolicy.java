@@ -14,8 +14,8 @@ import org.apache.iceberg.Table;
 import org.jspecify.annotations.Nullable;
 
 /**
- * When the runs of a bucket are merged. It lies in the table property {@value #PROPERTY} as JSON; a
- * member that is not there has its default.
+ * The policy that says when the runs of a bucket are merged. It lies in the table property {@value
+ * #PROPERTY} as JSON; a member that is not there has its default.
  *
  * <p>Runs are put into tiers by their size: tier 0 is below {@code smallBytes}, and each further
  * one reaches {@code tierRatio} times as far. So a run is merged with its peers, and a large one is

@@ -39,7 +39,7 @@ interface CompactionRule {
     }
   }
 
-  /** Which check wanted it. */
+  /** The check that wanted it. */
   enum Reason {
     REBUCKET,
     FILE_COUNT,

@@ -4,8 +4,8 @@ import io.keylake.tables.compaction.BucketLayout.Run;
 import java.util.Optional;
 
 /**
- * Where no two runs overlap, they are written again when their tombstones have nothing left to hold
- * down, and the time for which late data must not bring a row back is over.
+ * Writes runs of which no two overlap again when their tombstones have nothing left to hold down,
+ * and the time for which late data must not bring a row back is over.
  */
 final class ExpiredTombstonesRule implements CompactionRule {
   @Override

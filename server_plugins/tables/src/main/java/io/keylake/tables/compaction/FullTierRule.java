@@ -51,7 +51,7 @@ final class FullTierRule implements CompactionRule {
     return Optional.empty();
   }
 
-  /** Without its oldest runs, as far as they are too much for one merge. */
+  /** The stretch without its oldest runs, as far as they are too much for one merge. */
   private static Stretch within(long maxBytes, BucketLayout layout, int from, int to) {
     long bytes = 0;
     int first = to;

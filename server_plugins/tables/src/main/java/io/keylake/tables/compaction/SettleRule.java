@@ -14,7 +14,7 @@ import java.util.stream.Collectors;
  * same; and enough of their rows must be new, because settling looks at the old ones, too.
  */
 final class SettleRule implements CompactionRule {
-  /** Of the bytes that a merge reads and writes. */
+  /** The largest share of the bytes that a merge reads and writes. */
   private static final double MOST_OF_A_MERGE = 0.25;
 
   @Override

@@ -14,7 +14,7 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 
 /**
- * What came of the settlements of one plan, put together for one commit.
+ * The results of the settlements of one plan, put together for one commit.
  *
  * @param plannedAt the snapshot that was looked at
  * @param state how far the table is settled with them

@@ -9,8 +9,8 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 
 /**
- * What is to be settled in one bucket, planned: the sections in which runs overlap, some of them
- * not settled.
+ * The settlement of one bucket, planned: the sections in which runs overlap, some of them not
+ * settled.
  *
  * @param partition the bucket as it is named in plans
  * @param of how many buckets there are where it is one

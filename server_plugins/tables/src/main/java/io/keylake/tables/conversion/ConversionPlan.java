@@ -24,7 +24,7 @@ import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.io.CloseableIterable;
 
 /**
- * What is to be done to turn the equality deletes of a snapshot into positions:
+ * The plan by which the equality deletes of a snapshot become positions:
  *
  * <ol>
  *   <li>Iceberg says which delete files may touch which data files.

@@ -111,7 +111,7 @@ public final class ConversionRun {
     return commit.summary().containsKey(APPLIES);
   }
 
-  /** Of delete files. */
+  /** An amount of delete files. */
   public record Amount(long files, long bytes) {
     static final Amount NONE = new Amount(0, 0);
 

@@ -6,7 +6,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 
 /**
- * What was written for some data files.
+ * The files that were written for some data files.
  *
  * @param added position deletes or deletion vectors
  * @param replaced files whose positions the added ones have, too

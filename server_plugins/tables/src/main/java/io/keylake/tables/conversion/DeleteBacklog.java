@@ -28,7 +28,7 @@ public record DeleteBacklog(long files, long rows, long dataRows, @Nullable Inst
     return files > 0 && oldest == null;
   }
 
-  /** Of the current snapshot. */
+  /** The backlog of the current snapshot. */
   public static DeleteBacklog of(Table table) {
     Snapshot head = table.currentSnapshot();
     if (head == null || "0".equals(head.summary().get(SnapshotSummary.TOTAL_EQ_DELETES_PROP))) {

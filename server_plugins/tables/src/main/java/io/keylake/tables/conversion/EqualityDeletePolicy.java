@@ -14,9 +14,9 @@ import org.apache.iceberg.Table;
 import org.jspecify.annotations.Nullable;
 
 /**
- * When maintenance turns the equality deletes of a plain table into positions. It lies in the table
- * property {@value #PROPERTY} as JSON; a member that is not there has its default. A table without
- * the property is left alone.
+ * The policy that says when maintenance turns the equality deletes of a plain table into positions.
+ * It lies in the table property {@value #PROPERTY} as JSON; a member that is not there has its
+ * default. A table without the property is left alone.
  *
  * <p>One limit that is exceeded is enough. Each stands for something that deletes cost: opening
  * files, memory of readers, and for tables with few deletes looking them up for ever.

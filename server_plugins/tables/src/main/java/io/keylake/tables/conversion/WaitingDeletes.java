@@ -23,12 +23,15 @@ final class WaitingDeletes {
     plan.equalityDeletes().forEach(delete -> files.put(delete.location(), delete));
   }
 
-  /** Those that apply to no data file. */
+  /** The delete files that apply to no data file. */
   List<DeleteFile> waitingForNone() {
     return files.values().stream().filter(each -> !left.containsKey(each.location())).toList();
   }
 
-  /** Those that wait for none any more when the data files of a portion have been converted. */
+  /**
+   * The delete files that wait for none any more when the data files of a portion have been
+   * converted.
+   */
   List<DeleteFile> freedBy(Portion portion) {
     List<DeleteFile> freed = new ArrayList<>();
     for (PlannedFile file : portion.files()) {

@@ -42,7 +42,7 @@ final class BytesTable implements KeyTable {
       return (int) (slots[slot] >>> 32);
     }
 
-    /** Where the entry begins; places are counted from 1. */
+    /** The place where the entry begins; places are counted from 1. */
     int start(int slot) {
       return (int) slots[slot] - 1;
     }

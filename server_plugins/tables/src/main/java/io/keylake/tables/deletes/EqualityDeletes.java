@@ -165,7 +165,9 @@ public record EqualityDeletes(List<DeleteGroup> groups, List<PlannedFile> files)
     }
   }
 
-  /** By the last group first: those that apply to all partitions come first in each list. */
+  /**
+   * Compares by the last group first: those that apply to all partitions come first in each list.
+   */
   private static int compare(List<Integer> one, List<Integer> other) {
     for (int i = 1; i <= Math.min(one.size(), other.size()); i++) {
       int compared = Integer.compare(one.get(one.size() - i), other.get(other.size() - i));

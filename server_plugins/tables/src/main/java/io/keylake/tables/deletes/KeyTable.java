@@ -38,7 +38,7 @@ interface KeyTable {
     return (int) (head >>> 24);
   }
 
-  /** Where to look for a key first, in a table of some capacity. */
+  /** The slot at which a key is looked for first, in a table of some capacity. */
   static int slot(int tag, int capacity) {
     return (int) ((tag & 0xffffffffL) * capacity >>> 32);
   }

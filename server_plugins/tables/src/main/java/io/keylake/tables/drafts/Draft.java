@@ -172,7 +172,7 @@ public final class Draft {
     }
   }
 
-  /** Of a table that is replaced by one without rows; a commit says when. */
+  /** Leaves the rows out of a table that is replaced by one without rows; a commit says when. */
   private void emptied() {
     WriteSummary summary =
         new WriteSummary("overwrite", 0, null, null, List.of(), WriteLabels.NONE);

@@ -160,7 +160,7 @@ record Replacement(
     return forgotten;
   }
 
-  /** By which the old snapshots of a keyed table are read. */
+  /** The definitions by which the old snapshots of a keyed table are read. */
   private Map<String, String> remembered() {
     if (!KeyedSchema.isKeyed(table)) {
       return Map.of();

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class UnchangedSince extends ForwardedOperations {
 
-  /** It is certain that nothing was committed. */
+  /** An end of a commit of which it is certain that nothing was committed. */
   static final class Changed extends RuntimeException implements CleanableFailure {
     private static final long serialVersionUID = 1L;
 

@@ -36,7 +36,7 @@ public enum NamedHash implements KeyHash {
       return modulo(XXHASH.hashBytes(key), groups);
     }
   },
-  /** As in zip and Ethernet. */
+  /** The CRC-32 of zip and Ethernet. */
   CRC32 {
     @Override
     public int group(byte[] key, int groups) {

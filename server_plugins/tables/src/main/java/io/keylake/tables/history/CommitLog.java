@@ -73,7 +73,7 @@ public final class CommitLog {
           false);
     }
 
-    /** Of which nothing else is known any more. */
+    /** An entry of which nothing else is known any more. */
     public static Entry expired(long snapshotId, long committedAtMicros) {
       return new Entry(
           snapshotId,
@@ -178,7 +178,7 @@ public final class CommitLog {
     return head == null ? null : head.snapshotId();
   }
 
-  /** Null where nothing was ever written. */
+  /** The newest snapshot of the branch; null where nothing was ever written. */
   public @Nullable Snapshot head() {
     SnapshotRef ref = table.refs().get(branch);
     if (ref == null) {

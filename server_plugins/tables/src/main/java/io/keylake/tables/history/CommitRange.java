@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param commits oldest first
  */
 public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
-  /** In place of a commit: the time before the first one. */
+  /** The number in place of a commit: the time before the first one. */
   public static final long BEGINNING = 0;
 
   public CommitRange {
@@ -143,7 +143,7 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
     return commits.isEmpty() ? null : commits.get(commits.size() - 1);
   }
 
-  /** Those that have changed an answer. */
+  /** The commits that have changed an answer. */
   public List<Snapshot> writes() {
     return commits.stream().filter(commit -> !WriteSummary.isTidying(commit)).toList();
   }
@@ -155,8 +155,8 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
   }
 
   /**
-   * Where a batch of so many writes ends: at the last of them, or at the compactions that follow
-   * it.
+   * The commit where a batch of so many writes ends: at the last of them, or at the compactions
+   * that follow it.
    *
    * @return a snapshot id; null where there is no commit
    */

@@ -28,7 +28,7 @@ public record HighestVersion(Schema schema, Map<Integer, PartitionSpec> specs, F
     return new HighestVersion(table.schema(), table.specs(), table.io());
   }
 
-  /** Null where neither a commit nor a file says a version. */
+  /** The highest version; null where neither a commit nor a file says one. */
   public @Nullable Long of(Iterable<Snapshot> newestFirst) {
     Long highest = null;
     Snapshot head = null;

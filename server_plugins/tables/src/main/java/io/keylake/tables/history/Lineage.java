@@ -29,8 +29,8 @@ import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether keylake made all that a snapshot holds. Files of other engines carry no versions, and
- * their rewrites lose the order of commits, so nothing is read, written or merged beside them.
+ * Says whether keylake made all that a snapshot holds. Files of other engines carry no versions,
+ * and their rewrites lose the order of commits, so nothing is read, written or merged beside them.
  *
  * <ol>
  *   <li>Commits are walked from the newest to the oldest. Every commit of keylake is made only
@@ -58,7 +58,10 @@ public record Lineage(
 
   public static final String NONE = "none";
 
-  /** As the writers of keylake name files; those of Iceberg for Spark have one part more. */
+  /**
+   * The names that the writers of keylake give to files; those of Iceberg for Spark have one part
+   * more.
+   */
   private static final Pattern NAME =
       Pattern.compile(
           "\\d{5,}-\\d+-([a-z]+-)*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-\\d{5,}\\.parquet");
@@ -67,7 +70,7 @@ public record Lineage(
     foreign = List.copyOf(foreign);
   }
 
-  /** Of a snapshot; null stands for a table without one. */
+  /** The lineage of a snapshot; null stands for a table without one. */
   public static Lineage of(Table table, @Nullable Long snapshotId) {
     return ofCommits(
         table,

@@ -12,14 +12,14 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which offsets of which sources the rows of a write are: of partitions of a topic, of files.
+ * The offsets of sources that the rows of a write are: of partitions of a topic, of files.
  *
  * @param bySource the name of a source, and its offsets
  */
 public record OffsetRanges(SortedMap<String, Range> bySource) implements Serializable {
   public static final OffsetRanges NONE = new OffsetRanges(new TreeMap<>());
 
-  /** So many a branch remembers. */
+  /** The number of sources that a branch remembers. */
   public static final int MOST_SOURCES = 10_000;
 
   private static final int LONGEST_NAME = 1_000;
@@ -28,7 +28,7 @@ public record OffsetRanges(SortedMap<String, Range> bySource) implements Seriali
     bySource = Collections.unmodifiableSortedMap(new TreeMap<>(bySource));
   }
 
-  /** From an offset up to another, which is not of it. */
+  /** The offsets from one up to another, which is not of it. */
   public record Range(long from, long until) implements Serializable {
     public boolean isEmpty() {
       return from == until;

@@ -23,7 +23,7 @@ import org.apache.iceberg.exceptions.CommitFailedException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How far readers have come, by their names, kept as properties of the table: consumers of the
+ * The positions of readers, by their names, kept as properties of the table: consumers of the
  * change feed as snapshot ids, triggers as points in time. A position moves only from where whoever
  * moves it believes it to be, so that two of one name do not both do the same work.
  */

@@ -14,8 +14,8 @@ import org.apache.iceberg.Table;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What of a table's past is kept. It lies in the table property {@value #PROPERTY} as JSON. Tags
- * and branches keep what they stand on, whatever is said here.
+ * The policy that says what of a table's past is kept. It lies in the table property {@value
+ * #PROPERTY} as JSON. Tags and branches keep what they stand on, whatever is said here.
  *
  * @param days what was the newest snapshot of its branch within so many days is kept; null for all
  * @param snapshots so many are kept on each branch, however old they are
@@ -38,7 +38,8 @@ public record RetentionPolicy(
   public static final String PROPERTY = "keylake.retention";
 
   /**
-   * Of tables that say nothing: a week, as far as a commit need not write too many of them again.
+   * The policy of tables that say nothing: a week, as far as a commit need not write too many of
+   * them again.
    */
   public static final RetentionPolicy DEFAULT = new RetentionPolicy(7.0, 1, 1000, 3, null, 0, 30);
 
@@ -151,7 +152,7 @@ public record RetentionPolicy(
     return SpecJson.write(members);
   }
 
-  /** Null where all snapshots are kept. */
+  /** The time for which snapshots are kept; null where all are. */
   public @Nullable Duration kept() {
     return days == null ? null : Duration.ofSeconds((long) (days * SECONDS_A_DAY));
   }
@@ -165,7 +166,7 @@ public record RetentionPolicy(
     return Duration.ofSeconds((long) (idempotencyDays * SECONDS_A_DAY));
   }
 
-  /** Null where all archived states are kept. */
+  /** The time for which archived states are kept; null where all are. */
   public @Nullable Duration historyKept() {
     return historyDays == null ? null : Duration.ofSeconds((long) (historyDays * SECONDS_A_DAY));
   }

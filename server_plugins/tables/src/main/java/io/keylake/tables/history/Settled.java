@@ -14,9 +14,9 @@ import org.apache.iceberg.Snapshot;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How far a snapshot is settled. Settling finds the stored rows that newer ones supersede and
- * records them as Iceberg's own deletions; no data is written again. What is left of the files up
- * to an age then has each visible key once, and needs no merge.
+ * The age up to which a snapshot is settled. Settling finds the stored rows that newer ones
+ * supersede and records them as Iceberg's own deletions; no data is written again. What is left of
+ * the files up to an age then has each visible key once, and needs no merge.
  *
  * <ol>
  *   <li>A commit that settles says so in its summary, and those after it carry that on: they only
@@ -36,7 +36,7 @@ public record Settled(long through, Set<String> except, int of) {
 
   public static final String EXCEPT_OF = "keylake.unsettled_buckets_of";
 
-  /** By which the deletions of a settlement are told from those of other engines. */
+  /** The mark by which the deletions of a settlement are told from those of other engines. */
   static final String FILE_MARK = "-settle-";
 
   public static final Settled NOTHING = new Settled(Long.MIN_VALUE, Set.of(), 0);

@@ -9,7 +9,7 @@ import java.util.Set;
 import org.apache.iceberg.Snapshot;
 
 /**
- * Which commits of a branch are undone. An undo counts like any other commit: one that is undone
+ * The commits of a branch that are undone. An undo counts like any other commit: one that is undone
  * itself takes nothing back, so the commits that it took back have their effect again.
  */
 public final class UndoneCommits {

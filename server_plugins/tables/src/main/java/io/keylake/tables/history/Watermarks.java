@@ -19,7 +19,7 @@ import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How far the streams of a branch are complete, in event time. Once a write has carried a
+ * The event times up to which the streams of a branch are complete. Once a write has carried a
  * watermark, commits say in their summaries what is known of all streams, so that old ones may
  * expire; what is known is the largest that any commit says, so that it never goes back.
  *
@@ -104,7 +104,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     return new Watermarks(both);
   }
 
-  /** As a commit says them; nothing where nothing is known. */
+  /** The properties by which a commit says them; nothing where nothing is known. */
   public Map<String, String> properties() {
     return byStream.isEmpty() ? Map.of() : Map.of(PROPERTY, SpecJson.write(byStream));
   }

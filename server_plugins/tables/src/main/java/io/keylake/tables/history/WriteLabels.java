@@ -4,7 +4,7 @@ import java.io.Serializable;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a writer says of its commit.
+ * The labels that a writer gives to its commit.
  *
  * @param stream the label of who feeds; null if unknown
  * @param writer the label of who ran it; null if unknown

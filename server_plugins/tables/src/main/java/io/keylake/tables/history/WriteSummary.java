@@ -13,7 +13,7 @@ import org.apache.iceberg.Table;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a commit says of itself in its snapshot's summary, so that history needs no file.
+ * The facts that a commit says of itself in its snapshot's summary, so that history needs no file.
  *
  * @param verb upsert, update, delete, apply_changes or overwrite
  * @param rows rows stored, after the rows of a key were reduced
@@ -57,7 +57,7 @@ public record WriteSummary(
   /** The foreign commits whose rows a commit has written again with versions. */
   static final String ADOPTED = "keylake.adopted";
 
-  /** Where a branch stood when it was published, and what the checks said. */
+  /** The commit at which a branch stood when it was published, and what the checks said. */
   public static final String PUBLISHED_OF = "keylake.published_of";
 
   static final String GATE = "keylake.gate";

@@ -23,7 +23,8 @@ import org.apache.iceberg.expressions.Expression;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which commits a statement does not bear, of those that came after the snapshot that it has read.
+ * The commits that a statement does not bear, of those that came after the snapshot that it has
+ * read.
  *
  * <ol>
  *   <li>Compactions, settlements and publications change no row, so they never conflict. Those of a

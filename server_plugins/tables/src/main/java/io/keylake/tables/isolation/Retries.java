@@ -6,8 +6,8 @@ import io.keylake.tables.KeylakeException;
 import java.util.Map;
 
 /**
- * How often a statement is run again that has lost against commits of others. It is a property of
- * tables, as Iceberg has one for commits.
+ * The number of times that a statement is run again that has lost against commits of others. It is
+ * a property of tables, as Iceberg has one for commits.
  */
 public final class Retries {
   public static final String PROPERTY = "statement.retry.num-retries";

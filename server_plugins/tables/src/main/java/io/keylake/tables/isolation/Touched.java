@@ -22,7 +22,7 @@ import org.apache.iceberg.expressions.InclusiveMetricsEvaluator;
 import org.apache.iceberg.expressions.Projections;
 import org.apache.iceberg.types.Types.NestedField;
 
-/** Whether a commit may have touched rows, by the files that it added or removed. */
+/** Says whether a commit may have touched rows, by the files that it added or removed. */
 interface Touched {
   boolean isByAdding(DataFile file);
 

@@ -1,4 +1,4 @@
-/** What statements that read before they write require of the commits that come meanwhile. */
+/** Requirements of statements that read before they write on the commits that come meanwhile. */
 @NullMarked
 package io.keylake.tables.isolation;
 

@@ -13,7 +13,7 @@ import org.apache.iceberg.expressions.InclusiveMetricsEvaluator;
 import org.apache.iceberg.expressions.Projections;
 
 /**
- * Whether a file may have rows that a filter wants, by its partition and its statistics: what
+ * Says whether a file may have rows that a filter wants, by its partition and its statistics: what
  * Iceberg's planning asks of each file that a manifest names.
  */
 public final class FileTest {

@@ -60,7 +60,7 @@ public final class Kept<K, V> {
     return made;
   }
 
-  /** Those of the keys that are kept and fit a condition, in no order. */
+  /** The keys that are kept and fit a condition, in no order. */
   public synchronized List<K> keys(Predicate<K> fits) {
     return values.keySet().stream().filter(fits).toList();
   }

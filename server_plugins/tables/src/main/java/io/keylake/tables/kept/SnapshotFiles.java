@@ -18,7 +18,7 @@ import org.apache.iceberg.util.PropertyUtil;
 public final class SnapshotFiles {
   private static final int BYTES_OF_FILE = 2000;
 
-  /** In maps of counts, sizes and bounds. */
+  /** The bytes of maps of counts, sizes and bounds. */
   private static final int BYTES_OF_STATISTICS = 600;
 
   /** A snapshot with more than that part of what may be kept is planned for each query. */

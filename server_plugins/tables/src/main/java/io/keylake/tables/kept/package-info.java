@@ -1,4 +1,4 @@
-/** What a process keeps of files and tables that never change. */
+/** A cache of files and snapshots that never change, within bytes. */
 @NullMarked
 package io.keylake.tables.kept;
 

@@ -23,7 +23,7 @@ import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a keyed table is and how far it has come, for people, from its metadata alone.
+ * A description of a keyed table and of its state, for people, from its metadata alone.
  *
  * @param snapshotId null for a table without a commit
  */
@@ -102,7 +102,7 @@ public record Description(Table table, KeyedSchema schema, @Nullable Long snapsh
     return snapshotId == null ? List.of() : SnapshotUtil.ancestorsOf(snapshotId, table::snapshot);
   }
 
-  /** Of the commits that have changed an answer. */
+  /** The last commits of streams, of those that have changed an answer. */
   private Map<String, String> lastCommits() {
     Map<String, String> last = new TreeMap<>();
     for (Snapshot each : commits()) {

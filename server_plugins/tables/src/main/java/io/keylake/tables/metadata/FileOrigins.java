@@ -13,14 +13,14 @@ import org.apache.iceberg.SnapshotChanges;
 import org.apache.iceberg.Table;
 import org.jspecify.annotations.Nullable;
 
-/** Which commits wrote the rows of files, as far as the snapshots are still there. */
+/** The commits that wrote the rows of files, as far as the snapshots are still there. */
 public final class FileOrigins {
   private final Table table;
   private final FileListing listing;
   private final Map<Long, Snapshot> byOrder = new HashMap<>();
 
   /**
-   * Where the rows of a file come from.
+   * The commits that the rows of a file come from.
    *
    * @param commitOrder the place of the file in the order of commits; of a merged file, that of the
    *     youngest commit in it

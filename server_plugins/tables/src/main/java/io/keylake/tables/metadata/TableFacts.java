@@ -29,7 +29,7 @@ import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a keyed table says of itself at one snapshot, from its metadata alone: its files, and what
+ * The facts about a keyed table at one snapshot, from its metadata alone: its files, and what
  * reads, compactions and branches make of them.
  */
 public final class TableFacts {
@@ -279,7 +279,7 @@ public final class TableFacts {
         table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, wanted));
   }
 
-  /** In the order of their names, so that nobody has to sort. */
+  /** The files of buckets in the order of their names, so that nobody has to sort. */
   private static Map<List<Serializable>, List<FileScanTask>> buckets(ReadPlanner planner) {
     Map<List<Serializable>, List<FileScanTask>> buckets =
         new TreeMap<>(Comparator.comparing(List::toString));

@@ -7,8 +7,8 @@ import static org.apache.iceberg.TableProperties.COMMIT_STATUS_CHECKS_MIN_WAIT_M
 import org.apache.iceberg.TableMetadata;
 
 /**
- * How often it is asked what became of a commit, with pauses that grow, as the table's
- * commit.status-check properties say; without them for about 16 seconds.
+ * The number of times that it is asked what became of a commit, with pauses that grow, as the
+ * table's commit.status-check properties say; without them for about 16 seconds.
  */
 final class Patience {
   private static final int CHECKS = 8;

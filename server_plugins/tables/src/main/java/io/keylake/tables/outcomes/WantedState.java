@@ -12,9 +12,9 @@ import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a table is after a commit. A commit that adds snapshots is recognized by them, also behind
- * later commits. Another one has no sign of its own: it is there where all that it changes is as it
- * was sent, whoever has made it so.
+ * The state that a table has after a commit. A commit that adds snapshots is recognized by them,
+ * also behind later commits. Another one has no sign of its own: it is there where all that it
+ * changes is as it was sent, whoever has made it so.
  *
  * @param base the table before; null for a new one
  * @param sent the table after

@@ -1,4 +1,4 @@
-/** What became of a commit, where the answer of the catalog does not say it. */
+/** Finds out what became of a commit, where the answer of the catalog does not say it. */
 @NullMarked
 package io.keylake.tables.outcomes;
 

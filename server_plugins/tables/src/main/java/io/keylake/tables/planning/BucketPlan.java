@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * What a read of one bucket opens.
+ * The files and sections that a read of one bucket opens.
  *
  * @param partition the partition tuple as Iceberg keeps it; the bucket is its last member
  * @param sections in key order

@@ -4,7 +4,7 @@ import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.Serializable;
 import java.util.List;
 
-/** What of a range of commits has to be looked at: the touched stretches of each bucket. */
+/** The plan of a change feed over a range of commits: the touched stretches of each bucket. */
 public record ChangePlan(List<Bucket> buckets) {
   public ChangePlan {
     buckets = List.copyOf(buckets);

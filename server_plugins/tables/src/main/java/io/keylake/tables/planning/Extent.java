@@ -19,7 +19,7 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How much some files hold, and of what, as their manifests say it.
+ * The amount of what some files hold, and its bounds, as their manifests say them.
  *
  * @param liveRows those of the rows that are not recorded as superseded
  * @param lower no key is below these values; null where that is not known

@@ -17,7 +17,7 @@ import org.apache.iceberg.Snapshot;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a commit that changes answers has done to the files of its branch. An undo has no effect of
+ * The effect of a commit that changes answers on the files of its branch. An undo has no effect of
  * its own: which other commits count says it all.
  *
  * @param added files that came with it
@@ -69,7 +69,10 @@ public record FileEffect(
     added.forEach(task -> files.put(task.file().location(), task));
   }
 
-  /** Of a merged file it cannot be told which rows of which write went with it. */
+  /**
+   * The error for a merged file that was taken out: it cannot be told which rows of which write
+   * went with it.
+   */
   public KeylakeException takesOutMerged(FileScanTask task) {
     return new KeylakeException(
         UNSUPPORTED,

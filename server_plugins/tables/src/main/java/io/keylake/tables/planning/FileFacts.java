@@ -15,9 +15,9 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the manifest says of one file, so that its bytes need not be asked: who is in it, which
- * columns it carries, and between which versions. Whatever the manifest does not say is assumed in
- * the way that reads more, never less.
+ * The facts that the manifest has about one file, so that its bytes need not be asked: who is in
+ * it, which columns it carries, and between which versions. Whatever the manifest does not say is
+ * assumed in the way that reads more, never less.
  *
  * @param written whether every row's newest write is at the row's version
  * @param visible whether every row holds a surviving write, at whatever version
@@ -145,7 +145,8 @@ public record FileFacts(
   }
 
   /**
-   * Where the row versions of the file stand: the ordering column counts only where none is stored.
+   * The fields in which the row versions of the file stand: the ordering column counts only where
+   * none is stored.
    */
   private static List<NestedField> versionSources(DataFile file, KeyedSchema schema) {
     boolean isStored = count(file.nullValueCounts(), schema.version()) == 0;

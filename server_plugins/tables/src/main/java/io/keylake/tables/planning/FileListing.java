@@ -43,7 +43,7 @@ import org.jspecify.annotations.Nullable;
 public record FileListing(
     Table table, Schema schema, Expression filter, @Nullable Set<Integer> statistics) {
 
-  /** Of all files, with all of their statistics. */
+  /** A listing of all files, with all of their statistics. */
   public static FileListing ofAll(Table table) {
     return new FileListing(table, table.schema(), Expressions.alwaysTrue(), null);
   }
@@ -153,7 +153,7 @@ public record FileListing(
         : List.of();
   }
 
-  /** As they were before. */
+  /** The files that a commit removed, as they were before. */
   private List<FileScanTask> removedBy(Snapshot commit) {
     if (commit.parentId() == null
         || !commit.summary().containsKey(SnapshotSummary.DELETED_FILES_PROP)) {

@@ -52,7 +52,7 @@ public final class ReadPlan {
     this.buckets = buckets.stream().filter(bucket -> !bucket.sections().isEmpty()).toList();
   }
 
-  /** Of how many buckets these are some: as many as the coarsest of the files know. */
+  /** The number of buckets of which these are some: as many as the coarsest of the files know. */
   public int bucketCount() {
     return bucketCount;
   }

@@ -51,7 +51,10 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  */
 public final class ReadPlanner {
-  /** At equal versions, a value of an experiment is the later write, whatever was compacted. */
+  /**
+   * The age of experiments: at equal versions, a value of an experiment is the later write,
+   * whatever was compacted.
+   */
   private static final long AFTER_MAIN = 1L << 48;
 
   private final Table table;
@@ -100,7 +103,7 @@ public final class ReadPlanner {
       this(snapshotId, null, filter, Expressions.alwaysTrue(), values, wanted, true);
     }
 
-    /** Without experiments. */
+    /** A wish without experiments. */
     public Wish(
         @Nullable Long snapshotId,
         @Nullable Long after,
@@ -288,7 +291,7 @@ public final class ReadPlanner {
     return counts.partition(file, buckets);
   }
 
-  /** By how many buckets the files are grouped. */
+  /** The number of buckets by which the files are grouped. */
   public int buckets() {
     return buckets;
   }
@@ -374,7 +377,7 @@ public final class ReadPlanner {
             : !beside.has(leaf.fieldId()));
   }
 
-  /** Without sizes of columns, a file counts whole. */
+  /** The bytes of the wanted columns; without sizes of columns, a file counts whole. */
   private long wantedBytes(DataFile file) {
     Map<Integer, Long> sizes = file.columnSizes();
     return sizes == null || sizes.isEmpty()

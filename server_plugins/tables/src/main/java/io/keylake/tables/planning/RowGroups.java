@@ -16,6 +16,6 @@ public interface RowGroups {
    */
   record RowGroup(@Nullable Serializable lower, long rows) {}
 
-  /** In key order. */
+  /** The row groups of a file, in key order. */
   List<RowGroup> of(StoredFile file);
 }

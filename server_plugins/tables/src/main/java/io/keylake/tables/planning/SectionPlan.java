@@ -13,7 +13,8 @@ import org.apache.iceberg.DeleteFile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How one section of a bucket is read: decided from metadata, carried out wherever the task runs.
+ * The plan by which one section of a bucket is read: decided from metadata, carried out wherever
+ * the task runs.
  *
  * @param runs the files of each run, in key order; the runs in the order that {@code rules} speak
  *     of

@@ -163,7 +163,7 @@ final class Slicer {
     return KeySlice.cuts(keyType);
   }
 
-  /** At most {@code slices - 1} keys, ascending, that cut the rows evenly. */
+  /** Chooses at most {@code slices - 1} keys, ascending, that cut the rows evenly. */
   private List<Serializable> boundaries(List<RowGroup> samples, long slices) {
     long rows = samples.stream().mapToLong(RowGroup::rows).sum();
     List<Serializable> boundaries = new ArrayList<>();

@@ -80,7 +80,7 @@ final class ValueFilter {
     }
   }
 
-  /** Null for a test that statistics do not decide. */
+  /** The atom of a test; null for one that statistics do not decide. */
   private @Nullable Atom atom(UnboundPredicate<?> test) {
     Expression bound;
     try {
@@ -138,7 +138,10 @@ final class ValueFilter {
         && (atom.files().eval(file) || (atom.orNaN() && mayHoldNaN(file, atom.column())));
   }
 
-  /** In Spark, NaN is above every number. The bounds of a file leave it out. */
+  /**
+   * Says whether a file may hold a NaN, which Spark has above every number. The bounds of a file
+   * leave it out.
+   */
   private static boolean mayHoldNaN(DataFile file, int column) {
     Long count = file.nanValueCounts() == null ? null : file.nanValueCounts().get(column);
     return count == null || count > 0;

@@ -19,7 +19,7 @@ public final class WholeFiles {
   public enum Fit {
     INSIDE,
     OUTSIDE,
-    /** For some rows, or nobody knows without reading. */
+    /** The condition holds for some rows, or nobody knows without reading. */
     PARTLY
   }
 

@@ -1,5 +1,5 @@
 /**
- * From files to runs, sections and slices; the plans of reads and change feeds; facts about files
+ * Cuts files into runs, sections and slices; the plans of reads and change feeds; facts about files
  * from manifests.
  */
 @NullMarked

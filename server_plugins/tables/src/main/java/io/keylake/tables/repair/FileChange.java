@@ -223,7 +223,7 @@ public record FileChange(
         && order.compare(second.lower(), first.upper()) <= 0;
   }
 
-  /** With all of their statistics, as a commit needs them. */
+  /** The files of a snapshot with all of their statistics, as a commit needs them. */
   private static List<FileScanTask> files(Table table, long snapshotId) {
     return FileListing.ofAll(table).at(snapshotId);
   }
@@ -337,7 +337,10 @@ public record FileChange(
     return copied;
   }
 
-  /** Where versions are commit times, none may come that is lower. */
+  /**
+   * The newest version of files that come to a branch: where versions are commit times, none may
+   * come that is lower.
+   */
   private @Nullable Long newestVersion(Extent extent, @Nullable String target) {
     boolean isOfFiles = KeyedSchema.of(table).spec().versions() != Versions.COMMIT;
     if (isOfFiles && extent.maxVersion() != null) {

@@ -140,7 +140,10 @@ public record Undo(
                 commit.operation().equals(DataOperations.APPEND) && !WriteSummary.isUndo(commit));
   }
 
-  /** Where nothing has been taken away since, what was added is still there, and nothing else. */
+  /**
+   * The files that the range has added, all of which are there where nothing has been taken away
+   * since.
+   */
   private static List<Bucket> addedBy(Table table, CommitRange undone) {
     StructLikeMap<List<DataFile>> added = StructLikeMap.create(table.spec().partitionType());
     for (Snapshot commit : undone.commits()) {
@@ -225,7 +228,10 @@ public record Undo(
       return isTouched;
     }
 
-    /** Of a merged file that was taken out it cannot be told what is missing without the undone. */
+    /**
+     * Refuses a bucket of which a merged file was taken out: it cannot be told what is missing
+     * without the undone.
+     */
     private void checkKnown(List<Serializable> partition) {
       for (FileEffect effect : effects) {
         if (effect.takesOut() && !replay.undone().contains(effect.commit().snapshotId())) {

@@ -65,7 +65,7 @@ public final class ChangesJson {
     return node.get(name).textValue();
   }
 
-  /** Null where the change says no place. */
+  /** The place of a column; null where the change says none. */
   private static @Nullable Position position(JsonNode node) {
     if (!node.has("after")) {
       return null;

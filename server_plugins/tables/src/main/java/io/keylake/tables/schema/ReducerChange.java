@@ -108,7 +108,7 @@ public final class ReducerChange {
     }
   }
 
-  /** With ids that the schema replaces by its own. */
+  /** A struct with ids that the schema replaces by its own. */
   private static StructType struct(Set<String> names) {
     List<NestedField> fields = new ArrayList<>();
     names.forEach(

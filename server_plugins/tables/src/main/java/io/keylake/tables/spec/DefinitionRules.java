@@ -12,7 +12,7 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 
-/** What is refused about a new table: rules that its columns break, whoever sent them. */
+/** Refuses a new table whose columns break a rule, whoever sent it. */
 final class DefinitionRules {
   private static final Set<Type.TypeID> KEY_TYPES =
       Set.of(

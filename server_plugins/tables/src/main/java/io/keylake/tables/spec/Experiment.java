@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param dropped field ids of columns of main that it does not show
  */
 public record Experiment(String name, List<Integer> added, List<Integer> dropped) {
-  /** Before the name of the experiment in the name of its branch. */
+  /** The text before the name of the experiment in the name of its branch. */
   public static final String BRANCH = "experiment_";
 
   /**
@@ -38,13 +38,14 @@ public record Experiment(String name, List<Integer> added, List<Integer> dropped
   private static final String PREFIX = "keylake.experiment.";
 
   /**
-   * Before the first field id of an experiment that was dropped: older schemas have its columns.
+   * The property's name before the first field id of an experiment that was dropped: older schemas
+   * have its columns.
    */
   private static final String GONE = "keylake.dropped_experiment.";
 
   /**
-   * Before the first field id of an experiment that was promoted: schemas from before that have its
-   * columns, which main did not show then.
+   * The property's name before the first field id of an experiment that was promoted: schemas from
+   * before that have its columns, which main did not show then.
    */
   private static final String PROMOTED = "keylake.promoted_experiment.";
 
@@ -68,7 +69,7 @@ public record Experiment(String name, List<Integer> added, List<Integer> dropped
     return all;
   }
 
-  /** Null where a table has no experiment of that name. */
+  /** The experiment of a name; null where the table has none. */
   public static @Nullable Experiment named(Map<String, String> properties, String name) {
     String json = properties.get(PREFIX + name);
     return json == null ? null : parse(name, json);
@@ -134,7 +135,7 @@ public record Experiment(String name, List<Integer> added, List<Integer> dropped
   }
 
   /**
-   * As that property says it.
+   * The text of that property.
    *
    * @param schema the id of the first schema in which main shows the columns
    */
@@ -142,7 +143,7 @@ public record Experiment(String name, List<Integer> added, List<Integer> dropped
     return SpecJson.write(new TreeMap<>(Map.of("added", added, SHOWN_FROM, schema)));
   }
 
-  /** As its property says it. */
+  /** The text of its property. */
   public String toJson() {
     return SpecJson.write(new TreeMap<>(Map.of("added", added, "dropped", dropped)));
   }

@@ -27,10 +27,10 @@ import org.apache.iceberg.types.Types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the columns of a keyed table lie in its Iceberg schema: the user's columns, the hidden
- * {@value #BUCKET} where the bucket is not Iceberg's own transform, the hidden {@value #GROUP}
- * where the table has groups, and {@value #MERGE_INFO} with one version leaf per value column or
- * column group.
+ * The columns of a keyed table in its Iceberg schema: the user's columns, the hidden {@value
+ * #BUCKET} where the bucket is not Iceberg's own transform, the hidden {@value #GROUP} where the
+ * table has groups, and {@value #MERGE_INFO} with one version leaf per value column or column
+ * group.
  *
  * @param table the whole Iceberg schema
  * @param key the key columns, in declared order
@@ -48,7 +48,7 @@ public record KeyedSchema(
   public static final String BUCKET = "_bucket";
   public static final String GROUP = "_group";
 
-  /** Of a read of what was written: whether the row was deleted. */
+  /** The column of a read of what was written: whether the row was deleted. */
   public static final String IS_DELETED = "_deleted";
 
   public static final String VERSION = "version";
@@ -57,10 +57,10 @@ public record KeyedSchema(
   public static final String COLUMNS = "columns";
   public static final String STATES = "states";
 
-  /** Where the version leaves lie. */
+  /** The path of the struct of version leaves. */
   public static final String LEAVES = MERGE_INFO + "." + COLUMNS;
 
-  /** Where the states lie. */
+  /** The path of the struct of states. */
   public static final String ALL_STATES = MERGE_INFO + "." + STATES;
 
   /**
@@ -220,7 +220,9 @@ public record KeyedSchema(
     return Stream.concat(group, spec.key().stream()).map(name -> existing(table, name)).toList();
   }
 
-  /** True where the bucket is a stored column: it follows from the group, or needs our own hash. */
+  /**
+   * Says whether the bucket is a stored column: it follows from the group, or needs our own hash.
+   */
   static boolean storesBucket(TableSpec spec, List<NestedField> bucketBy) {
     return spec.groups() != null || BucketHash.isNeeded(bucketBy);
   }

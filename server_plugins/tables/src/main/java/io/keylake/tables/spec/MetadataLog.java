@@ -5,10 +5,10 @@ import java.util.TreeMap;
 import org.apache.iceberg.TableProperties;
 
 /**
- * How many files of earlier metadata a table keeps. Each commit writes a new one with every
- * snapshot in it, so that without a limit their bytes grow with the square of the commits. Nothing
- * of keylake reads an earlier one; catalogs that do not know whether a commit was applied look for
- * it among the last.
+ * The number of files of earlier metadata that a table keeps. Each commit writes a new one with
+ * every snapshot in it, so that without a limit their bytes grow with the square of the commits.
+ * Nothing of keylake reads an earlier one; catalogs that do not know whether a commit was applied
+ * look for it among the last.
  */
 public final class MetadataLog {
   private static final Map<String, String> LIMITS =

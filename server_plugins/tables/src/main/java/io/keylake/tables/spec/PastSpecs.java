@@ -58,7 +58,7 @@ public final class PastSpecs {
       return new Moment(table.schema(), table.properties());
     }
 
-    /** Null for a table that is not keyed. */
+    /** The spec that goes with a schema; null for a table that is not keyed. */
     @Nullable TableSpec specOf(Schema columns) {
       String json = properties.get(TableSpec.PROPERTY);
       if (json == null) {

@@ -20,8 +20,8 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the writes of a column become one value. A register keeps one of the values, by version; an
- * accumulator combines all of them, which are its contributions.
+ * The rule by which the writes of a column become one value. A register keeps one of the values, by
+ * version; an accumulator combines all of them, which are its contributions.
  *
  * @param kind what it does
  * @param options what the kind can be told, by name; those that are left out and have no usual
@@ -133,7 +133,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return ReducerForm.text(this);
   }
 
-  /** Of {@link Kind#COLLECT}: each value once. */
+  /** The option of {@link Kind#COLLECT}: each value once. */
   public boolean distinct() {
     return isSet(DISTINCT);
   }
@@ -143,7 +143,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return options.containsKey(flag);
   }
 
-  /** Of {@link Kind#COLLECT}: the most values; null for any number. */
+  /** The option of {@link Kind#COLLECT}: the most values; null for any number. */
   public @Nullable Integer limit() {
     return (Integer) options.get(LIMIT);
   }
@@ -163,7 +163,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return (Reducer) options.get(OF);
   }
 
-  /** Of {@link Kind#STRUCT}: the reducer of each member. */
+  /** The option of {@link Kind#STRUCT}: the reducer of each member. */
   @SuppressWarnings("unchecked") // the option checks them
   public Map<String, Reducer> members() {
     return (Map<String, Reducer>) options.getOrDefault(MEMBERS, Map.of());

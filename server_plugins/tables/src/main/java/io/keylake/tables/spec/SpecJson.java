@@ -171,7 +171,7 @@ public final class SpecJson {
     return groups;
   }
 
-  /** Null for a table without groups. */
+  /** The groups of keys; null for a table without them. */
   private static @Nullable KeyGroups keyGroups(JsonNode node) {
     if (node.has("groups") != node.has("hash")) {
       throw new KeylakeException(

@@ -41,7 +41,7 @@ public record TableSpec(
   public static final int SPEC_VERSION = 1;
   public static final int MOST_BUCKETS = 1_000_000;
 
-  /** Where the version of a row comes from. A table never mixes sources. */
+  /** The source of the version of a row. A table never mixes sources. */
   public enum Versions {
     ORDERING,
     COMMIT,

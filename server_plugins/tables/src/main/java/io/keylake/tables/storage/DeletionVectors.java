@@ -3,7 +3,7 @@ package io.keylake.tables.storage;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableUtil;
 
-/** Whether positions of deleted rows are stored as deletion vectors. */
+/** Says whether positions of deleted rows are stored as deletion vectors. */
 public final class DeletionVectors {
   private static final int FIRST_FORMAT = 3;
 

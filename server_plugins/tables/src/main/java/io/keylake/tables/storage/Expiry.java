@@ -47,7 +47,7 @@ final class Expiry {
     this.fence = fence;
   }
 
-  /** Those of the table as it was last refreshed. */
+  /** The expired snapshots of the table as it was last refreshed. */
   static Set<Long> of(Table table, RetentionPolicy policy, Instant now) {
     long fence = Math.min(Positions.fenceMillis(table), Lineage.fenceMillis(table));
     return new Expiry(table, policy, now, fence).expired();

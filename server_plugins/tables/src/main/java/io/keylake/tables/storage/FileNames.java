@@ -9,7 +9,10 @@ import java.util.regex.Pattern;
 final class FileNames {
   private static final String UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 
-  /** Of data files, position deletes and deletion vectors; with hashed folders, bits may lead. */
+  /**
+   * The names of data files, position deletes and deletion vectors; with hashed folders, bits may
+   * lead.
+   */
   private static final Pattern CONTENT =
       Pattern.compile(
           "(?:[01]{8}-)?\\d{5,}-\\d+-(?:[a-z]+-)*"
@@ -19,7 +22,7 @@ final class FileNames {
   private static final Pattern TABLE_METADATA =
       Pattern.compile("\\d{5,}-" + UUID + "(?:\\.gz)?\\.metadata\\.json(?:\\.gz)?");
 
-  /** Of manifests and of the lists of a snapshot's manifests. */
+  /** The names of manifests and of the lists of a snapshot's manifests. */
   private static final Pattern MANIFEST =
       Pattern.compile("(?:snap-\\d+-\\d+-" + UUID + "|" + UUID + "-m\\d+)\\.avro");
 

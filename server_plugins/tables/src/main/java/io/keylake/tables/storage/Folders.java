@@ -22,7 +22,7 @@ final class Folders {
     this.io = io;
   }
 
-  /** Empty where the store cannot be listed. */
+  /** The folders of a store; empty where it cannot be listed. */
   static Optional<Folders> in(FileIO io) {
     return io instanceof SupportsPrefixOperations listed
         ? Optional.of(new Folders(listed))

@@ -23,7 +23,7 @@ import org.apache.iceberg.util.ThreadPools;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is left to do when files have been merged: snapshots expire, and files that nobody needs are
+ * Does what is left when files have been merged: snapshots expire, and files that nobody needs are
  * deleted, as the table's {@link RetentionPolicy} says.
  */
 public final class Housekeeping {

@@ -59,7 +59,7 @@ final class KnownFiles {
     return metadata.contains(name);
   }
 
-  /** Those of some files, by their locations, that are not needed. */
+  /** The locations of those of some files that are not needed. */
   List<String> unneeded(Collection<String> locations) {
     Map<String, String> byName = new ConcurrentHashMap<>();
     locations.forEach(location -> byName.put(FileNames.of(location), location));

@@ -46,7 +46,7 @@ public final class OldMetadata {
     this.kept = kept(table);
   }
 
-  /** Of the table as it was last refreshed. */
+  /** The old metadata of the table as it was last refreshed. */
   public static OldMetadata of(Table table) {
     OldMetadata found = new OldMetadata(table);
     found.follow();
@@ -90,7 +90,7 @@ public final class OldMetadata {
     }
   }
 
-  /** Those that are still there, in the same order. */
+  /** The locations at which a file is still there, in the same order. */
   private List<String> there(List<String> locations) {
     Set<String> found = ConcurrentHashMap.newKeySet();
     Tasks.foreach(locations)

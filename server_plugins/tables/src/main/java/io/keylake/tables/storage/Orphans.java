@@ -61,7 +61,7 @@ final class Orphans {
     this.metadataFolders = folders(Folders.METADATA, TableProperties.WRITE_METADATA_LOCATION);
   }
 
-  /** Of the folders that properties name, only those in the table's location are its own. */
+  /** The table's own folders: of those that properties name, the ones in its location. */
   private List<Place> folders(String name, String... properties) {
     List<Place> own = new ArrayList<>();
     own.add(location.child(name));

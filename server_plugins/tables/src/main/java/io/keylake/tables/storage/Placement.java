@@ -11,8 +11,9 @@ import org.apache.iceberg.io.FileInfo;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a table may lie: not inside the folder of another table, nor around one. What lies in the
- * store tells it, since tables of other catalogs and dropped ones have their files there, too.
+ * The places where a table may lie: not inside the folder of another table, nor around one. What
+ * lies in the store tells it, since tables of other catalogs and dropped ones have their files
+ * there, too.
  */
 public final class Placement {
   private final String table;

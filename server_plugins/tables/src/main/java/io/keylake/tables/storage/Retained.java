@@ -8,7 +8,7 @@ import org.apache.iceberg.Table;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What of a table's past is there, and what of it a cleaning would remove.
+ * The past of a table: what of it is there, and what of it a cleaning would remove.
  *
  * @param snapshots that the table has
  * @param expirable those that the table's policy lets go

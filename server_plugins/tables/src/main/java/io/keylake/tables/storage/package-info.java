@@ -1,4 +1,4 @@
-/** Where files lie, what they are called, and which of them no snapshot knows. */
+/** Places and names of files, and the files that no snapshot knows. */
 @NullMarked
 package io.keylake.tables.storage;
 
