@@ -17,7 +17,7 @@ from keylake._outcomes.commits import CommitInfo, VersionRange
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Commit", "CommitInfo", "History", "Undone", "VersionRange"]
+__all__ = ["Commit", "CommitInfo", "History", "Undone"]
 
 
 @dataclass(frozen=True)
