@@ -1,17 +1,18 @@
 package io.keylake.spark;
 
-import io.keylake.spark.combine.CombineStrategy;
 import io.keylake.spark.driver.BatchWriteRule;
 import io.keylake.spark.driver.DriverWriteStrategy;
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.ExchangeRule;
-import io.keylake.spark.functions.ColumnFunctions;
 import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.kafka.KafkaFunctions;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
 import io.keylake.spark.layout.KeyLayoutRule;
 import io.keylake.spark.lookups.LookupStrategy;
+import io.keylake.spark.reducers.functions.ColumnFunctions;
+import io.keylake.spark.reducers.functions.WindowFunctions;
+import io.keylake.spark.reducers.partial.CombineStrategy;
 import io.keylake.spark.rules.CreateLikeRule;
 import io.keylake.spark.rules.DescribeRule;
 import io.keylake.spark.rules.HeldStatementRule;
@@ -28,7 +29,6 @@ import io.keylake.spark.rules.StreamWriteRule;
 import io.keylake.spark.rules.TableChangeRule;
 import io.keylake.spark.scan.ScannedRows;
 import io.keylake.spark.spread.SpreadStrategy;
-import io.keylake.spark.windows.WindowFunctions;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.ColumnarRule;

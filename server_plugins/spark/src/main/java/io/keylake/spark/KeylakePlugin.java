@@ -2,7 +2,7 @@ package io.keylake.spark;
 
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.integrity.PageChecksums;
-import io.keylake.spark.own.OwnReducers;
+import io.keylake.spark.reducers.user.UserReducers;
 import io.keylake.tables.hashing.HashClasses;
 import java.nio.file.Path;
 import java.util.Map;
@@ -44,7 +44,7 @@ public final class KeylakePlugin implements SparkPlugin {
 
   /** Tells this process what holds for the whole application. */
   private static void prepare(SparkConf conf) {
-    OwnReducers.allow(conf.get(OwnReducers.SETTING, ""));
+    UserReducers.allow(conf.get(UserReducers.SETTING, ""));
     HashClasses.allow(conf.get(HashClasses.SETTING, ""));
     PageChecksums.verify(conf.getBoolean(PageChecksums.SETTING, true));
   }

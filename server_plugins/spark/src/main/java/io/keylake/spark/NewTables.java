@@ -2,8 +2,8 @@ package io.keylake.spark;
 
 import io.keylake.spark.catalog.TableNames;
 import io.keylake.spark.maintenance.Maintenance;
-import io.keylake.spark.own.OwnReducers;
-import io.keylake.spark.python.PythonReducer;
+import io.keylake.spark.reducers.user.PythonReducer;
+import io.keylake.spark.reducers.user.UserReducers;
 import io.keylake.spark.table.StagedKeyedTable;
 import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.outcomes.CertainOperations;
@@ -85,7 +85,7 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
         .forEach(
             (column, reducer) -> {
               Type type = definition.columns().findField(column).type();
-              OwnReducers.check(column, reducer, type);
+              UserReducers.check(column, reducer, type);
               PythonReducer.check(column, reducer, type);
             });
   }

@@ -3,8 +3,8 @@ package io.keylake.spark.catalog;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.own.OwnReducers;
-import io.keylake.spark.python.PythonReducer;
+import io.keylake.spark.reducers.user.PythonReducer;
+import io.keylake.spark.reducers.user.UserReducers;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.schema.ColumnChange;
 import io.keylake.tables.schema.ColumnChange.Position;
@@ -45,7 +45,7 @@ public final class ColumnChanges {
           (column, reducer) -> {
             NestedField field = table.schema().asStruct().field(column);
             if (field != null) {
-              OwnReducers.check(column, reducer, field.type());
+              UserReducers.check(column, reducer, field.type());
               PythonReducer.check(column, reducer, field.type());
             }
           });

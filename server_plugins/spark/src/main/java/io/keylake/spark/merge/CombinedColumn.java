@@ -4,9 +4,9 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
 import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
-import io.keylake.spark.accumulators.Accumulator;
-import io.keylake.spark.accumulators.Accumulators;
-import io.keylake.spark.python.GatheredColumn;
+import io.keylake.spark.reducers.Accumulator;
+import io.keylake.spark.reducers.builtin.Accumulators;
+import io.keylake.spark.reducers.user.GatheredColumn;
 import io.keylake.spark.vectors.BuiltVector;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;

@@ -5,7 +5,7 @@ import io.keylake.spark.spread.FewRows;
 import io.keylake.spark.spread.SpreadRows;
 import io.keylake.spark.spread.Spreading;
 import io.keylake.spark.statements.Columns;
-import io.keylake.spark.write.HelperColumn;
+import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;

@@ -1,6 +1,6 @@
 package io.keylake.spark.rules;
 
-import io.keylake.spark.combine.CombinedRows;
+import io.keylake.spark.reducers.partial.CombinedRows;
 import io.keylake.spark.spread.FewRows;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.write.DriverWrite;
@@ -23,7 +23,8 @@ public final class SpreadBatchRule extends Rule<LogicalPlan> {
       return plan;
     }
     WriteOptions options = StreamWriteRule.said(write);
-    LogicalPlan combined = CombinedRows.of(write.query(), table.stored(), options);
+    LogicalPlan combined =
+        options.mayCombineRows() ? CombinedRows.of(write.query(), table.stored()) : write.query();
     RowPlace place = RowPlace.of(combined, table.stored());
     FewRows.Limit few =
         new FewRows.Limit(DriverWrite.mostRows(table.stored()), DriverWrite.MOST_BYTES);

@@ -1,6 +1,6 @@
 package io.keylake.spark.rules;
 
-import io.keylake.spark.combine.CombinedRows;
+import io.keylake.spark.reducers.partial.CombinedRows;
 import io.keylake.spark.statements.MergeRewrite;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.write.DriverWrite;
@@ -48,7 +48,9 @@ public final class SpreadRule extends Rule<LogicalPlan> {
       return taking(Rows.IN_ONE_TASK, write, new Repartition(1, false, query));
     }
     LogicalPlan combined =
-        CombinedRows.of(query, table.stored(), KeyedWriteRule.said(write, relation));
+        KeyedWriteRule.said(write, relation).mayCombineRows()
+            ? CombinedRows.of(query, table.stored())
+            : query;
     RowPlace place = RowPlace.of(query, table.stored());
     Project numbered = place.numbered(combined);
     return areInBuckets(query)

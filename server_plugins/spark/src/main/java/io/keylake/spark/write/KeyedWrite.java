@@ -13,6 +13,7 @@ import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.repair.Adoption;
 import io.keylake.tables.repair.AdoptionChange;
 import io.keylake.tables.spec.ColumnNames;
+import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.SpecJson;
 import io.keylake.tables.spec.TableSpec.Versions;

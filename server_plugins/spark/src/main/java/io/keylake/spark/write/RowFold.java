@@ -2,9 +2,9 @@ package io.keylake.spark.write;
 
 import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 
-import io.keylake.spark.accumulators.Accumulator;
-import io.keylake.spark.accumulators.Accumulators;
-import io.keylake.spark.python.GatheredColumn;
+import io.keylake.spark.reducers.Accumulator;
+import io.keylake.spark.reducers.builtin.Accumulators;
+import io.keylake.spark.reducers.user.GatheredColumn;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.Reducer;

@@ -1,6 +1,6 @@
 package io.keylake.spark.write;
 
-import io.keylake.spark.python.PendingRows;
+import io.keylake.spark.reducers.user.PendingRows;
 import io.keylake.spark.write.WriteLayout.Column;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;

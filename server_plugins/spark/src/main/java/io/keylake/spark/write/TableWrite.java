@@ -5,6 +5,7 @@ import io.keylake.spark.write.KeyedDataWriter.Written;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.WriteLabels;
+import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.HashMap;

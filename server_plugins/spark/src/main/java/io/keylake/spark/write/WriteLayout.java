@@ -1,6 +1,7 @@
 package io.keylake.spark.write;
 
 import io.keylake.spark.keys.KeyText;
+import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.TableSpec.Versions;

@@ -7,6 +7,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.history.WriteLabels;
+import io.keylake.tables.spec.HelperColumn;
 import java.io.Serializable;
 import java.time.Instant;
 import java.util.Locale;
@@ -135,6 +136,14 @@ public record WriteOptions(
   /** Whether a statement says which columns a row carries. People who name none forgot them. */
   boolean isListedByStatement() {
     return HelperColumn.COLUMNS_FROM.equals(columnsFrom);
+  }
+
+  /**
+   * Whether rows of one key may be combined before they are written: they take nothing back, and
+   * all columns of a row have its version.
+   */
+  public boolean mayCombineRows() {
+    return !retracts && versionOf.isEmpty();
   }
 
   private static @Nullable Adopted adopted(CaseInsensitiveStringMap options) {

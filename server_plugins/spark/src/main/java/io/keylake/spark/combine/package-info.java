@@ -1,5 +1,0 @@
-/** Rows of one key combined in the task that has them, before they are moved. */
-@NullMarked
-package io.keylake.spark.combine;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,0 @@
-/** Unions of bitmaps and sketches, in the bytes that other libraries read. */
-@NullMarked
-package io.keylake.spark.unions;
-
-import org.jspecify.annotations.NullMarked;
