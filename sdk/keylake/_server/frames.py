@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-SENT_ROWS = "io.keylake.spark.sent.SentRows"
+SENT_ROWS = "io.keylake.spark.write.sent.SentRows"
 _BYTES_OF_A_CHUNK = 4 * 2**20  # which one task reads
 
 

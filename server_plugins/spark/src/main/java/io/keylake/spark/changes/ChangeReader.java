@@ -1,10 +1,10 @@
 package io.keylake.spark.changes;
 
-import io.keylake.spark.merge.BucketRows;
-import io.keylake.spark.merge.OutputColumn;
-import io.keylake.spark.merge.ReadTask;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.ReadCounters;
+import io.keylake.spark.read.merge.BucketRows;
+import io.keylake.spark.read.task.OutputColumn;
+import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.ChangePlan;
 import io.keylake.tables.planning.ChangePlan.Stretch;
 import io.keylake.tables.planning.SectionPlan;

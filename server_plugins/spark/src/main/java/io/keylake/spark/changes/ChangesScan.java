@@ -2,8 +2,8 @@ package io.keylake.spark.changes;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
-import io.keylake.spark.scan.PushedFilters;
-import io.keylake.spark.scan.ReadRange;
+import io.keylake.spark.read.scan.PushedFilters;
+import io.keylake.spark.read.scan.ReadRange;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.history.CommitRange;

@@ -2,12 +2,12 @@ package io.keylake.spark.changes;
 
 import io.keylake.spark.engine.Hash64;
 import io.keylake.spark.keys.KeyOrder;
-import io.keylake.spark.merge.ReadTask;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
 import io.keylake.spark.parquet.FileFilter;
 import io.keylake.spark.parquet.RowChoice;
 import io.keylake.spark.parquet.StoredFileReader;
+import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.ChangePlan.Stretch;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;

@@ -1,6 +1,6 @@
 package io.keylake.spark.deletes;
 
-import io.keylake.spark.scan.CountedMetric;
+import io.keylake.spark.read.scan.CountedMetric;
 import java.util.List;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.metric.CustomMetric;

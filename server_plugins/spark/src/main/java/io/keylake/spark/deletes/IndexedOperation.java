@@ -1,6 +1,6 @@
 package io.keylake.spark.deletes;
 
-import io.keylake.spark.planned.Planned;
+import io.keylake.spark.read.pinned.PinnedScans;
 import org.apache.iceberg.spark.source.SparkScanBuilder;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -18,14 +18,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 class IndexedOperation implements RowLevelOperation {
   private final RowLevelOperation stock;
-  private final Planned planned;
+  private final PinnedScans planned;
 
-  private IndexedOperation(RowLevelOperation stock, Planned planned) {
+  private IndexedOperation(RowLevelOperation stock, PinnedScans planned) {
     this.stock = stock;
     this.planned = planned;
   }
 
-  static RowLevelOperation of(Planned planned, RowLevelOperationInfo info) {
+  static RowLevelOperation of(PinnedScans planned, RowLevelOperationInfo info) {
     RowLevelOperation stock = planned.table().newRowLevelOperationBuilder(info).build();
     return stock instanceof SupportsDelta delta
         ? new OfPositions(delta, planned)
@@ -67,7 +67,7 @@ class IndexedOperation implements RowLevelOperation {
   private static final class OfPositions extends IndexedOperation implements SupportsDelta {
     private final SupportsDelta stock;
 
-    OfPositions(SupportsDelta stock, Planned planned) {
+    OfPositions(SupportsDelta stock, PinnedScans planned) {
       super(stock, planned);
       this.stock = stock;
     }

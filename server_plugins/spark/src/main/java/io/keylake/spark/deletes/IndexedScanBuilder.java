@@ -1,8 +1,8 @@
 package io.keylake.spark.deletes;
 
 import io.keylake.spark.engine.SessionSettings;
-import io.keylake.spark.planned.FilePlan;
-import io.keylake.spark.planned.Planned;
+import io.keylake.spark.read.pinned.FilePlan;
+import io.keylake.spark.read.pinned.PinnedScans;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.deletes.DeleteGroup;
 import io.keylake.tables.deletes.EqualityDeletes;
@@ -47,7 +47,7 @@ final class IndexedScanBuilder
   static final String MEMORY = "spark.keylake.equality-deletes.memory";
   private static final long LEAST_BYTES = 1 << 20;
 
-  private final Planned planned;
+  private final PinnedScans planned;
   private final CaseInsensitiveStringMap options;
   private final long memoryBytes;
   private final SparkScanBuilder first;
@@ -62,7 +62,7 @@ final class IndexedScanBuilder
    * @param kind of the scans that it builds
    */
   IndexedScanBuilder(
-      Planned planned, CaseInsensitiveStringMap options, SparkScanBuilder first, Kind kind) {
+      PinnedScans planned, CaseInsensitiveStringMap options, SparkScanBuilder first, Kind kind) {
     this.planned = planned;
     this.options = options;
     this.first = first;

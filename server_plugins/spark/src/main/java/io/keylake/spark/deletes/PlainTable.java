@@ -1,6 +1,6 @@
 package io.keylake.spark.deletes;
 
-import io.keylake.spark.planned.Planned;
+import io.keylake.spark.read.pinned.PinnedScans;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.iceberg.BaseTable;
@@ -63,7 +63,7 @@ public final class PlainTable extends SparkTable {
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     boolean isIncremental =
         options.containsKey("start-snapshot-id") || options.containsKey("end-snapshot-id");
-    Planned planned = isIncremental ? null : planned();
+    PinnedScans planned = isIncremental ? null : planned();
     if (planned == null) {
       return loaded.newScanBuilder(options);
     }
@@ -73,17 +73,17 @@ public final class PlainTable extends SparkTable {
 
   @Override
   public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
-    Planned planned = planned();
+    PinnedScans planned = planned();
     return planned == null
         ? loaded.newRowLevelOperationBuilder(info)
         : () -> IndexedOperation.of(planned, info);
   }
 
   /** The table for scans whose files come from a plan; null where Iceberg's own scans are right. */
-  private @Nullable Planned planned() {
+  private @Nullable PinnedScans planned() {
     Long snapshot = snapshotId();
     return snapshot != null && hasDeletes(table().snapshot(snapshot))
-        ? Planned.of(loaded, snapshot)
+        ? PinnedScans.of(loaded, snapshot)
         : null;
   }
 

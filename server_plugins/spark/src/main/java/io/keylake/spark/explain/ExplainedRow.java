@@ -1,11 +1,11 @@
 package io.keylake.spark.explain;
 
 import io.keylake.spark.engine.RowJson;
-import io.keylake.spark.merge.KeyVersions;
-import io.keylake.spark.merge.OutputColumn;
-import io.keylake.spark.merge.SoughtKey;
-import io.keylake.spark.merge.StoredVersion;
 import io.keylake.spark.metadata.LocalRows;
+import io.keylake.spark.read.merge.KeyVersions;
+import io.keylake.spark.read.merge.SoughtKey;
+import io.keylake.spark.read.merge.StoredVersion;
+import io.keylake.spark.read.task.OutputColumn;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.metadata.FileOrigins;
 import io.keylake.tables.spec.KeyedSchema;

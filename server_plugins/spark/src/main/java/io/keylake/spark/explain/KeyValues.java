@@ -4,9 +4,9 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 
 import io.keylake.spark.keys.ColumnTypes;
-import io.keylake.spark.merge.SoughtKey;
-import io.keylake.spark.scan.PushedFilters;
-import io.keylake.spark.write.CheckedCast;
+import io.keylake.spark.read.merge.SoughtKey;
+import io.keylake.spark.read.scan.PushedFilters;
+import io.keylake.spark.write.request.CheckedCast;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;

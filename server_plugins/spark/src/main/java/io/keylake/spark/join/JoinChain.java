@@ -1,7 +1,7 @@
 package io.keylake.spark.join;
 
 import io.keylake.spark.keys.KeyOrder;
-import io.keylake.spark.scan.ScannedRows;
+import io.keylake.spark.read.scan.ScannedRows;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,6 +1,6 @@
 package io.keylake.spark.layout;
 
-import io.keylake.spark.scan.RelationOptions;
+import io.keylake.spark.read.scan.RelationOptions;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.spec.KeyGroups;
 import io.keylake.tables.spec.KeyedSchema;

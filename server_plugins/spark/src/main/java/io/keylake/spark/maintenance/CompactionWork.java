@@ -1,8 +1,8 @@
 package io.keylake.spark.maintenance;
 
 import io.keylake.spark.keys.RowBucket;
-import io.keylake.spark.merge.StoredRows;
 import io.keylake.spark.parquet.SortedFiles;
+import io.keylake.spark.read.merge.StoredRows;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.spec.KeyedSchema;

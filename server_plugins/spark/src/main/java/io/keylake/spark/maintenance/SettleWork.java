@@ -1,7 +1,7 @@
 package io.keylake.spark.maintenance;
 
-import io.keylake.spark.merge.SupersededRows;
 import io.keylake.spark.parquet.SortedFiles;
+import io.keylake.spark.read.merge.SupersededRows;
 import io.keylake.tables.compaction.Settlement;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.SectionPlan;

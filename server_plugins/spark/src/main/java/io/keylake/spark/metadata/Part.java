@@ -1,6 +1,6 @@
 package io.keylake.spark.metadata;
 
-import io.keylake.spark.scan.SparkValue;
+import io.keylake.spark.read.scan.SparkValue;
 import io.keylake.tables.metadata.TableFacts;
 import io.keylake.tables.planning.Extent;
 import io.keylake.tables.spec.KeyedSchema;

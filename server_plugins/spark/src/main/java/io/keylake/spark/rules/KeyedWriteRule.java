@@ -2,7 +2,7 @@ package io.keylake.spark.rules;
 
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
-import io.keylake.spark.write.WriteOptions;
+import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,7 +1,7 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.engine.Shuffles;
-import io.keylake.spark.scan.ScannedRows;
+import io.keylake.spark.read.scan.ScannedRows;
 import io.keylake.spark.statements.MergeRewrite;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.FilterExec;

@@ -1,7 +1,7 @@
 package io.keylake.spark.rules;
 
-import io.keylake.spark.scan.RelationOptions;
-import io.keylake.spark.scan.ScanTasks;
+import io.keylake.spark.read.scan.RelationOptions;
+import io.keylake.spark.read.scan.ScanTasks;
 import io.keylake.spark.table.KeyedTable;
 import java.util.HashSet;
 import java.util.Set;

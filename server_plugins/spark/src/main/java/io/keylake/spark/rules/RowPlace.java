@@ -1,10 +1,10 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.keys.OrderPrefix;
-import io.keylake.spark.spread.FewRows;
-import io.keylake.spark.spread.SpreadRows;
-import io.keylake.spark.spread.Spreading;
 import io.keylake.spark.statements.Columns;
+import io.keylake.spark.write.skew.FewRows;
+import io.keylake.spark.write.skew.SpreadRows;
+import io.keylake.spark.write.skew.Spreading;
 import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package io.keylake.spark.rules;
 
-import io.keylake.spark.scan.StatementRead.Said;
+import io.keylake.spark.read.scan.StatementRead.Said;
 import io.keylake.spark.statements.Assignments;
 import io.keylake.spark.statements.Columns;
 import io.keylake.spark.statements.Conditions;
@@ -9,7 +9,7 @@ import io.keylake.spark.statements.SaidStatement;
 import io.keylake.spark.statements.StatementTarget;
 import io.keylake.spark.statements.StatementVersions;
 import io.keylake.spark.statements.TargetView;
-import io.keylake.spark.write.WriteOptions;
+import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.spec.HelperColumn;
 import java.util.ArrayList;
 import java.util.List;

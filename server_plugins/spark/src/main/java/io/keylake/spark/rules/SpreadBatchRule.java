@@ -1,11 +1,11 @@
 package io.keylake.spark.rules;
 
 import io.keylake.spark.reducers.partial.CombinedRows;
-import io.keylake.spark.spread.FewRows;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.write.DriverWrite;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
-import io.keylake.spark.write.WriteOptions;
+import io.keylake.spark.write.request.WriteOptions;
+import io.keylake.spark.write.skew.FewRows;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSource;

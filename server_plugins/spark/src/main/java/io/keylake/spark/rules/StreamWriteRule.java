@@ -4,7 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
-import io.keylake.spark.write.WriteOptions;
+import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.HashMap;

@@ -1,6 +1,6 @@
 package io.keylake.spark.statements;
 
-import io.keylake.spark.write.CheckedCast;
+import io.keylake.spark.write.request.CheckedCast;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

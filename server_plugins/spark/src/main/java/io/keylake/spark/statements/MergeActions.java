@@ -4,8 +4,8 @@ import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 
 import io.keylake.spark.keys.ColumnTypes;
 import io.keylake.spark.layout.Comparison;
-import io.keylake.spark.write.CheckedCast;
-import io.keylake.spark.write.WriteOptions.Verb;
+import io.keylake.spark.write.request.CheckedCast;
+import io.keylake.spark.write.request.WriteOptions.Verb;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec.ColumnGroup;

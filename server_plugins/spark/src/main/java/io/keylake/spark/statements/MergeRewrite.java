@@ -7,7 +7,7 @@ import io.keylake.spark.keys.KeyBucketFunction;
 import io.keylake.spark.layout.Comparison;
 import io.keylake.spark.statements.MergeActions.Action;
 import io.keylake.spark.statements.MergeActions.Effect;
-import io.keylake.spark.write.WriteOptions.Verb;
+import io.keylake.spark.write.request.WriteOptions.Verb;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;

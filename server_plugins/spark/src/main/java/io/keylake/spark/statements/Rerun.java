@@ -3,7 +3,7 @@ package io.keylake.spark.statements;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
 import io.keylake.spark.engine.ClassicSession;
-import io.keylake.spark.scan.StatementRead;
+import io.keylake.spark.read.scan.StatementRead;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.isolation.Retries;

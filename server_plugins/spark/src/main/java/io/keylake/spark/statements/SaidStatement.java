@@ -1,6 +1,6 @@
 package io.keylake.spark.statements;
 
-import io.keylake.spark.scan.StatementRead.Said;
+import io.keylake.spark.read.scan.StatementRead.Said;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.LogicalRDD;

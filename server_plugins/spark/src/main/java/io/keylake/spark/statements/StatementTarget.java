@@ -2,10 +2,10 @@ package io.keylake.spark.statements;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.scan.StatementRead;
-import io.keylake.spark.scan.StatementRead.Said;
+import io.keylake.spark.read.scan.StatementRead;
+import io.keylake.spark.read.scan.StatementRead.Said;
 import io.keylake.spark.table.KeyedTable;
-import io.keylake.spark.write.WriteOptions;
+import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.isolation.Isolation;
 import java.util.List;

@@ -5,7 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.VERSION_MISSING;
 
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.keys.ColumnTypes;
-import io.keylake.spark.write.CheckedCast;
+import io.keylake.spark.write.request.CheckedCast;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec.Versions;

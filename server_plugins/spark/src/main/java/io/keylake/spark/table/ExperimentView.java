@@ -3,7 +3,7 @@ package io.keylake.spark.table;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.write.WriteOptions.Verb;
+import io.keylake.spark.write.request.WriteOptions.Verb;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.planning.ReadPlanner.Beside;
 import io.keylake.tables.spec.Experiment;

@@ -1,6 +1,6 @@
 package io.keylake.spark.table;
 
-import io.keylake.spark.merge.MergeInfoType;
+import io.keylake.spark.read.task.MergeInfoType;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.List;

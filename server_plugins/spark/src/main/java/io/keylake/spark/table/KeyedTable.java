@@ -4,13 +4,13 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.engine.SessionSettings;
-import io.keylake.spark.scan.KeyedScanBuilder;
-import io.keylake.spark.scan.ReadRange;
-import io.keylake.spark.scan.RelationOptions;
-import io.keylake.spark.scan.StatementRead;
+import io.keylake.spark.read.scan.KeyedScanBuilder;
+import io.keylake.spark.read.scan.ReadRange;
+import io.keylake.spark.read.scan.RelationOptions;
+import io.keylake.spark.read.scan.StatementRead;
 import io.keylake.spark.write.KeyedWriteBuilder;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
-import io.keylake.spark.write.WriteOptions;
+import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.drafts.PastTable;
 import io.keylake.tables.experiments.Experiments;

@@ -4,6 +4,7 @@ import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.parquet.PageRows;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.PartRun.Part;
+import io.keylake.spark.write.tasks.KeyedDataWriter;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
 import java.util.ArrayList;

@@ -1,8 +1,12 @@
 package io.keylake.spark.write;
 
 import io.keylake.spark.maintenance.Maintenance;
-import io.keylake.spark.write.KeyedDataWriter.Written;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
+import io.keylake.spark.write.request.WriteOptions;
+import io.keylake.spark.write.tasks.KeyedDataWriter;
+import io.keylake.spark.write.tasks.KeyedDataWriter.Written;
+import io.keylake.spark.write.tasks.PartWriters;
+import io.keylake.spark.write.tasks.WriteLayout;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.history.CommitLog;

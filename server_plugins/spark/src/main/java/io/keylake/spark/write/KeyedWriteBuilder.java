@@ -3,7 +3,8 @@ package io.keylake.spark.write;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.engine.StreamUpdates;
-import io.keylake.spark.scan.StatementRead;
+import io.keylake.spark.read.scan.StatementRead;
+import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;

@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.write.tasks.KeyedDataWriter;
 import io.keylake.tables.StoreFailure;
 import java.io.IOException;
 import java.util.ArrayList;

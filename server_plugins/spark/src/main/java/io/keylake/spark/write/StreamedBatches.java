@@ -2,7 +2,9 @@ package io.keylake.spark.write;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.write.KeyedDataWriter.Written;
+import io.keylake.spark.write.request.WriteOptions;
+import io.keylake.spark.write.tasks.KeyedDataWriter;
+import io.keylake.spark.write.tasks.KeyedDataWriter.Written;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.spec.KeyedSchema;

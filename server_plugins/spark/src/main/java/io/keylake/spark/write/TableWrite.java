@@ -1,8 +1,10 @@
 package io.keylake.spark.write;
 
 import io.keylake.spark.keys.ColumnTypes;
-import io.keylake.spark.write.KeyedDataWriter.Written;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
+import io.keylake.spark.write.request.WriteOptions;
+import io.keylake.spark.write.tasks.KeyedDataWriter.Written;
+import io.keylake.spark.write.tasks.PartWriters;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.spec.HelperColumn;

@@ -1,5 +1,0 @@
-/** Look-ups of single keys, which the driver answers without a job. */
-@NullMarked
-package io.keylake.spark.lookups;
-
-import org.jspecify.annotations.NullMarked;

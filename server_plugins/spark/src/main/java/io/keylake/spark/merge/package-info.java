@@ -1,5 +1,0 @@
-/** The merge of the stored rows of a section, in vectors. */
-@NullMarked
-package io.keylake.spark.merge;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,0 @@
-/** Filters of queries, asked of column vectors, a batch at a time. */
-@NullMarked
-package io.keylake.spark.predicates;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,115 @@
+package io.keylake.spark.read.lookups;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.types.DataType;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Rows that the driver reads when the plan runs. It is public because Spark copies plans by their
+ * constructors.
+ */
+public final class LookedUpExec extends SparkPlan {
+  private static final long serialVersionUID = 1L;
+  private final Seq<Attribute> output;
+  private final transient LookedUpRows rows;
+
+  public LookedUpExec(Seq<Attribute> output, LookedUpRows rows) {
+    this.output = output;
+    this.rows = rows;
+  }
+
+  @Override
+  public Seq<Attribute> output() {
+    return output;
+  }
+
+  @Override
+  public String nodeName() {
+    return "KeyLookup";
+  }
+
+  /** For those who ask before a job is made of the plan. */
+  @Override
+  public InternalRow[] executeCollect() {
+    return rows.read().toArray(InternalRow[]::new);
+  }
+
+  @Override
+  public InternalRow[] executeTake(int most) {
+    InternalRow[] all = executeCollect();
+    return all.length <= most ? all : Arrays.copyOf(all, most);
+  }
+
+  @Override
+  public RDD<InternalRow> doExecute() {
+    DataType[] types =
+        CollectionConverters.asJava(output).stream()
+            .map(Attribute::dataType)
+            .toArray(DataType[]::new);
+    UnsafeProjection packed = UnsafeProjection.create(types);
+    List<InternalRow> all = new ArrayList<>();
+    for (InternalRow row : executeCollect()) {
+      all.add(packed.apply(row).copy());
+    }
+    return JavaSparkContext.fromSparkContext(sparkContext()).parallelize(all, 1).rdd();
+  }
+
+  @Override
+  public String simpleString(int maxFields) {
+    return nodeName() + " " + rows;
+  }
+
+  /** As a scan by tasks is shown. */
+  @Override
+  public String verboseStringWithOperatorId() {
+    return formattedNodeName() + "\n" + rows + "\n";
+  }
+
+  @Override
+  public Seq<SparkPlan> children() {
+    return CollectionConverters.asScala(List.<SparkPlan>of()).toSeq();
+  }
+
+  @Override
+  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
+    return this;
+  }
+
+  @Override
+  public int productArity() {
+    return 2;
+  }
+
+  @Override
+  public Object productElement(int n) {
+    return n == 0 ? output : rows;
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof LookedUpExec;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof LookedUpExec that
+        && output.equals(that.output)
+        && rows.equals(that.rows);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(output, rows);
+  }
+}

@@ -1,0 +1,233 @@
+package io.keylake.spark.read.merge;
+
+import static io.keylake.merge.Presence.NEVER;
+
+import io.keylake.merge.ColumnClass.Takes;
+import io.keylake.merge.Contributions;
+import io.keylake.merge.Decisions;
+import io.keylake.merge.MergeRules;
+import io.keylake.merge.SortedMerge;
+import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.parquet.FileColumns;
+import io.keylake.spark.parquet.RowChoice;
+import io.keylake.spark.parquet.StoredFileReader;
+import io.keylake.spark.read.task.ReadTask;
+import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
+import org.roaringbitmap.RoaringBitmap;
+
+/**
+ * Finds the stored rows that can matter to a merged read, before their values are opened.
+ *
+ * <ol>
+ *   <li>Merge once with the keys alone, and the columns that the query filters by.
+ *   <li>A row is needed where it holds the key or a value of a merged row that passes the filter.
+ *       Without the rows that are not, a second merge comes to the same rows: what won still wins,
+ *       and what lost is not asked.
+ *   <li>Give up as soon as it shows that most rows are needed: then one pass is cheaper than two.
+ * </ol>
+ *
+ * <p>Where rows are the answer as they stand, one file after the other is sifted by the columns
+ * that the query filters by.
+ *
+ * <p>A tombstone speaks for rows that are not there any more, so sections with tombstones are not
+ * sifted.
+ */
+final class Sieve {
+  /** Merged rows after which the shares are looked at for the first time. */
+  private static final int TRIAL_ROWS = 8 * 1024;
+
+  /** Of rows that pass the filter. Beyond that, skipping among them costs more than reading. */
+  private static final double MOST_PASSING = 0.25;
+
+  /** Without a filter: runs of which less is needed are worth sifting ... */
+  private static final double MOST_OF_A_RUN = 0.1;
+
+  /** ... if they hold at least this share of all rows, ... */
+  private static final double LEAST_SPARED = 0.2;
+
+  /**
+   * ... and there are many of them, which is what keys that are updated all the time look like; or
+   * few rows of large files are read, of which each costs a page.
+   */
+  private static final int FEWEST_RUNS = 16;
+
+  private final SectionPlan section;
+  private final NeededRows needed;
+  private final @Nullable RowFilter filter;
+  private long merged;
+  private long passed;
+
+  /**
+   * Which rows to read.
+   *
+   * @param byRun for each run and file, numbers of the rows to read; null for all of a file, of a
+   *     run, or of the section
+   */
+  record Needed(@Nullable List<List<RoaringBitmap>> byRun) {
+    static final Needed ALL = new Needed(null);
+
+    boolean isAll() {
+      return byRun == null;
+    }
+
+    @Nullable List<RoaringBitmap> ofRun(int run) {
+      return byRun == null ? null : byRun.get(run);
+    }
+  }
+
+  private Sieve(ReadTask task, SectionPlan section, @Nullable RowFilter filter, DataFiles files) {
+    this.section = section;
+    this.filter = filter;
+    Set<Integer> values = filter == null ? Set.of() : new HashSet<>(filter.columns());
+    this.needed = new NeededRows(task, section, values, files);
+  }
+
+  /** Sifts a section where that promises to spare something; otherwise everything is needed. */
+  static Needed sift(ReadTask task, SectionPlan section, DataFiles files) throws IOException {
+    MergeRules rules = section.merging();
+    boolean isSimple =
+        rules.wanted() == MergeRules.Wanted.ROWS
+            && rules.deleted().stream().allMatch(presence -> presence == NEVER);
+    RowFilter filter = RowFilter.of(task);
+    boolean hasMore = task.output().size() > (filter == null ? 0 : filter.columns().size()) + 1;
+    // Every row of an accumulator is needed: only a filter spares some.
+    boolean needsAll = rules.classes().stream().anyMatch(of -> of.takes() == Takes.ALL);
+    boolean maySpare = !needsAll && (section.runs().size() >= FEWEST_RUNS || files.areCut());
+    boolean isWorthATrial = filter != null || maySpare;
+    if (!isSimple || !hasMore || !isWorthATrial) {
+      return Needed.ALL;
+    }
+    Sieve sieve = new Sieve(task, section, filter, files);
+    try (SortedMerge merge = new SortedMerge(sieve.needed.cursors(), rules, task.batchRows())) {
+      return sieve.sift(merge);
+    }
+  }
+
+  /**
+   * The rows of one file that pass the filter of a task, where they are the answer as they stand;
+   * null where there is no filter of values, or where most rows pass it. Keys are in order: pages
+   * without those that are asked for are not read anyway.
+   *
+   * @param shown positions of the rows that may be shown; null for all of them
+   */
+  static @Nullable RoaringBitmap sift(
+      ReadTask task,
+      RowChoice choice,
+      StoredFile file,
+      @Nullable RoaringBitmap shown,
+      DataFiles files)
+      throws IOException {
+    RowFilter filter = RowFilter.of(task);
+    if (filter == null
+        || filter.columns().size() == task.output().size()
+        || task.schema().sortKey().containsAll(filter.fields())) {
+      return null;
+    }
+    FileColumns columns = FileColumns.of(filter.fields(), task.schema(), Set.of());
+    int batchRows = DataFiles.fittingRows(List.of(file), 1, task.batchRows());
+    StoredFileReader.Reading reading =
+        new StoredFileReader.Reading(columns, choice, batchRows, DataFiles.bytesEach(1));
+    RoaringBitmap passing = new RoaringBitmap();
+    long[] positions = new long[batchRows];
+    long tested = 0;
+    long passed = 0;
+    try (StoredFileReader reader = new StoredFileReader(files, file, reading, null, null)) {
+      for (ColumnarBatch batch = reader.next(); batch != null; batch = reader.next()) {
+        filter.show(batch, columns);
+        boolean[] passes = filter.passing(batch.numRows());
+        reader.positions(positions);
+        for (int i = 0; i < batch.numRows(); i++) {
+          int position = (int) positions[i];
+          if (passes[i] && (shown == null || shown.contains(position))) {
+            passing.add(position);
+            passed++;
+          }
+        }
+        tested += batch.numRows();
+        if (tested >= TRIAL_ROWS && passed > MOST_PASSING * tested) {
+          return null;
+        }
+      }
+    }
+    return passed > MOST_PASSING * tested ? null : passing;
+  }
+
+  private Needed sift(SortedMerge merge) throws IOException {
+    long nextTrial = TRIAL_ROWS;
+    for (Decisions rows = merge.next(); rows.count() > 0; rows = merge.next()) {
+      boolean[] passes = null;
+      if (filter != null) {
+        filter.show(needed.cursors(), section, rows);
+        passes = filter.passing(rows.count());
+      }
+      for (int i = 0; i < rows.count(); i++) {
+        if (passes == null || passes[i]) {
+          passed++;
+          needed.need(rows.keys()[i]);
+          for (int c = 0; c < section.classes().size(); c++) {
+            need(rows, c, i);
+          }
+        }
+      }
+      merged += rows.count();
+      if (merged >= nextTrial) {
+        if (!pays()) {
+          return Needed.ALL;
+        }
+        nextTrial = 2 * merged;
+      }
+    }
+    return !pays() ? Needed.ALL : filter == null ? withoutDenseFiles() : new Needed(needed.byRun());
+  }
+
+  private void need(Decisions rows, int columnClass, int merged) {
+    Contributions all = rows.contributions(columnClass);
+    if (all == null) {
+      needed.need(rows.places(columnClass)[merged]);
+    } else {
+      needed.need(all, merged);
+    }
+  }
+
+  private boolean pays() {
+    if (section.slice() != null && section.slice().isOneValue()) {
+      return true; // of whole pages
+    }
+    if (filter != null) {
+      return passed <= MOST_PASSING * merged;
+    }
+    long all = 0;
+    long spared = 0;
+    for (int run = 0; run < needed.byRun().size(); run++) {
+      long read = needed.cursors().get(run).rowsRead();
+      long kept =
+          needed.byRun().get(run).stream().mapToLong(RoaringBitmap::getLongCardinality).sum();
+      all += read;
+      spared += kept < MOST_OF_A_RUN * read ? read - kept : 0;
+    }
+    return spared >= LEAST_SPARED * all;
+  }
+
+  /** Rows that lost are harmless beside those that won, and reading all of them is faster. */
+  private Needed withoutDenseFiles() {
+    List<List<RoaringBitmap>> sparse = new ArrayList<>();
+    for (int run = 0; run < needed.byRun().size(); run++) {
+      List<RoaringBitmap> ofRun = new ArrayList<>();
+      for (int file = 0; file < needed.byRun().get(run).size(); file++) {
+        RoaringBitmap rows = needed.byRun().get(run).get(file);
+        long all = section.runs().get(run).get(file).rows();
+        ofRun.add(rows.getLongCardinality() < MOST_OF_A_RUN * all ? rows : null);
+      }
+      sparse.add(ofRun);
+    }
+    return new Needed(sparse);
+  }
+}

@@ -1,0 +1,131 @@
+package io.keylake.spark.read.scan;
+
+import io.keylake.merge.MergeRules;
+import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.parquet.FileFilter;
+import io.keylake.spark.read.task.OutputColumn;
+import io.keylake.spark.read.task.OutputColumn.Source;
+import io.keylake.spark.read.task.ReadTask;
+import io.keylake.tables.planning.ReadPlan;
+import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.planning.ReadPlanner.Beside;
+import io.keylake.tables.spec.KeyedSchema;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a query wants of a keyed table.
+ *
+ * @param snapshotId null for a table without a snapshot
+ * @param after if not null, only what commits after this one have written is read
+ * @param wanted the columns
+ * @param filters what the planner and the readers may use of the query's filters
+ * @param limit how many rows are enough, or {@link #ALL}
+ * @param tasks what each task reads
+ * @param buckets by how many the rows are wanted, a part of those that files lie in; null for as
+ *     many as there are
+ * @param besides experiments whose rows are merged with those of the snapshot
+ */
+record ScanRequest(
+    @Nullable Long snapshotId,
+    @Nullable Long after,
+    StructType wanted,
+    PushedFilters filters,
+    int limit,
+    ScanTasks tasks,
+    @Nullable Integer buckets,
+    List<Beside> besides) {
+  static final int ALL = -1;
+
+  ScanRequest and(PushedFilters more) {
+    return new ScanRequest(
+        snapshotId, after, wanted, filters.and(more), limit, tasks, buckets, besides);
+  }
+
+  /** Whether a bucket may become several tasks. */
+  boolean isSpread() {
+    return tasks != ScanTasks.BUCKETS;
+  }
+
+  boolean isOrdered() {
+    return tasks != ScanTasks.PARTS;
+  }
+
+  boolean has(String column) {
+    return Arrays.asList(wanted.fieldNames()).contains(column);
+  }
+
+  /** The columns as tasks give them. */
+  List<OutputColumn> output(KeyedSchema schema) {
+    List<OutputColumn> output = new ArrayList<>();
+    for (StructField field : wanted.fields()) {
+      switch (field.name()) {
+        case KeyedSchema.BUCKET -> output.add(hidden(Source.BUCKET, field));
+        case KeyedSchema.IS_DELETED -> output.add(hidden(Source.IS_DELETED, field));
+        case KeyedSchema.MERGE_INFO -> output.add(hidden(Source.MERGE_INFO, field));
+        default -> {
+          NestedField stored = schema.table().asStruct().field(field.name());
+          output.add(OutputColumn.of(schema, stored, field.dataType()));
+        }
+      }
+    }
+    return output;
+  }
+
+  private static OutputColumn hidden(Source source, StructField field) {
+    return new OutputColumn(source, -1, field.dataType(), false);
+  }
+
+  ReadPlan plan(Table table, KeyedSchema schema) {
+    ReadPlanner.Wish wish = wish(table, schema);
+    ReadPlanner planner =
+        buckets == null
+            ? new ReadPlanner(table, schema, wish)
+            : new ReadPlanner(table, schema, wish, buckets);
+    ReadPlan all = planner.plan();
+    return limit == ALL ? all : all.limited(limit);
+  }
+
+  private ReadPlanner.Wish wish(Table table, KeyedSchema schema) {
+    Set<Integer> values =
+        output(schema).stream()
+            .filter(column -> column.source() == Source.VALUE)
+            .map(OutputColumn::fieldId)
+            .collect(Collectors.toSet());
+    boolean stamps = has(KeyedSchema.MERGE_INFO);
+    MergeRules.Wanted rows =
+        after == null
+            ? stamps ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.ROWS
+            : stamps ? MergeRules.Wanted.HISTORY : MergeRules.Wanted.ROWS_AND_TOMBSTONES;
+    return new ReadPlanner.Wish(
+        snapshotId,
+        after,
+        filters.fileFilter(schema, ReadPlanner.buckets(table, snapshotId, after, besides)),
+        filters.onValues(),
+        values,
+        rows,
+        isOrdered(),
+        besides);
+  }
+
+  /** What every task is told. */
+  ReadTask task(KeyedSchema schema) {
+    return new ReadTask(
+        schema,
+        output(schema),
+        new ReadTask.Filters(
+            FileFilter.of(filters.keyFilters(), schema.sortKey()),
+            FileFilter.of(filters.filters(), schema.table().columns()),
+            filters.rowTests()),
+        isOrdered(),
+        DataFiles.BATCH_ROWS);
+  }
+}

@@ -1,0 +1,24 @@
+package io.keylake.spark.read.scan;
+
+import java.util.Set;
+import org.apache.spark.sql.connector.read.Scan;
+
+/** What a plan may count on in the rows of a scan. */
+public final class ScannedRows {
+  private ScannedRows() {}
+
+  /** Whether they are rows of a keyed table. */
+  public static boolean areKeyed(Scan scan) {
+    return scan instanceof KeyedScan;
+  }
+
+  /** Names of columns of which no two rows have the same values; none where that is not known. */
+  public static Set<String> uniqueBy(Scan scan) {
+    return scan instanceof KeyedScan keyed ? keyed.uniqueBy() : Set.of();
+  }
+
+  /** Whether each task has rows of one bucket of a table that a statement writes them to. */
+  public static boolean areInPlace(Scan scan) {
+    return scan instanceof KeyedScan keyed && keyed.isInPlace();
+  }
+}

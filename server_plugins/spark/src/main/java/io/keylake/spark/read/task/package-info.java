@@ -1,0 +1,5 @@
+/** What every task of a read gets: the columns that it gives, and the filters that it may use. */
+@NullMarked
+package io.keylake.spark.read.task;
+
+import org.jspecify.annotations.NullMarked;

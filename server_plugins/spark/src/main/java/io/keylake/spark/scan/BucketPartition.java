@@ -1,8 +1,0 @@
-package io.keylake.spark.scan;
-
-import io.keylake.tables.planning.BucketPlan;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.connector.read.HasPartitionKey;
-
-/** One bucket, as the unit of work of a scan. */
-record BucketPartition(BucketPlan bucket, InternalRow partitionKey) implements HasPartitionKey {}

@@ -1,5 +1,0 @@
-/** Spark's read interface: the request, the filters, the scan and its partitions. */
-@NullMarked
-package io.keylake.spark.scan;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,8 @@
+/**
+ * How the rows of a large write get to its tasks: by partition and bucket, and by ranges of keys
+ * where one of these is hot.
+ */
+@NullMarked
+package io.keylake.spark.write.skew;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,5 @@
+/** What the tasks of a write do: rows in key order become the rows of files, and these files. */
+@NullMarked
+package io.keylake.spark.write.tasks;
+
+import org.jspecify.annotations.NullMarked;
