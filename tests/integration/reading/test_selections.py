@@ -6,7 +6,7 @@ import pytest
 
 import keylake as kl
 from integration.histories import COMPOUND, TEXT, Shape, operations
-from integration.query_plans import counted
+from integration.query_plans import counted, planned
 from integration.random_runs import of_every, seeds
 from integration.twin import Twin, by_key, fresh_name
 
@@ -82,6 +82,29 @@ def test_the_second_read_merges_no_keys(lake: kl.Lake) -> None:
     twin.check(["a"])
     twin.check(["a"])
     assert opened("a") == (3, 1999)
+
+
+def test_explain_says_how_sections_are_read(lake: kl.Lake) -> None:
+    twin = SHAPES["versions decide"].create(lake, fresh_name("strategies"), buckets=1)
+    rows = [{"id": key, "a": key, "b": "text", "c": 0.5, "d": [1], "e": None} for key in range(100)]
+    for version in range(2):
+        twin.upsert(rows, version=version)
+    every = f"SELECT id, a, b, c, d, e FROM {twin.sql_name}"
+
+    def strategies(query: str) -> set[str]:
+        words = ("pass through", "selection known", "keys first", "sieve first", "merge")
+        return {name for name in planned(lake, query) if name.removesuffix(" with sieve") in words}
+
+    assert strategies(every) == {"keys first"}
+    assert strategies(f"SELECT a FROM {twin.sql_name}") == {"merge"}
+    assert strategies(f"{every} WHERE a = 7") == {"sieve first"}
+    twin.check()
+    assert strategies(every) == {"selection known"}
+    assert strategies(f"{every} WHERE a = 7") == {"selection known with sieve"}
+    twin.table.compact()
+    assert strategies(every) == {"pass through"}
+    assert strategies(f"{every} WHERE a = 7") == {"pass through with sieve"}
+    assert strategies(f"{every} WHERE id = 7") == {"pass through"}
 
 
 def test_a_read_in_key_order_is_not_selected(lake: kl.Lake) -> None:

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 /** The sections of a bucket, one after the other: together they are in key order. */
 public final class BucketRows implements Closeable {
   private final ReadTask task;
+  private final ReadFacts read;
   private final List<Serializable> partition;
   private final DataFiles files;
   private final Iterator<SectionPlan> sections;
@@ -22,6 +23,7 @@ public final class BucketRows implements Closeable {
   public BucketRows(
       ReadTask task, List<Serializable> partition, List<SectionPlan> sections, DataFiles files) {
     this.task = task;
+    this.read = ReadFacts.of(task);
     this.partition = partition;
     this.files = files;
     this.sections = sections.iterator();
@@ -35,7 +37,7 @@ public final class BucketRows implements Closeable {
         if (!sections.hasNext()) {
           return null;
         }
-        open = SectionReader.open(task, sections.next(), partition, files);
+        open = SectionReader.open(task, read, sections.next(), partition, files);
         section = open;
       }
       ColumnarBatch batch = open.next();

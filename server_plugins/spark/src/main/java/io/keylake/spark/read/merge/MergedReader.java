@@ -39,10 +39,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.sql.vectorized.ColumnarBatchRow;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Several runs, or one with tombstones: decided key by key, then looked up. Where a look at keys
- * (and at what is filtered by) is likely to spare most of the other columns, that look comes first.
- */
+/** Several runs, or one with tombstones: decided key by key, then looked up. */
 final class MergedReader extends SectionReader {
   private final List<ColumnarRunCursor> cursors;
   private final SortedMerge merge;
@@ -53,10 +50,19 @@ final class MergedReader extends SectionReader {
   private final StructType mergeInfoType;
   private final int orderingPosition;
 
-  MergedReader(ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles files)
+  /**
+   * @param needed which stored rows to read
+   * @param notesSelection whether to note which stored rows win, for later reads
+   */
+  MergedReader(
+      ReadTask task,
+      SectionPlan section,
+      List<Serializable> partition,
+      DataFiles files,
+      Sieve.Needed needed,
+      boolean notesSelection)
       throws IOException {
     super(task, section, partition);
-    Sieve.Needed needed = Sieve.sift(task, section, files);
     this.cursors = new ArrayList<>();
     for (int run = 0; run < section.runs().size(); run++) {
       cursors.add(
@@ -69,7 +75,7 @@ final class MergedReader extends SectionReader {
               files));
     }
     this.merge = new SortedMerge(cursors, section.merging(), task.batchRows());
-    this.selected = needed.isAll() ? SelectedRows.during(task, section, cursors) : null;
+    this.selected = notesSelection ? new SelectedRows(section, cursors) : null;
     this.gathered =
         task.output().stream()
             .map(column -> GatheredVector.of(column.type(), task.batchRows()))

@@ -14,15 +14,11 @@ import io.keylake.spark.vectors.TakenVector;
 import io.keylake.spark.vectors.UuidVector;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
-import io.keylake.tables.spec.KeyedSchema;
-import io.keylake.tables.spec.Reducer;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Collectors;
-import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -49,6 +45,7 @@ final class PassedThroughReader extends SectionReader {
   private final SliceBounds bounds;
   private final long[] prefixes;
   private final Set<Integer> counts;
+  private final boolean sievesFiles;
   private final long[] positions;
   private final int[] places;
   private final GatheredVector[] gathered;
@@ -56,8 +53,16 @@ final class PassedThroughReader extends SectionReader {
   private @Nullable PeekableIntIterator left;
   private long unread;
 
+  /**
+   * @param sievesFiles whether the filter of the task is asked of a file before its other columns
+   *     are opened
+   */
   PassedThroughReader(
-      ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles dataFiles) {
+      ReadTask task,
+      SectionPlan section,
+      List<Serializable> partition,
+      DataFiles dataFiles,
+      boolean sievesFiles) {
     super(task, section, partition);
     this.files = section.runs().get(0).iterator();
     this.dataFiles = dataFiles;
@@ -68,7 +73,8 @@ final class PassedThroughReader extends SectionReader {
             task.choice(section),
             DataFiles.fittingRows(section.runs().get(0), 1, task.batchRows()),
             DataFiles.bytesEach(1));
-    this.counts = counts(task.schema());
+    this.counts = ReadFacts.counts(task.schema());
+    this.sievesFiles = sievesFiles;
     this.order = new KeyOrder(task.keyTypes());
     this.bounds = SliceBounds.of(section.slice());
     int batchRows = reading.batchRows();
@@ -84,14 +90,6 @@ final class PassedThroughReader extends SectionReader {
   /** Null where values are looked up: texts of one file are copied once, into rows. */
   private static @Nullable GatheredVector gathering(DataType type, int batchRows) {
     return type instanceof StringType ? null : GatheredVector.of(type, batchRows);
-  }
-
-  /** Field ids of the columns that read as 0 where nothing was counted. */
-  private static Set<Integer> counts(KeyedSchema schema) {
-    return schema.values().stream()
-        .filter(field -> schema.spec().reducer(field.name()).kind() == Reducer.Kind.COUNT)
-        .map(NestedField::fieldId)
-        .collect(Collectors.toSet());
   }
 
   @Override
@@ -140,7 +138,7 @@ final class PassedThroughReader extends SectionReader {
     if (dataFiles.hasRows(file)) {
       RoaringBitmap all = dataFiles.shown(file);
       RoaringBitmap passing =
-          counts.isEmpty() ? Sieve.sift(task, reading.choice(), file, all, dataFiles) : null;
+          sievesFiles ? Sieve.passing(task, reading.choice(), file, all, dataFiles) : null;
       RoaringBitmap rows = passing == null ? all : passing;
       boolean hasFewLeft = rows != null && rows.getLongCardinality() < FEW_LEFT * file.rows();
       reader = new StoredFileReader(dataFiles, file, reading, hasFewLeft ? rows : null, null);

@@ -2,6 +2,8 @@ package io.keylake.spark.read.merge;
 
 import io.keylake.spark.engine.ConstantVector;
 import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.read.merge.ReadingStrategy.Way;
+import io.keylake.spark.read.selection.KnownSelections;
 import io.keylake.spark.read.selection.Selection;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.SectionPlan;
@@ -9,6 +11,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.List;
+import java.util.Objects;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
@@ -28,17 +31,39 @@ abstract class SectionReader implements Closeable {
     this.bucket = (Integer) partition.get(partition.size() - 1);
   }
 
+  /** Opens a section by the {@link ReadingStrategy} that it has in this process. */
   static SectionReader open(
-      ReadTask task, SectionPlan section, List<Serializable> partition, DataFiles files)
+      ReadTask task,
+      ReadFacts read,
+      SectionPlan section,
+      List<Serializable> partition,
+      DataFiles files)
       throws IOException {
-    if (section.passedThrough()) {
-      return new PassedThroughReader(task, section, partition, files);
+    Selection selection =
+        SectionFacts.maySelect(read, section) ? KnownSelections.ofProcess().of(section) : null;
+    SectionFacts facts = SectionFacts.of(read, section, selection != null, files.areCut());
+    ReadingStrategy strategy = ReadingStrategy.of(facts);
+    if (strategy.way() == Way.KEYS_FIRST) {
+      selection = SelectedRows.find(task, section, files);
+      strategy = selection == null ? ReadingStrategy.afterKeys(facts) : strategy;
     }
-    Selection selection = SelectedRows.before(task, section, files);
-    return selection == null
-        ? new MergedReader(task, section, partition, files)
-        : new PassedThroughReader(
-            task, section.withoutMerge(), partition, files.with(selection.byFile()));
+    boolean sievesFiles = strategy.sievesFiles();
+    return switch (strategy.way()) {
+      case PASS_THROUGH -> new PassedThroughReader(task, section, partition, files, sievesFiles);
+      case SELECTION_KNOWN, KEYS_FIRST -> {
+        DataFiles selected = files.with(Objects.requireNonNull(selection).byFile());
+        yield new PassedThroughReader(
+            task, section.withoutMerge(), partition, selected, sievesFiles);
+      }
+      case SIEVE_FIRST -> {
+        Sieve.Needed needed = Sieve.sift(task, section, files);
+        boolean notes = needed.isAll() && facts.notesSelection();
+        yield new MergedReader(task, section, partition, files, needed, notes);
+      }
+      case MERGE ->
+          new MergedReader(
+              task, section, partition, files, Sieve.Needed.ALL, facts.notesSelection());
+    };
   }
 
   /** The next batch, or null at the end. */

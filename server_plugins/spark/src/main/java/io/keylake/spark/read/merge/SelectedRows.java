@@ -5,7 +5,6 @@ import io.keylake.merge.SortedMerge;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.read.selection.KnownSelections;
 import io.keylake.spark.read.selection.Selection;
-import io.keylake.spark.read.task.OutputColumn;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
@@ -20,28 +19,23 @@ import org.roaringbitmap.RoaringBitmap;
 import org.roaringbitmap.RoaringBitmapWriter;
 
 /**
- * Settles a section while it is read. Where the order of rows is of no use and each merged row is
- * one stored row, it is enough to know which:
+ * Notes which stored rows of a section win while it is merged, and keeps that as a {@link
+ * Selection} for later reads. They merge nothing, whatever columns they want:
  *
  * <ol>
- *   <li>A read of many columns merges the keys alone, first. The rows that win become a {@link
- *       Selection}, and the files are read one by one, without the others: no value is gathered.
- *   <li>A read of few columns merges as ever, for opening the keys twice would cost more than
- *       gathering does, and notes which rows win as it goes.
- *   <li>Later reads of the same files find the selection, and merge nothing, whatever columns they
- *       want.
+ *   <li>A read of many columns merges the keys alone, first, and reads the files one by one,
+ *       without the other rows: no value is gathered.
+ *   <li>A read of few columns merges them with the keys, for opening the keys twice would cost more
+ *       than gathering does, and notes the rows on the way.
  * </ol>
  */
 final class SelectedRows {
-  /** Value columns that make up for keys that are opened twice. */
-  private static final int MANY_COLUMNS = 5;
-
   private final SectionPlan section;
   private final List<ColumnarRunCursor> cursors;
   private final List<List<RoaringBitmapWriter<RoaringBitmap>>> byRun = new ArrayList<>();
   private boolean areStoredRows = true;
 
-  private SelectedRows(SectionPlan section, List<ColumnarRunCursor> cursors) {
+  SelectedRows(SectionPlan section, List<ColumnarRunCursor> cursors) {
     this.section = section;
     this.cursors = cursors;
     for (List<StoredFile> files : section.runs()) {
@@ -51,16 +45,12 @@ final class SelectedRows {
     }
   }
 
-  /** The rows of a section that are known to win, or are worth finding first; null for neither. */
-  static @Nullable Selection before(ReadTask task, SectionPlan section, DataFiles files)
+  /**
+   * Merges the keys of a section alone and keeps the rows that win; null where a merged row is not
+   * one stored row.
+   */
+  static @Nullable Selection find(ReadTask task, SectionPlan section, DataFiles files)
       throws IOException {
-    if (!isPossible(task, section)) {
-      return null;
-    }
-    Selection known = KnownSelections.ofProcess().of(section);
-    if (known != null || !isWhole(task) || values(task).size() < MANY_COLUMNS) {
-      return known;
-    }
     List<ColumnarRunCursor> keys = new ArrayList<>();
     for (int run = 0; run < section.runs().size(); run++) {
       keys.add(new ColumnarRunCursor(task, section, run, Set.of(), null, files));
@@ -75,27 +65,6 @@ final class SelectedRows {
       }
     }
     return rows.keep();
-  }
-
-  /** Notes which rows win while a section is merged; null where nothing would come of it. */
-  static @Nullable SelectedRows during(
-      ReadTask task, SectionPlan section, List<ColumnarRunCursor> cursors) {
-    return isPossible(task, section) && isWhole(task) ? new SelectedRows(section, cursors) : null;
-  }
-
-  private static boolean isPossible(ReadTask task, SectionPlan section) {
-    return !task.isOrdered()
-        && section.merging().mayBeStoredRows()
-        && section.runs().stream().flatMap(List::stream).allMatch(StoredFile::isWhole);
-  }
-
-  /** Whether every row is read: of a part of them, only a part would be known. */
-  private static boolean isWhole(ReadTask task) {
-    return task.filters().areNone();
-  }
-
-  private static Set<Integer> values(ReadTask task) {
-    return task.outputIds(OutputColumn.Source.VALUE);
   }
 
   /** To be called with all decisions, in order, while the batches of the cursors are in place. */

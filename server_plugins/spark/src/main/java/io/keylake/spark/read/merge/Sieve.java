@@ -1,11 +1,7 @@
 package io.keylake.spark.read.merge;
 
-import static io.keylake.merge.Presence.NEVER;
-
-import io.keylake.merge.ColumnClass.Takes;
 import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
-import io.keylake.merge.MergeRules;
 import io.keylake.merge.SortedMerge;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileColumns;
@@ -50,14 +46,8 @@ final class Sieve {
   /** Without a filter: runs of which less is needed are worth sifting ... */
   private static final double MOST_OF_A_RUN = 0.1;
 
-  /** ... if they hold at least this share of all rows, ... */
+  /** ... if they hold at least this share of all rows. */
   private static final double LEAST_SPARED = 0.2;
-
-  /**
-   * ... and there are many of them, which is what keys that are updated all the time look like; or
-   * few rows of large files are read, of which each costs a page.
-   */
-  private static final int FEWEST_RUNS = 16;
 
   private final SectionPlan section;
   private final NeededRows needed;
@@ -90,35 +80,22 @@ final class Sieve {
     this.needed = new NeededRows(task, section, values, files);
   }
 
-  /** Sifts a section where that promises to spare something; otherwise everything is needed. */
+  /** The rows of a section that a merge has to read; all of them where that spares too few. */
   static Needed sift(ReadTask task, SectionPlan section, DataFiles files) throws IOException {
-    MergeRules rules = section.merging();
-    boolean isSimple =
-        rules.wanted() == MergeRules.Wanted.ROWS
-            && rules.deleted().stream().allMatch(presence -> presence == NEVER);
-    RowFilter filter = RowFilter.of(task);
-    boolean hasMore = task.output().size() > (filter == null ? 0 : filter.columns().size()) + 1;
-    // Every row of an accumulator is needed: only a filter spares some.
-    boolean needsAll = rules.classes().stream().anyMatch(of -> of.takes() == Takes.ALL);
-    boolean maySpare = !needsAll && (section.runs().size() >= FEWEST_RUNS || files.areCut());
-    boolean isWorthATrial = filter != null || maySpare;
-    if (!isSimple || !hasMore || !isWorthATrial) {
-      return Needed.ALL;
-    }
-    Sieve sieve = new Sieve(task, section, filter, files);
-    try (SortedMerge merge = new SortedMerge(sieve.needed.cursors(), rules, task.batchRows())) {
+    Sieve sieve = new Sieve(task, section, RowFilter.of(task), files);
+    try (SortedMerge merge =
+        new SortedMerge(sieve.needed.cursors(), section.merging(), task.batchRows())) {
       return sieve.sift(merge);
     }
   }
 
   /**
    * The rows of one file that pass the filter of a task, where they are the answer as they stand;
-   * null where there is no filter of values, or where most rows pass it. Keys are in order: pages
-   * without those that are asked for are not read anyway.
+   * null where there is no filter, or where most rows pass it.
    *
    * @param shown positions of the rows that may be shown; null for all of them
    */
-  static @Nullable RoaringBitmap sift(
+  static @Nullable RoaringBitmap passing(
       ReadTask task,
       RowChoice choice,
       StoredFile file,
@@ -126,9 +103,7 @@ final class Sieve {
       DataFiles files)
       throws IOException {
     RowFilter filter = RowFilter.of(task);
-    if (filter == null
-        || filter.columns().size() == task.output().size()
-        || task.schema().sortKey().containsAll(filter.fields())) {
+    if (filter == null) {
       return null;
     }
     FileColumns columns = FileColumns.of(filter.fields(), task.schema(), Set.of());

@@ -2,6 +2,8 @@ package io.keylake.spark.read.scan;
 
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.parquet.ParquetRowGroups;
+import io.keylake.spark.read.merge.ReadFacts;
+import io.keylake.spark.read.merge.ReadingStrategy;
 import io.keylake.spark.read.task.OutputColumn;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.BucketPlan;
@@ -11,9 +13,12 @@ import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types.NestedField;
@@ -60,6 +65,7 @@ final class KeyedScan
   private int runtimeFilters;
   private @Nullable ReadPlan plan;
   private @Nullable List<BucketPlan> parts;
+  private @Nullable String strategies;
 
   /**
    * @param statement that changes the table by what is read; null for none
@@ -291,6 +297,7 @@ final class KeyedScan
       runtimeFilters += found.used().size();
       plan = null;
       parts = null;
+      strategies = null;
     }
   }
 
@@ -311,6 +318,26 @@ final class KeyedScan
         .count();
   }
 
+  /** How many sections, or slices of them, the tasks are expected to read in which way. */
+  private synchronized String strategies() {
+    if (strategies == null) {
+      ReadFacts read = ReadFacts.of(request.task(schema));
+      Map<String, Long> sections =
+          parts().stream()
+              .flatMap(bucket -> bucket.sections().stream())
+              .collect(
+                  Collectors.groupingBy(
+                      section -> ReadingStrategy.expected(read, section).toString(),
+                      TreeMap::new,
+                      Collectors.counting()));
+      strategies =
+          sections.entrySet().stream()
+              .map(strategy -> strategy.getKey() + ": " + strategy.getValue())
+              .collect(Collectors.joining(", ", "[", "]"));
+    }
+    return strategies;
+  }
+
   @Override
   public String description() {
     List<BucketPlan> buckets = plan().buckets();
@@ -320,7 +347,7 @@ final class KeyedScan
             .flatMap(section -> section.runs().stream())
             .mapToLong(List::size)
             .sum();
-    return "keylake %s (snapshot %s%s, buckets read: %d, tasks: %d, sections merged: %d, passed through: %d, files: %d, key filter: %s, value filter: %s, filters from joins: %d, limit: %s)"
+    return "keylake %s (snapshot %s%s, buckets read: %d, tasks: %d, sections merged: %d, passed through: %d, strategies: %s, files: %d, key filter: %s, value filter: %s, filters from joins: %d, limit: %s)"
         .formatted(
             table.name(),
             request.snapshotId(),
@@ -329,6 +356,7 @@ final class KeyedScan
             parts().size(),
             sections(false),
             sections(true),
+            strategies(),
             files,
             request.filters().shownOnKey(),
             request.filters().shownOnValues(),
