@@ -48,13 +48,13 @@ with kl.connect() as lake:
         stations.upsert(made(24, since, until))
         row = stations.get(airport="JFK")
         print(f"{since:2} to {until} h: {row.temperature} °C at {row.measured_at:%H:%M}, gusts of {row.gust} m/s")
-    stations.archive("2013-12-25")  # the state of this midnight; no file is copied
+    stations.states.archive("2013-12-25")  # the state of this midnight; no file is copied
 
     # On Christmas Day nothing is heard from JFK.
     stations.upsert(made(25).query("airport != 'JFK'"))
-    stations.archive("2013-12-26")
+    stations.states.archive("2013-12-26")
     stations.upsert(made(26))
-    stations.archive("2013-12-27")
+    stations.states.archive("2013-12-27")
     midnights = [date(2013, 12, day) for day in (25, 26, 27)]
     print("before:", {f"{day}": stations.get(airport="JFK", as_of=day).temperature for day in midnights})
 

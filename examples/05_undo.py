@@ -46,7 +46,7 @@ with kl.connect() as lake:
     bad_hours = {"after": commits[-1].parent_id, "until": commits[0]}
     print(f"{len(commits)} commits of the release, {sum(commit.rows for commit in commits)} rows")
 
-    print(delays.undo_plan(**bad_hours))
+    print(delays.commits.undo_plan(**bad_hours))
     before = delays.history()[0]
     undone = delays.undo(**bad_hours)
     print("worst delays:", worst())

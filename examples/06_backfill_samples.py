@@ -42,11 +42,11 @@ with kl.connect() as lake:
         lake.spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")  # an earlier run's
     weather, fleet = lake.create(Weather), lake.create(Plane)
     fleet.upsert(planes, version=1)
-    fleet.archive("2013-12-14")
+    fleet.states.archive("2013-12-14")
     for moment in pd.date_range("2013-12-14", "2013-12-16", freq="4h", tz="UTC"):
         known = reports["measured_at"].between(moment - pd.Timedelta(hours=4), moment, inclusive="left")
         weather.upsert(reports[known])
-        weather.archive(moment.to_pydatetime())
+        weather.states.archive(moment.to_pydatetime())
 
     filled = kl.join(
         samples,

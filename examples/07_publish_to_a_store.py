@@ -52,7 +52,7 @@ with kl.connect() as lake, TemporaryDirectory() as folder:
     lake.spark.sql("DROP TABLE IF EXISTS store.planes PURGE")  # an earlier run's
     planes = lake.create(Plane)
     first = planes.upsert(registry, version=1)
-    print(planes.publish_kv(f"{folder}/all"))
+    print(planes.serving.publish_kv(f"{folder}/all"))
     store.load(Path(folder, "all"))
     print(store.get("N104UW"), store.get("N10156"))
 
@@ -60,7 +60,7 @@ with kl.connect() as lake, TemporaryDirectory() as folder:
     planes.update([{"tail_number": "N104UW", "seats": 190}], version=2)
     sold = registry[registry["model"] == "EMB-145XR"]
     last = planes.delete(sold[["tail_number"]], version=3)
-    print(planes.publish_kv(f"{folder}/changes", after=first, at=last))
+    print(planes.serving.publish_kv(f"{folder}/changes", after=first, at=last))
     store.load(Path(folder, "changes"))
     print(store.get("N104UW"), store.get("N10156"))
 

@@ -54,7 +54,7 @@ with kl.connect() as lake:
     for since, night in zip([date(2013, 11, 24), *nights], nights, strict=False):
         for stream in ("departed", "landed"):
             print(add(stream, since, night))
-        routes.archive(night)
+        routes.states.archive(night)
     print(add("landed", since, night))
 
     samples = flights[flights["day"].dt.date.isin(nights)][["carrier", "origin", "day", "arrival_delay"]]

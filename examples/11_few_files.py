@@ -31,19 +31,19 @@ def readings(minute: int) -> list[dict[str, object]]:
 with kl.connect() as lake:
     lake.spark.sql("DROP TABLE IF EXISTS plant.sensors PURGE")  # an earlier run's
     sensors = lake.create(Sensor)
-    sensors.set_compaction_policy(kl.CompactionPolicy(max_files=8, superseded_share=0.3))
+    sensors.layout.set_compaction_policy(kl.CompactionPolicy(max_files=8, superseded_share=0.3))
 
     # Every commit adds a file to each bucket. With maintenance paused, nobody merges them.
     with lake.maintenance.paused():
         for minute in range(12):
             sensors.upsert(readings(minute), stream="plant")
-        print(sensors.compaction_plan())  # nothing is done
+        print(sensors.layout.compaction_plan())  # nothing is done
 
     # Resumed, the server does what the plan said, in the background, beside readers and writers.
     lake.maintenance.wait()
     done = [entry for entry in lake.maintenance.log() if entry.table.endswith(sensors.name)]
     print(*done, sep="\n")
-    print(sensors.compaction_plan())
+    print(sensors.layout.compaction_plan())
 
     print(f"{sensors.read().count()} sensors, {len(sensors.history())} commits")
-    print(sensors.clean(kl.RetentionPolicy(days=0)))
+    print(sensors.layout.clean(kl.RetentionPolicy(days=0)))

@@ -15,7 +15,7 @@ import pytest
 import keylake
 import keylake.local
 from keylake import KeyedTable, KeylakeError, errors
-from keylake._table.handle import Verbs
+from keylake._table.handle import Namespace, Verbs
 
 ROOT = Path(__file__).parents[1]
 SDK = ROOT / "sdk"
@@ -178,9 +178,10 @@ def test_the_map_names_every_room() -> None:
 
 def verbs() -> Iterator[tuple[str, str]]:
     """What users call that can fail, with its docstring."""
-    for kind in (KeyedTable, keylake.Lake, keylake.Triggers, keylake.local.LocalLake, keylake.local.LocalTable):
+    tables = (KeyedTable, *Namespace.__subclasses__(), keylake.local.LocalTable)
+    for kind in (*tables, keylake.Lake, keylake.Triggers, keylake.local.LocalLake):
         for name, verb in inspect.getmembers(kind, inspect.isfunction):
-            if not name.startswith("_"):
+            if name == "__call__" or not name.startswith("_"):
                 yield f"{kind.__name__}.{name}", inspect.getdoc(verb) or ""
     functions = (keylake.connect, keylake.join, keylake.run_pipeline, keylake.check_pipeline, keylake.register_steps)
     for function in (*functions, keylake.local.open, keylake.Pipeline.load):

@@ -10,18 +10,19 @@ from typing import Any, Generic, cast
 from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._json.verb import JsonVerbs
 from keylake._streams.verb import StreamVerbs
-from keylake._table.branches import TEMPORARY, BranchVerbs
-from keylake._table.changes import ChangeVerbs
+from keylake._table.branches import TEMPORARY, Branches, BranchVerbs
+from keylake._table.changes import ChangeVerbs, Feed
 from keylake._table.columns import ColumnType, ColumnVerbs
 from keylake._table.condition import ConditionVerbs
-from keylake._table.experiments import ExperimentVerbs, opened
-from keylake._table.files import FileVerbs
+from keylake._table.earlier_names import EarlierNames
+from keylake._table.experiments import Experiments, ExperimentVerbs, opened
+from keylake._table.files import Files
 from keylake._table.handle import Handle, Verbs
-from keylake._table.history import HistoryVerbs
-from keylake._table.layout import BucketVerbs, LayoutVerbs
+from keylake._table.history import Commits, HistoryVerbs
+from keylake._table.layout import Layout, LayoutVerbs
 from keylake._table.reads import ReadVerbs, Row
-from keylake._table.serving import ServingVerbs
-from keylake._table.states import StateVerbs
+from keylake._table.serving import Serving
+from keylake._table.states import States
 from keylake._table.writes import WriteVerbs
 from keylake.errors import DefinitionError, TableNotFound, check_type
 from keylake.schema import Table, model_of
@@ -37,14 +38,11 @@ class KeyedTable(
     StreamVerbs,
     HistoryVerbs,
     BranchVerbs,
-    StateVerbs,
-    FileVerbs,
     ConditionVerbs,
     LayoutVerbs,
-    BucketVerbs,
     ColumnVerbs,
     ExperimentVerbs,
-    ServingVerbs,
+    EarlierNames,
     Generic[Row],
 ):
     """A table with exactly one row per key. `lake.create()` and `lake.table()` return one.
@@ -74,6 +72,46 @@ class KeyedTable(
     def name(self) -> str:
         """The table's name with its namespace, as SQL has it behind the catalog."""
         return self._handle.path.name
+
+    @property
+    def files(self) -> Files:
+        """The data files: `table.files()` lists them; `drop`, `move`, `restore`, `runs`, `sections`."""
+        return Files(self)
+
+    @property
+    def branches(self) -> Branches:
+        """The branches and tags: `table.branches()` lists them; `drop`, `cherry_pick`, `touched_by_both`."""
+        return Branches(self)
+
+    @property
+    def layout(self) -> Layout:
+        """How many files and buckets the table has, what of its past is kept, and by which policies."""
+        return Layout(self)
+
+    @property
+    def serving(self) -> Serving:
+        """How the table gets to online key-value stores and to other engines."""
+        return Serving(self)
+
+    @property
+    def experiments(self) -> Experiments:
+        """The experiments of the table: `table.experiments()` lists them; `drop`."""
+        return Experiments(self)
+
+    @property
+    def states(self) -> States:
+        """The archived states of business times: `table.states()` lists them; `archive`."""
+        return States(self)
+
+    @property
+    def commits(self) -> Commits:
+        """What commits have said of their sources, and verbs on single ones: `rollback`, `adopt`, `undo_plan`."""
+        return Commits(self)
+
+    @property
+    def feed(self) -> Feed:
+        """What commits have written, the change feed as a stream, and its consumers."""
+        return Feed(self)
 
     def branch(self, name: str) -> KeyedTable[Row]:
         """The same table on a branch: the same verbs, apart from what everybody reads.

@@ -13,6 +13,8 @@ from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from pydantic import BaseModel
 
 import keylake
+from keylake._table.earlier_names import Alias
+from keylake._table.handle import Namespace
 from keylake.types import Stored
 
 PACKAGE = Path(keylake.__file__).parent
@@ -111,7 +113,11 @@ def model_fields(model: type[BaseModel]) -> Iterator[str]:
 
 
 def of_member(name: str, value: object) -> Iterator[str]:
-    if isinstance(value, property) and value.fget is not None:
+    if isinstance(value, Alias):
+        yield from of_function(name, value.verb)
+    elif (namespace := namespace_of(value)) is not None:
+        yield from of_class(name, namespace)
+    elif isinstance(value, property) and value.fget is not None:
         yield f"{name}: {annotation(inspect.signature(value.fget).return_annotation)}"
     elif isinstance(value, cached_property):
         yield f"{name}: {annotation(inspect.signature(value.func).return_annotation)}"
@@ -121,6 +127,14 @@ def of_member(name: str, value: object) -> Iterator[str]:
         yield from of_function(name, value)
     elif not isinstance(value, MemberDescriptorType | GetSetDescriptorType | dict):  # a slot, or what pydantic is told
         yield f"{name} = {constant(value)}"
+
+
+def namespace_of(value: object) -> type[Namespace] | None:
+    """The class of the verbs that a table has under a name."""
+    if not isinstance(value, property) or value.fget is None:
+        return None
+    returned = vars(keylake.table).get(str(inspect.signature(value.fget).return_annotation))
+    return returned if inspect.isclass(returned) and issubclass(returned, Namespace) else None
 
 
 def of_function(name: str, value: object) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 import keylake as kl
 from keylake import Commit, CommitInfo, History
 from keylake._display.html_table import ShownTable
+from keylake._table.handle import Namespace
 
 ROW = {
     "snapshot_id": 17,
@@ -69,9 +70,8 @@ def test_an_empty_history() -> None:
 
 def results() -> set[type]:
     """The classes of this package that public verbs return, alone or in a tuple."""
-    verbs = [verb for owner in (kl.KeyedTable, kl.Lake, kl.Triggers, kl.Trigger) for verb in vars_of(owner)] + [
-        kl.explain_join
-    ]
+    owners = (kl.KeyedTable, *Namespace.__subclasses__(), kl.Lake, kl.Triggers, kl.Trigger)
+    verbs = [kl.explain_join, *(verb for owner in owners for verb in vars_of(owner))]
     words = {
         word for verb in verbs for word in re.findall(r"\w+", str(getattr(verb, "__annotations__", {}).get("return")))
     }
@@ -81,7 +81,12 @@ def results() -> set[type]:
 
 
 def vars_of(owner: type) -> list[object]:
-    return [verb for parent in owner.__mro__ for name, verb in vars(parent).items() if not name.startswith("_")]
+    return [
+        verb
+        for parent in owner.__mro__
+        for name, verb in vars(parent).items()
+        if name == "__call__" or not name.startswith("_")
+    ]
 
 
 @pytest.mark.parametrize("result", sorted(results(), key=lambda each: each.__name__), ids=lambda each: each.__name__)

@@ -85,7 +85,7 @@ def _hit(table: KeyedTable[Any], moments: Sequence[_Moment], hit: Sequence[int],
     if len(wanted) > MOST_STATES:
         raise DefinitionError(
             f"The samples fall on {len(wanted)} states of {table.name}; a join reads at most {MOST_STATES}. "
-            "Archive states that are further apart, table.archive(...), or join fewer samples at a time."
+            "Archive states that are further apart, table.states.archive(...), or join fewer samples at a time."
         )
     states: list[State] = []
     for count in wanted:
@@ -109,9 +109,7 @@ def _reaching(table: KeyedTable[Any], first: int, last: int) -> list[_Moment]:
 
 
 def _archived(table: KeyedTable[Any]) -> list[_Moment]:
-    return [
-        _Moment(_since_epoch(state.business_time), State(branch=state.branch)) for state in table.history_branches()
-    ]
+    return [_Moment(_since_epoch(state.business_time), State(branch=state.branch)) for state in table.states()]
 
 
 def _committed(table: KeyedTable[Any], first: int) -> list[_Moment]:

@@ -16,7 +16,7 @@ from pyiceberg.types import TimestampType, TimestamptzType
 from keylake._definition.spec import Names, TableSpec
 from keylake._server.statements import Verb, Write, quoted
 from keylake._streams.query import TableStream
-from keylake._table.changes import ChangeVerbs
+from keylake._table.changes import ChangeVerbs, Feed
 from keylake._table.handle import Verbs
 from keylake._table.intention import Intention, Version, write
 from keylake.errors import BadRows, DefinitionError, check_type
@@ -110,7 +110,7 @@ class StreamVerbs(Verbs):
         """
         spec = self._current()
         wanted = spec.value_columns if columns is None else self._handle.columns(columns)
-        feed = ChangeVerbs(self._handle).stream_changes(
+        feed = Feed(ChangeVerbs(self._handle)).stream(
             after=after, max_commits_per_batch=max_commits_per_batch, consumer=consumer
         )
         keys = {name.lower() for name in spec.key}

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from keylake._display.html_table import ShownFields
 from keylake._outcomes.findings import Finding
 from keylake._server.statements import Select, quoted
-from keylake._table.changes import ChangeVerbs
+from keylake._table.changes import ChangeVerbs, Feed
 from keylake._table.gate import DELETED, Check, checks_of
-from keylake._table.handle import Verbs, ends_of
+from keylake._table.handle import Namespace, Verbs, ends_of
 from keylake.errors import DefinitionError, GateFailed, check_type
 from keylake.results import Commit, CommitInfo
 
@@ -82,7 +82,7 @@ def _commits(number: int) -> str:
 
 
 class BranchVerbs(Verbs):
-    """How the writes of a branch get to main and to other branches."""
+    """How the writes of a branch get to main."""
 
     def publish(self, *, require: Sequence[Check] = ()) -> Published:
         """Bring the commits of this branch to main, all of them or none, if all checks pass.
@@ -123,7 +123,33 @@ class BranchVerbs(Verbs):
         done = self._handle.call("publish", head=found["head"], main=main, report=report)[0]
         return Published(**done, findings=findings)
 
-    def drop_branch(self, name: str) -> int:
+    def _measured(self, checks: Sequence[Check], base: int, head: int) -> tuple[Finding, ...]:
+        if not checks:
+            return ()
+        changes = ChangeVerbs(self._handle).changes(after=base or None, until=head)
+        spec = self._current()
+        values = ["_after.*"] if spec.value_columns else []
+        changed = changes.where(f"NOT ({DELETED})").selectExpr(*map(quoted, spec.key), *values)
+        whole = self._handle.session.frame_of(Select(self._handle.path, at=head), None)
+        measured = [self._handle.session.answer(partial(check.measured, changes, changed, whole)) for check in checks]
+        return tuple(check.found(value) for check, value in zip(checks, measured, strict=True))
+
+
+class Branches(Namespace):
+    """`table.branches`: the branches of a table, and how writes get from one to another."""
+
+    def __call__(self) -> DataFrame:
+        """The branches and tags of the table: where they stand, how many commits main has not, how long they are kept.
+
+        Raises `TableNotFound` if the table is not there any more.
+
+        Example::
+
+            profiles.branches().where("type = 'branch'").show()
+        """
+        return self._handle.part("branches")
+
+    def drop(self, name: str) -> int:
         """Remove a branch of the table; gives the snapshot id of its newest commit.
 
         Its commits can be read by their snapshot ids until they expire. Files that other branches need stay.
@@ -133,7 +159,7 @@ class BranchVerbs(Verbs):
 
         Example::
 
-            profiles.drop_branch("tmp_nightly")
+            profiles.branches.drop("tmp_nightly")
         """
         check_type("The name of a branch", name, str, f"text such as '{TEMPORARY}nightly'")
         return int(self._handle.on_branch(name).value("drop_branch"))
@@ -146,12 +172,12 @@ class BranchVerbs(Verbs):
 
         Example::
 
-            draft.touched_by_both().show()
+            draft.branches.touched_by_both().show()
         """
         found = self._handle.call("publication")[0]
         key = self._current().key
-        ours = ChangeVerbs(self._handle).appended(after=found["base"] or None, until=found["head"], columns=key)
-        theirs = ChangeVerbs(self._handle.on_main).appended(after=found["base_on_main"] or None, columns=key)
+        ours = Feed(ChangeVerbs(self._handle)).appended(after=found["base"] or None, until=found["head"], columns=key)
+        theirs = Feed(ChangeVerbs(self._handle.on_main)).appended(after=found["base_on_main"] or None, columns=key)
         return ours.join(theirs, list(key), "left_semi").select(*map(quoted, key))
 
     def cherry_pick(
@@ -178,7 +204,7 @@ class BranchVerbs(Verbs):
 
         Example::
 
-            profiles.cherry_pick(draft, after=first, until=last, where="day = DATE '2026-11-01'")
+            profiles.branches.cherry_pick(draft, after=first, until=last, where="day = DATE '2026-11-01'")
         """
         return self._pick("cherry_pick", source, after, until, where)
 
@@ -196,7 +222,7 @@ class BranchVerbs(Verbs):
 
         Example::
 
-            profiles.cherry_pick_plan(draft, where="day = DATE '2026-11-01'").files_cut
+            profiles.branches.cherry_pick_plan(draft, where="day = DATE '2026-11-01'").files_cut
         """
         return self._pick("cherry_pick_plan", source, after, until, where)
 
@@ -210,14 +236,3 @@ class BranchVerbs(Verbs):
             )
         ends = ends_of(after, until)
         return Picked(**self._handle.call(procedure, **ends, source=path.branch, where=where)[0])
-
-    def _measured(self, checks: Sequence[Check], base: int, head: int) -> tuple[Finding, ...]:
-        if not checks:
-            return ()
-        changes = ChangeVerbs(self._handle).changes(after=base or None, until=head)
-        spec = self._current()
-        values = ["_after.*"] if spec.value_columns else []
-        changed = changes.where(f"NOT ({DELETED})").selectExpr(*map(quoted, spec.key), *values)
-        whole = self._handle.session.frame_of(Select(self._handle.path, at=head), None)
-        measured = [self._handle.session.answer(partial(check.measured, changes, changed, whole)) for check in checks]
-        return tuple(check.found(value) for check, value in zip(checks, measured, strict=True))

@@ -9,7 +9,7 @@ from keylake._definition.names import RelationOption
 from keylake._definition.spec import Names
 from keylake._server.statements import Commits, Select, quoted
 from keylake._table.business_time import BusinessTime
-from keylake._table.handle import Handle, Verbs, snapshot_id_of
+from keylake._table.handle import Handle, Namespace, Verbs, snapshot_id_of
 from keylake._table.positions import Consumer, Positions
 from keylake.errors import DefinitionError, check_count, check_type
 from keylake.results import Commit, CommitInfo
@@ -24,6 +24,54 @@ class ChangeVerbs(Verbs):
     def __init__(self, handle: Handle) -> None:
         super().__init__(handle)
         self._read_to: dict[str, tuple[int, int]] = {}  # by consumer: the range that was read last
+
+    def changes(
+        self,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        every_commit: bool = False,
+        where: str | Column | None = None,
+        consumer: str | None = None,
+        as_of: BusinessTime | None = None,
+    ) -> DataFrame:
+        """How the merged rows differ between two commits: a row for each key that was inserted, updated or deleted.
+
+        Beside the key it has `_change` (insert, update, delete), `_columns` (the names of those that an update
+        changed), `_before` and `_after` (the other columns, as a struct; null where there is no row), and `_commit`. A
+        key that was written with equal values has not changed, and compactions change nothing. With `every_commit` the
+        changes of each commit are told, not the net changes of all. Without `after` the range begins with the first
+        commit, without `until` it ends with the newest. With `as_of` it is read on the branch of that archived state.
+
+        A `consumer` has a name and a position in the table: its range begins there, at `after` when it is new.
+        `feed.acknowledge()` moves the position behind what was read; what a consumer has not read yet does not expire.
+
+        Raises `SnapshotExpired` if a commit of the range is not kept any more, `DefinitionError` if its ends are in the
+        wrong order or of two branches, `Unsupported` on an experiment and if files were taken out in the range after
+        they had been merged, `CommitConflict` if another reader begins under the name of the `consumer` at the same
+        time, and `ForeignCommit` if the range ends behind a commit of another engine.
+
+        Example::
+
+            profiles.changes(after=commit).where("_change = 'update'").select("user_id", "_before.clicks").show()
+        """
+        check_type("every_commit", every_commit, bool, "True or False")
+        _check_consumer(consumer, str | None)
+        read: Literal["changes", "changes of every commit"] = "changes of every commit" if every_commit else "changes"
+        if consumer is not None:
+            after = _position(self._handle, consumer, after)
+        select = _over(self._handle, read, as_of, after, until, None)
+        if consumer is not None and select.commits is not None:
+            self._read_to[consumer] = (select.commits.after, select.commits.until)
+        return self._handle.session.frame_of(select, where)
+
+
+class Feed(Namespace):
+    """`table.feed`: what commits have written, the change feed as a stream, and who has read how far."""
+
+    def __init__(self, table: ChangeVerbs) -> None:
+        super().__init__(table)
+        self._changes = table
 
     def appended(
         self,
@@ -48,142 +96,18 @@ class ChangeVerbs(Verbs):
 
         Example::
 
-            profiles.appended(after=commit).where("NOT _deleted").show()
+            profiles.feed.appended(after=commit).where("NOT _deleted").show()
         """
         if columns is None:
             names = self._current().column_names
         else:
             wanted = columns
             names = self._knowing(lambda: self._handle.columns(wanted))
-        return self._handle.session.frame_of(self._over("appended", as_of, after, until, (*names, "_deleted")), where)
+        return self._handle.session.frame_of(
+            _over(self._handle, "appended", as_of, after, until, (*names, "_deleted")), where
+        )
 
-    def changes(
-        self,
-        *,
-        after: Commit | CommitInfo | int | None = None,
-        until: Commit | CommitInfo | int | None = None,
-        every_commit: bool = False,
-        where: str | Column | None = None,
-        consumer: str | None = None,
-        as_of: BusinessTime | None = None,
-    ) -> DataFrame:
-        """How the merged rows differ between two commits: a row for each key that was inserted, updated or deleted.
-
-        Beside the key it has `_change` (insert, update, delete), `_columns` (the names of those that an update
-        changed), `_before` and `_after` (the other columns, as a struct; null where there is no row), and `_commit`. A
-        key that was written with equal values has not changed, and compactions change nothing. With `every_commit` the
-        changes of each commit are told, not the net changes of all. Without `after` the range begins with the first
-        commit, without `until` it ends with the newest. With `as_of` it is read on the branch of that archived state.
-
-        A `consumer` has a name and a position in the table: its range begins there, at `after` when it is new.
-        `acknowledge()` moves the position behind what was read; what a consumer has not read yet does not expire.
-
-        Raises `SnapshotExpired` if a commit of the range is not kept any more, `DefinitionError` if its ends are in the
-        wrong order or of two branches, `Unsupported` on an experiment and if files were taken out in the range after
-        they had been merged, `CommitConflict` if another reader begins under the name of the `consumer` at the same
-        time, and `ForeignCommit` if the range ends behind a commit of another engine.
-
-        Example::
-
-            profiles.changes(after=commit).where("_change = 'update'").select("user_id", "_before.clicks").show()
-        """
-        check_type("every_commit", every_commit, bool, "True or False")
-        _check_consumer(consumer, str | None)
-        read: Literal["changes", "changes of every commit"] = "changes of every commit" if every_commit else "changes"
-        if consumer is not None:
-            after = self._position(consumer, after)
-        select = self._over(read, as_of, after, until, None)
-        if consumer is not None and select.commits is not None:
-            self._read_to[consumer] = (select.commits.after, select.commits.until)
-        return self._handle.session.frame_of(select, where)
-
-    def acknowledge(self, consumer: str, *, until: Commit | CommitInfo | int | None = None) -> None:
-        """Move a consumer's position behind what it has last read with `changes`, or to a commit.
-
-        Raises `DefinitionError` if nothing was read here and `until` is not given, `CommitConflict` if another reader
-        has moved the consumer meanwhile, and `TableNotFound` if it was dropped meanwhile.
-
-        Example::
-
-            profiles.changes(consumer="store").write.parquet("changes")
-            profiles.acknowledge("store")
-        """
-        _check_consumer(consumer)
-        before, end = self._read_to.get(consumer, (None, None))
-        end = end if until is None else snapshot_id_of("until", until)
-        if end is None:
-            raise DefinitionError(
-                f"Nothing was read here with changes(consumer={consumer!r}). Read first, or say until=."
-            )
-        before = self._positions.all().get(consumer) if before is None else before
-        self._positions.move(consumer, before=before, to=end)
-        self._read_to.pop(consumer, None)
-
-    def consumers(self) -> tuple[Consumer, ...]:
-        """Who reads the change feed by name, how far each has come, and how many commits it is behind.
-
-        Raises `TableNotFound` if the table, or this branch of it, is not there any more.
-
-        Example::
-
-            profiles.consumers()[0].commits_behind
-        """
-        found = self._handle.session.fetch(Select(self._handle.path, part="consumers")).to_pylist()
-        return tuple(Consumer(**row) for row in found)
-
-    def drop_consumer(self, consumer: str) -> None:
-        """Forget a consumer, so that it holds back no expiry.
-
-        Raises `TableNotFound` if the table has no such consumer, and `CommitConflict` if another reader has moved it
-        meanwhile.
-
-        Example::
-
-            profiles.drop_consumer("store")
-        """
-        _check_consumer(consumer)
-        self._positions.move(consumer, before=self._positions.all().get(consumer), to=None)
-
-    @property
-    def _positions(self) -> Positions:
-        return Positions(self._handle.session, self._handle.path, "consumer")
-
-    def _position(self, consumer: str, after: object) -> int:
-        """Where a consumer stands; a new one is made known at once, so that nothing expires under it."""
-        known = self._positions.all().get(consumer)
-        if known is None:
-            known, _ = self._handle.range_of(after)
-            self._positions.move(consumer, before=None, to=known)
-        return known
-
-    def undo_feed(
-        self,
-        *,
-        after: Commit | CommitInfo | int | None = None,
-        until: Commit | CommitInfo | int | None = None,
-        where: str | Column | None = None,
-    ) -> DataFrame:
-        """What an online store has to apply to go back over the commits in (after, until]: a row for each changed key.
-
-        It has the key, `_op` and the value columns: a key that was inserted is to be deleted (`_op` is delete, the
-        other columns are null), one that was updated or deleted gets its previous row (`_op` is upsert). Later
-        commits do not count: a store that follows an `undo`, which keeps them, reads `changes` over the undo's commit.
-
-        Raises the errors of `changes`: `SnapshotExpired` if a commit of the range is not kept any more,
-        `DefinitionError` if its ends are in the wrong order or of two branches, `Unsupported` on an experiment, and
-        `ForeignCommit` if the range ends behind a commit of another engine.
-
-        Example::
-
-            profiles.undo_feed(after=good, until=bad).write.format("noop").mode("append").save()
-        """
-        changes = self.changes(after=after, until=until, where=where)
-        spec = self._current()
-        values = ["_before.*"] if spec.value_columns else []
-        op = "IF(_change = 'insert', 'delete', 'upsert') AS _op"
-        return changes.selectExpr(*map(quoted, spec.key), op, *values)
-
-    def stream_changes(
+    def stream(
         self,
         *,
         after: Commit | CommitInfo | int | None = None,
@@ -203,7 +127,7 @@ class ChangeVerbs(Verbs):
 
         Example::
 
-            feed = profiles.stream_changes(after=commit).writeStream.format("parquet")
+            feed = profiles.feed.stream(after=commit).writeStream.format("parquet")
             feed.option("checkpointLocation", "checkpoint").option("path", "changes").trigger(availableNow=True).start()
         """
         check_type("every_commit", every_commit, bool, "True or False")
@@ -221,18 +145,107 @@ class ChangeVerbs(Verbs):
         given = {name: value for name, value in options.items() if value is not None}
         return self._handle.session.stream_of(self._handle.path, "changes", given)
 
-    def _over(
+    def undo(
         self,
-        read: Literal["appended", "changes", "changes of every commit"],
-        as_of: BusinessTime | None,
-        after: object,
-        until: object,
-        columns: tuple[str, ...] | None,
-    ) -> Select:
-        self._handle.check_no_experiment("changes")
-        handle = self._handle.at_state(as_of)
-        begin, end = handle.range_of(after, until)
-        return Select(handle.path, columns, commits=Commits(read, begin, end))
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        where: str | Column | None = None,
+    ) -> DataFrame:
+        """What an online store has to apply to go back over the commits in (after, until]: a row for each changed key.
+
+        It has the key, `_op` and the value columns: a key that was inserted is to be deleted (`_op` is delete, the
+        other columns are null), one that was updated or deleted gets its previous row (`_op` is upsert). Later
+        commits do not count: a store that follows an `undo`, which keeps them, reads `changes` over the undo's commit.
+
+        Raises the errors of `changes`: `SnapshotExpired` if a commit of the range is not kept any more,
+        `DefinitionError` if its ends are in the wrong order or of two branches, `Unsupported` on an experiment, and
+        `ForeignCommit` if the range ends behind a commit of another engine.
+
+        Example::
+
+            profiles.feed.undo(after=good, until=bad).write.format("noop").mode("append").save()
+        """
+        changes = self._changes.changes(after=after, until=until, where=where)
+        spec = self._current()
+        values = ["_before.*"] if spec.value_columns else []
+        op = "IF(_change = 'insert', 'delete', 'upsert') AS _op"
+        return changes.selectExpr(*map(quoted, spec.key), op, *values)
+
+    def consumers(self) -> tuple[Consumer, ...]:
+        """Who reads the change feed by name, how far each has come, and how many commits it is behind.
+
+        Raises `TableNotFound` if the table, or this branch of it, is not there any more.
+
+        Example::
+
+            profiles.feed.consumers()[0].commits_behind
+        """
+        found = self._handle.session.fetch(Select(self._handle.path, part="consumers")).to_pylist()
+        return tuple(Consumer(**row) for row in found)
+
+    def acknowledge(self, consumer: str, *, until: Commit | CommitInfo | int | None = None) -> None:
+        """Move a consumer's position behind what it has last read with `changes`, or to a commit.
+
+        Raises `DefinitionError` if nothing was read here and `until` is not given, `CommitConflict` if another reader
+        has moved the consumer meanwhile, and `TableNotFound` if it was dropped meanwhile.
+
+        Example::
+
+            profiles.changes(consumer="store").write.parquet("changes")
+            profiles.feed.acknowledge("store")
+        """
+        _check_consumer(consumer)
+        read_to = self._changes._read_to  # pyright: ignore[reportPrivateUsage]
+        before, end = read_to.get(consumer, (None, None))
+        end = end if until is None else snapshot_id_of("until", until)
+        if end is None:
+            raise DefinitionError(
+                f"Nothing was read here with changes(consumer={consumer!r}). Read first, or say until=."
+            )
+        before = _positions(self._handle).all().get(consumer) if before is None else before
+        _positions(self._handle).move(consumer, before=before, to=end)
+        read_to.pop(consumer, None)
+
+    def drop_consumer(self, consumer: str) -> None:
+        """Forget a consumer, so that it holds back no expiry.
+
+        Raises `TableNotFound` if the table has no such consumer, and `CommitConflict` if another reader has moved it
+        meanwhile.
+
+        Example::
+
+            profiles.feed.drop_consumer("store")
+        """
+        _check_consumer(consumer)
+        _positions(self._handle).move(consumer, before=_positions(self._handle).all().get(consumer), to=None)
+
+
+def _positions(handle: Handle) -> Positions:
+    return Positions(handle.session, handle.path, "consumer")
+
+
+def _position(handle: Handle, consumer: str, after: object) -> int:
+    """Where a consumer stands; a new one is made known at once, so that nothing expires under it."""
+    known = _positions(handle).all().get(consumer)
+    if known is None:
+        known, _ = handle.range_of(after)
+        _positions(handle).move(consumer, before=None, to=known)
+    return known
+
+
+def _over(
+    table: Handle,
+    read: Literal["appended", "changes", "changes of every commit"],
+    as_of: BusinessTime | None,
+    after: object,
+    until: object,
+    columns: tuple[str, ...] | None,
+) -> Select:
+    table.check_no_experiment("changes")
+    handle = table.at_state(as_of)
+    begin, end = handle.range_of(after, until)
+    return Select(handle.path, columns, commits=Commits(read, begin, end))
 
 
 def _check_consumer(consumer: object, types: type | UnionType = str) -> None:

@@ -14,7 +14,7 @@ from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._display.html_table import ShownFields
 from keylake._server.statements import TablePath
 from keylake._table.columns import ColumnChanges, ColumnType, iceberg_type
-from keylake._table.handle import EXPERIMENT, Handle, Verbs
+from keylake._table.handle import EXPERIMENT, Handle, Namespace, Verbs
 from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, check_type
 
 
@@ -33,18 +33,7 @@ class Experiment(ShownFields):
 
 
 class ExperimentVerbs(Verbs):
-    """What becomes of experiments."""
-
-    def experiments(self) -> tuple[Experiment, ...]:
-        """The experiments of the table, by name.
-
-        Raises `TableNotFound` if the table is not there any more.
-
-        Example::
-
-            profiles.experiments()
-        """
-        return tuple(map(Experiment.from_row, self._handle.on_main.call("experiments")))
+    """What becomes of an experiment."""
 
     def promote(self) -> Experiment:
         """Make the columns of this experiment columns of the table, with all of their values, for everybody.
@@ -65,7 +54,22 @@ class ExperimentVerbs(Verbs):
             )
         return Experiment.from_row(self._handle.on_main.call("promote_experiment", experiment=name)[0])
 
-    def drop_experiment(self, name: str) -> Experiment:
+
+class Experiments(Namespace):
+    """`table.experiments`: the experiments of a table, and what becomes of them."""
+
+    def __call__(self) -> tuple[Experiment, ...]:
+        """The experiments of the table, by name.
+
+        Raises `TableNotFound` if the table is not there any more.
+
+        Example::
+
+            profiles.experiments()
+        """
+        return tuple(map(Experiment.from_row, self._handle.on_main.call("experiments")))
+
+    def drop(self, name: str) -> Experiment:
         """End an experiment: its columns and values are gone. No data file is opened.
 
         Its files are deleted once its snapshots expire, as the retention policy says.
@@ -74,7 +78,7 @@ class ExperimentVerbs(Verbs):
 
         Example::
 
-            profiles.drop_experiment("ranker_b")
+            profiles.experiments.drop("ranker_b")
         """
         check_type("The name of an experiment", name, str, "text such as 'ranker_b'")
         return Experiment.from_row(self._handle.on_main.call("drop_experiment", experiment=name)[0])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keylake._display.html_table import ShownFields
-from keylake._table.handle import Verbs, required_snapshot_id_of, snapshot_id_of
+from keylake._table.handle import Namespace, required_snapshot_id_of, snapshot_id_of
 from keylake.errors import check_type
 from keylake.results import Commit, CommitInfo
 
@@ -26,10 +26,10 @@ class FilesChanged(ShownFields):
     columns: tuple[str, ...]  # the value columns that the files carry
 
 
-class FileVerbs(Verbs):
-    """What a table can be asked about its files, and changes of whole files."""
+class Files(Namespace):
+    """`table.files`: what a table can be asked about its files, and changes of whole files."""
 
-    def files(self, *, at: Commit | CommitInfo | int | None = None) -> DataFrame:
+    def __call__(self, *, at: Commit | CommitInfo | int | None = None) -> DataFrame:
         """The data files of the table or branch, now or at a commit: a row for each.
 
         `path`, `partition` (where the table has any) and `bucket`; `commit_order` and `committed_at` of the commit, of
@@ -55,7 +55,7 @@ class FileVerbs(Verbs):
 
         Example::
 
-            profiles.runs().groupBy("bucket").count().show()
+            profiles.files.runs().groupBy("bucket").count().show()
         """
         return self._handle.part("runs")
 
@@ -69,26 +69,15 @@ class FileVerbs(Verbs):
 
         Example::
 
-            profiles.sections().where("reading = 'merged'").agg({"bytes": "sum"}).show()
+            profiles.files.sections().where("reading = 'merged'").agg({"bytes": "sum"}).show()
         """
         return self._handle.part("sections")
 
-    def branches(self) -> DataFrame:
-        """The branches and tags of the table: where they stand, how many commits main has not, how long they are kept.
-
-        Raises `TableNotFound` if the table is not there any more.
-
-        Example::
-
-            profiles.branches().where("type = 'branch'").show()
-        """
-        return self._handle.part("branches")
-
-    def drop_files(self, where: str) -> FilesChanged:
+    def drop(self, where: str) -> FilesChanged:
         """Take files out of the table or branch, as if they had never been written; a commit of its own.
 
         `where` is SQL over the columns of `files()`. No data file is opened or written, and earlier commits still have
-        the files until they expire. `drop_files_plan` says what would go.
+        the files until they expire. `drop_plan` says what would go.
 
         Raises `TableNotFound` if no file is chosen, `SchemaMismatch` for a column that `files()` does not have,
         `DefinitionError` for a `where` that cannot be read, `Unsupported` if rows would be missing that a merged file
@@ -96,48 +85,48 @@ class FileVerbs(Verbs):
 
         Example::
 
-            profiles.drop_files("committed_at < TIMESTAMP '2025-01-01 00:00:00Z' AND NOT has_tombstones")
+            profiles.files.drop("committed_at < TIMESTAMP '2025-01-01 00:00:00Z' AND NOT has_tombstones")
         """
         return self._change("drop_files", where)
 
-    def drop_files_plan(self, where: str) -> FilesChanged:
-        """What `drop_files` would do now. Nothing is done.
+    def drop_plan(self, where: str) -> FilesChanged:
+        """What `drop` would do now. Nothing is done.
 
-        Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `drop_files` does.
+        Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `drop` does.
 
         Example::
 
-            profiles.drop_files_plan("bucket = 7").rows
+            profiles.files.drop_plan("bucket = 7").rows
         """
         return self._change("drop_files_plan", where)
 
-    def move_files(self, where: str, *, to: str) -> FilesChanged:
+    def move(self, where: str, *, to: str) -> FilesChanged:
         """Take files out of this branch and add them to another one, both at once or not at all.
 
         There they count as the newest commit; those that it has already stay as they are. Moving them from main to a
         branch keeps them apart from what everybody reads.
 
         Raises `TableNotFound` if no file is chosen or there is no branch `to`, `DefinitionError` if it is this one, and
-        otherwise the errors of `drop_files`, such as `SchemaMismatch`, `Unsupported` and `CommitConflict`.
+        otherwise the errors of `drop`, such as `SchemaMismatch`, `Unsupported` and `CommitConflict`.
 
         Example::
 
-            profiles.move_files("commit_order = 17", to="tmp_suspicious")
+            profiles.files.move("commit_order = 17", to="tmp_suspicious")
         """
         return self._change("move_files", where, to=to)
 
-    def move_files_plan(self, where: str, *, to: str) -> FilesChanged:
-        """What `move_files` would do now. Nothing is done.
+    def move_plan(self, where: str, *, to: str) -> FilesChanged:
+        """What `move` would do now. Nothing is done.
 
-        Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `move_files` does.
+        Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `move` does.
 
         Example::
 
-            profiles.move_files_plan("commit_order = 17", to="tmp_suspicious").files
+            profiles.files.move_plan("commit_order = 17", to="tmp_suspicious").files
         """
         return self._change("move_files_plan", where, to=to)
 
-    def restore_files(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
+    def restore(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
         """Add files again that a commit had and the table or branch has not any more, as the newest commit.
 
         `where` is SQL over the columns of `files(at=...)`. A file that was merged into another since is one that the
@@ -149,19 +138,19 @@ class FileVerbs(Verbs):
 
         Example::
 
-            profiles.restore_files("bucket = 7", at=commit)
+            profiles.files.restore("bucket = 7", at=commit)
         """
         return self._change("restore_files", where, at=required_snapshot_id_of("at", at))
 
-    def restore_files_plan(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
-        """What `restore_files` would do now. Nothing is done.
+    def restore_plan(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
+        """What `restore` would do now. Nothing is done.
 
         Raises `SnapshotExpired`, `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `ForeignCommit` where
-        `restore_files` does.
+        `restore` does.
 
         Example::
 
-            profiles.restore_files_plan("bucket = 7", at=commit).files
+            profiles.files.restore_plan("bucket = 7", at=commit).files
         """
         return self._change("restore_files_plan", where, at=required_snapshot_id_of("at", at))
 

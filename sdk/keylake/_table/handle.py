@@ -123,7 +123,12 @@ class Verbs:
     """A family of verbs over a handle; `KeyedTable` has all families, and none of them inherits from another."""
 
     def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+        self._known = handle
+
+    @property
+    def _handle(self) -> Handle:
+        """The table as it was last asked for."""
+        return self._known
 
     @property
     def spec(self) -> TableSpec:
@@ -132,7 +137,7 @@ class Verbs:
 
     def _learn(self, handle: Handle) -> None:
         """Go on with a definition that has changed."""
-        self._handle = handle
+        self._known = handle
 
     def _current(self) -> TableSpec:
         """The definition as it is now, for verbs that name columns which their caller has not named.
@@ -158,6 +163,23 @@ class Verbs:
         if self._handle == before:
             raise failure
         return what()
+
+
+class Namespace(Verbs):
+    """Verbs of a table about one thing, which the table has under a name: `table.files.drop(...)`."""
+
+    def __init__(self, table: Verbs) -> None:
+        self._table = table
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self._handle.path}"
+
+    @property
+    def _handle(self) -> Handle:
+        return self._table._handle
+
+    def _learn(self, handle: Handle) -> None:
+        self._table._learn(handle)
 
 
 _SNAPSHOT_IDS = range(2**63)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Literal
 
-from keylake._table.handle import Verbs, ends_of, required_snapshot_id_of
+from keylake._table.handle import Handle, Namespace, Verbs, ends_of, required_snapshot_id_of
 from keylake.errors import check_count, check_type
 from keylake.results import Commit, CommitInfo, History, Undone
 
@@ -42,6 +42,37 @@ class HistoryVerbs(Verbs):
             found[row["name"]] = tuple(commit for commit in commits if commit.snapshot_id not in on_main)
         return found
 
+    def undo(
+        self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
+    ) -> Undone:
+        """Take back the writes in (after, until], as if they had never been made; later ones keep their effect.
+
+        A commit of its own, so that history keeps both. Where the files are still there as they were written, only
+        metadata changes; buckets that were compacted meanwhile are merged anew, without these writes. Versions that
+        were taken back hold nothing back. Without `until` the range ends with the newest commit.
+
+        An undo can be undone, too: what it took back counts again, wherever that lies. A write counts unless an undo
+        takes it back that counts itself. It is refused only where files have expired that it needs.
+
+        `commits.undo_plan` says what would be done, and which columns are concerned; `feed.undo` over the same range
+        lists the keys, with their rows from before it. `changes()` over the commit that took them back says what it has
+        changed.
+
+        Raises `SnapshotExpired` if files that it needs have expired, `NothingToDo` if no commit of the range has
+        written anything, `DefinitionError` if the ends of the range are in the wrong order or of two branches,
+        `ForeignCommit` after a commit of another engine, and `CommitConflict` if other commits come first again and
+        again.
+
+        Example::
+
+            profiles.undo(after=good, until=bad)
+        """
+        return _undo(self._handle, "undo", after, until)
+
+
+class Commits(Namespace):
+    """`table.commits`: what commits have said of their sources, and what is done with single ones."""
+
     def watermarks(self) -> dict[str, datetime.datetime]:
         """How far each stream is complete in event time, as its writes have said; "" is the stream without a name.
 
@@ -49,7 +80,7 @@ class HistoryVerbs(Verbs):
 
         Example::
 
-            profiles.watermarks()["clicks"]
+            profiles.commits.watermarks()["clicks"]
         """
         rows = self._handle.call("watermarks")
         return {row["stream"]: row["watermark"] for row in rows}
@@ -61,7 +92,7 @@ class HistoryVerbs(Verbs):
 
         Example::
 
-            profiles.offsets()["clicks-0"]
+            profiles.commits.offsets()["clicks-0"]
         """
         return self._handle.next_offsets()
 
@@ -77,12 +108,12 @@ class HistoryVerbs(Verbs):
 
         Example::
 
-            profiles.rollback(to=commit)
+            profiles.commits.rollback(to=commit)
         """
         rows = self._handle.call("rollback", to=required_snapshot_id_of("to", to))
         return CommitInfo.from_row(rows[0])
 
-    def adopt_commit(
+    def adopt(
         self,
         commit: CommitInfo | int,
         *,
@@ -102,7 +133,7 @@ class HistoryVerbs(Verbs):
 
         Example::
 
-            profiles.adopt_commit(profiles.history()[0], rule="upsert", version=17)
+            profiles.commits.adopt(profiles.history()[0], rule="upsert", version=17)
         """
         check_type("rule", rule, str, "the name of a rule: 'upsert'")
         check_type("version", version, str | int | None, "the name of a column, or a whole number")
@@ -115,32 +146,6 @@ class HistoryVerbs(Verbs):
         )
         return CommitInfo.from_row(rows[0])
 
-    def undo(
-        self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
-    ) -> Undone:
-        """Take back the writes in (after, until], as if they had never been made; later ones keep their effect.
-
-        A commit of its own, so that history keeps both. Where the files are still there as they were written, only
-        metadata changes; buckets that were compacted meanwhile are merged anew, without these writes. Versions that
-        were taken back hold nothing back. Without `until` the range ends with the newest commit.
-
-        An undo can be undone, too: what it took back counts again, wherever that lies. A write counts unless an undo
-        takes it back that counts itself. It is refused only where files have expired that it needs.
-
-        `undo_plan` says what would be done, and which columns are concerned; `undo_feed` over the same range lists the
-        keys, with their rows from before it. `changes()` over the commit that took them back says what it has changed.
-
-        Raises `SnapshotExpired` if files that it needs have expired, `NothingToDo` if no commit of the range has
-        written anything, `DefinitionError` if the ends of the range are in the wrong order or of two branches,
-        `ForeignCommit` after a commit of another engine, and `CommitConflict` if other commits come first again and
-        again.
-
-        Example::
-
-            profiles.undo(after=good, until=bad)
-        """
-        return self._undo("undo", after, until)
-
     def undo_plan(
         self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
     ) -> Undone:
@@ -150,11 +155,10 @@ class HistoryVerbs(Verbs):
 
         Example::
 
-            profiles.undo_plan(after=good, until=bad).metadata_only
+            profiles.commits.undo_plan(after=good, until=bad).metadata_only
         """
-        return self._undo("undo_plan", after, until)
+        return _undo(self._handle, "undo_plan", after, until)
 
-    def _undo(self, procedure: str, after: object, until: object) -> Undone:
-        ends = ends_of(after, until)
-        done = self._handle.call(procedure, **ends)[0]
-        return Undone(**done)
+
+def _undo(handle: Handle, procedure: str, after: object, until: object) -> Undone:
+    return Undone(**handle.call(procedure, **ends_of(after, until))[0])

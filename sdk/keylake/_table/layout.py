@@ -6,7 +6,6 @@ rebucket ───────── bucket by bucket ── old files are divid
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 from keylake._display.html_table import ShownFields
@@ -19,9 +18,8 @@ from keylake._maintenance.compaction import (
     PolicyWord,
 )
 from keylake._maintenance.retention import Cleaned, RetentionPolicy
-from keylake._table.handle import Verbs
+from keylake._table.handle import Namespace, Verbs
 from keylake.errors import DefinitionError, check_type
-from keylake.results import Commit
 
 
 @dataclass(frozen=True)
@@ -50,19 +48,7 @@ class BucketAdvice(ShownFields):
 
 
 class LayoutVerbs(Verbs):
-    """How runs are merged, and what of the past is kept."""
-
-    def compaction_plan(self, policy: CompactionPolicy | PolicyWord | None = None) -> CompactionPlan:
-        """What `compact` would do now, bucket by bucket, with its reasons. Nothing is done.
-
-        Raises `DefinitionError` for a policy that is none, and `ForeignCommit` after a commit of another engine.
-
-        Example::
-
-            print(profiles.compaction_plan())
-        """
-        rows = self._handle.call("compaction_plan", policy=_policy_text(policy))
-        return CompactionPlan(str(self._handle.path), map(BucketPicture.from_row, rows))
+    """How files are kept few."""
 
     def compact(self, policy: CompactionPolicy | PolicyWord | None = None) -> CompactionReport:
         """Merge and settle runs until a policy is content: the table's own, unless another is given.
@@ -84,6 +70,22 @@ class LayoutVerbs(Verbs):
         rows = self._handle.call("compact", policy=_policy_text(policy))
         return CompactionReport(str(self._handle.path), (Merge(**row) for row in rows))
 
+
+class Layout(Namespace):
+    """`table.layout`: how many files and buckets a table has, what of its past is kept, and by which policies."""
+
+    def compaction_plan(self, policy: CompactionPolicy | PolicyWord | None = None) -> CompactionPlan:
+        """What `compact` would do now, bucket by bucket, with its reasons. Nothing is done.
+
+        Raises `DefinitionError` for a policy that is none, and `ForeignCommit` after a commit of another engine.
+
+        Example::
+
+            print(profiles.layout.compaction_plan())
+        """
+        rows = self._handle.call("compaction_plan", policy=_policy_text(policy))
+        return CompactionPlan(str(self._handle.path), map(BucketPicture.from_row, rows))
+
     def compaction_policy(self) -> CompactionPolicy:
         """The policy of the table: its own, or the default.
 
@@ -91,7 +93,7 @@ class LayoutVerbs(Verbs):
 
         Example::
 
-            profiles.compaction_policy().tier_runs
+            profiles.layout.compaction_policy().tier_runs
         """
         rows = self._handle.on_main.call("compaction_policy")
         return CompactionPolicy.from_json(rows[0]["policy"])
@@ -103,27 +105,10 @@ class LayoutVerbs(Verbs):
 
         Example::
 
-            profiles.set_compaction_policy(kl.CompactionPolicy(tier_runs=8))
+            profiles.layout.set_compaction_policy(kl.CompactionPolicy(tier_runs=8))
         """
         check_type("policy", policy, CompactionPolicy, "a CompactionPolicy")
         self._handle.on_main.call("compaction_policy", policy=policy.to_json())
-
-    def refresh_merged(self) -> Commit:
-        """Make the branch `merged` anew, in which every key stands once, for engines that know nothing of keyed tables.
-
-        Trino, DuckDB or pyiceberg read the right rows from that branch; its snapshot says of which one of main it was
-        made (`keylake.merged_of`). It takes as long as merging everything that is not merged yet.
-
-        Raises `NothingToDo` if the table has no commit, `ForeignCommit` after a commit of another engine, and
-        `CommitConflict` if other commits to the branch come first.
-
-        Example::
-
-            profiles.refresh_merged().rows
-        """
-        begun_at = time.perf_counter()
-        row = self._handle.on_main.call("refresh_merged")[0]
-        return Commit(row["snapshot_id"], row["rows"], None, time.perf_counter() - begun_at)
 
     def retention_policy(self) -> RetentionPolicy:
         """What of the table's past is kept: its own policy, or the default: a week, and at most 1,000 snapshots.
@@ -132,7 +117,7 @@ class LayoutVerbs(Verbs):
 
         Example::
 
-            profiles.retention_policy().days
+            profiles.layout.retention_policy().days
         """
         rows = self._handle.on_main.call("retention_policy")
         return RetentionPolicy.from_json(rows[0]["policy"])
@@ -144,7 +129,7 @@ class LayoutVerbs(Verbs):
 
         Example::
 
-            profiles.set_retention_policy(kl.RetentionPolicy(days=30, max_snapshots=20_000))
+            profiles.layout.set_retention_policy(kl.RetentionPolicy(days=30, max_snapshots=20_000))
         """
         check_type("policy", policy, RetentionPolicy, "a RetentionPolicy")
         self._handle.on_main.call("retention_policy", policy=policy.to_json())
@@ -156,15 +141,11 @@ class LayoutVerbs(Verbs):
 
         Example::
 
-            profiles.clean(kl.RetentionPolicy(days=7))
+            profiles.layout.clean(kl.RetentionPolicy(days=7))
         """
         check_type("policy", policy, RetentionPolicy | None, "a RetentionPolicy")
         text = None if policy is None else policy.to_json()
         return Cleaned(**self._handle.on_main.call("clean", policy=text)[0])
-
-
-class BucketVerbs(Verbs):
-    """How many buckets a table has, and should have."""
 
     def change_buckets(self, buckets: int) -> BucketChange:
         """Spread what is written from now on over more buckets, a multiple of those there are. No file is touched.
@@ -178,7 +159,7 @@ class BucketVerbs(Verbs):
 
         Example::
 
-            profiles.change_buckets(128)
+            profiles.layout.change_buckets(128)
         """
         check_type("buckets", buckets, int, "a whole number, a multiple of the present one")
         row = self._handle.on_main.call("change_buckets", buckets=buckets)[0]
@@ -196,7 +177,7 @@ class BucketVerbs(Verbs):
 
         Example::
 
-            profiles.rebucket()
+            profiles.layout.rebucket()
         """
         rows = self._handle.call("rebucket")
         return CompactionReport(str(self._handle.path), (Merge(**row) for row in rows))
@@ -212,7 +193,7 @@ class BucketVerbs(Verbs):
 
         Example::
 
-            profiles.change_buckets(profiles.bucket_advice().recommended)
+            profiles.layout.change_buckets(profiles.layout.bucket_advice().recommended)
         """
         return BucketAdvice(**self._handle.call("bucket_advice")[0])
 

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import os
 import re
+import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._display.html_table import ShownFields
 from keylake._server.statements import quoted
-from keylake._table.handle import Verbs, snapshot_id_of
+from keylake._table.handle import Namespace, snapshot_id_of
 from keylake.errors import check_type
 from keylake.results import Commit, CommitInfo
 
@@ -72,8 +73,8 @@ class PublishedIceberg(ShownFields):
         )
 
 
-class ServingVerbs(Verbs):
-    """How a table gets to an online key-value store, and to other engines."""
+class Serving(Namespace):
+    """`table.serving`: how a table gets to an online key-value store, and to other engines."""
 
     def publish_iceberg(self, into: str, *, full: bool = False) -> PublishedIceberg:
         """Keep a plain Iceberg table in step with this one, for engines that cannot read a branch.
@@ -89,7 +90,7 @@ class ServingVerbs(Verbs):
 
         Example::
 
-            profiles.publish_iceberg("shared.profiles")
+            profiles.serving.publish_iceberg("shared.profiles")
         """
         check_type("into", into, str, "the name of a table, namespace.name")
         check_type("full", full, bool, "True or False")
@@ -124,7 +125,7 @@ class ServingVerbs(Verbs):
 
         Example::
 
-            profiles.publish_kv("s3://online/profiles/2026-11-01", format="rocksdb", columns=["clicks"])
+            profiles.serving.publish_kv("s3://online/profiles/2026-11-01", format="rocksdb", columns=["clicks"])
         """
         check_type("target", target, str | os.PathLike, "the path or URL of a folder")
         check_type("format", format, str, "'parquet' or 'rocksdb'")
@@ -139,6 +140,23 @@ class ServingVerbs(Verbs):
             at=snapshot_id_of("at", at),
         )
         return PublishedKv(**published[0])
+
+    def refresh_merged(self) -> Commit:
+        """Make the branch `merged` anew, in which every key stands once, for engines that know nothing of keyed tables.
+
+        Trino, DuckDB or pyiceberg read the right rows from that branch; its snapshot says of which one of main it was
+        made (`keylake.merged_of`). It takes as long as merging everything that is not merged yet.
+
+        Raises `NothingToDo` if the table has no commit, `ForeignCommit` after a commit of another engine, and
+        `CommitConflict` if other commits to the branch come first.
+
+        Example::
+
+            profiles.serving.refresh_merged().rows
+        """
+        begun_at = time.perf_counter()
+        row = self._handle.on_main.call("refresh_merged")[0]
+        return Commit(row["snapshot_id"], row["rows"], None, time.perf_counter() - begun_at)
 
 
 def kv_key(spec: TableSpec, *key: object) -> bytes:

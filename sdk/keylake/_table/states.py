@@ -10,7 +10,7 @@ from keylake._display.html_table import ShownFields
 from keylake._server.session import Session
 from keylake._server.statements import Call
 from keylake._table.business_time import BusinessTime, step_of, utc_of
-from keylake._table.handle import Verbs
+from keylake._table.handle import Namespace
 from keylake.errors import DefinitionError
 
 
@@ -32,8 +32,8 @@ class HistoryBranch(ShownFields):
         return tuple(cls(**row) for row in sorted(rows, key=lambda row: (row["table"], row["business_time"])))
 
 
-class StateVerbs(Verbs):
-    """How states of business times are kept."""
+class States(Namespace):
+    """`table.states`: the archived states of business times."""
 
     def archive(
         self, business_time: BusinessTime, *, every: datetime.timedelta | None = None
@@ -54,26 +54,26 @@ class StateVerbs(Verbs):
 
         Example::
 
-            profiles.archive("2026-11-01")
+            profiles.states.archive("2026-11-01")
             profiles.update(late_rows, business_time="2026-11-01")
             profiles.read(as_of="2026-11-01").show()
         """
         if self._handle.path.branch is not None:
             raise DefinitionError(
-                f"{self._handle.path} is a branch. What is archived is main: lake.table(...).archive(...)."
+                f"{self._handle.path} is a branch. What is archived is main: lake.table(...).states.archive(...)."
             )
         at = utc_of(business_time).isoformat()
         step = step_of(business_time, every)
         call = Call.of("archive", self._handle.path, business_time=at, every_seconds=step)
         return HistoryBranch.all_of(self._handle.session, call)
 
-    def history_branches(self) -> tuple[HistoryBranch, ...]:
+    def __call__(self) -> tuple[HistoryBranch, ...]:
         """The archived states, the oldest first.
 
         Raises `TableNotFound` if the table is not there any more.
 
         Example::
 
-            profiles.history_branches()[-1].late_writes
+            profiles.states()[-1].late_writes
         """
         return HistoryBranch.all_of(self._handle.session, Call.of("history_branches", self._handle.on_main.path))

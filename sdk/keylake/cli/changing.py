@@ -39,7 +39,7 @@ def compact(
     """Merge and settle runs until the policy is content."""
     with opened(lake, catalog) as found:
         on = branch_of(found.table(table), of_branch)
-        done = on.compaction_plan(policy) if plan else on.compact(policy)
+        done = on.layout.compaction_plan(policy) if plan else on.compact(policy)
     if as_json:
         show_all("", tuple(done), as_json)
     else:
@@ -83,7 +83,7 @@ def drop(
 ) -> None:
     """Drop a branch; commits that main has not are gone."""
     with opened(lake, catalog) as found:
-        found.table(table).drop_branch(name)
+        found.table(table).branches.drop(name)
     show({"table": table, "dropped": name} if as_json else f"{table} has no branch {name} any more.", as_json)
 
 
@@ -114,4 +114,4 @@ def undo(
         raise typer.BadParameter("name the range of commits: --after, --until or both; keylake history lists them")
     with opened(lake, catalog) as found:
         on = branch_of(found.table(table), of_branch)
-        show(on.undo_plan(after=after, until=until) if plan else on.undo(after=after, until=until), as_json)
+        show(on.commits.undo_plan(after=after, until=until) if plan else on.undo(after=after, until=until), as_json)

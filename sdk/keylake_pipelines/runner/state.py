@@ -182,7 +182,7 @@ class StateTable:
 
     def read(self) -> None:
         """What the table has of the pipeline."""
-        self._next = self.table.offsets().get(self.name, 0)
+        self._next = self.table.commits.offsets().get(self.name, 0)
         for row in rows_of(self.table, f"pipeline = {literal(self.name)}"):
             match row["kind"]:
                 case "partition":
@@ -297,7 +297,7 @@ class StateTable:
         row: Any = self.table.get(pipeline=self.name, kind="pipeline", name="")
         if self.pipeline is None or row is None or row.run != self.pipeline.run:
             raise self._overtaken()
-        self._next = self.table.offsets().get(self.name, 0)
+        self._next = self.table.commits.offsets().get(self.name, 0)
 
     def _overtaken(self) -> PipelineBusy:
         return PipelineBusy(

@@ -202,7 +202,7 @@ class Targets:
         if isinstance(error, StoreFailed):  # whether it was written is not known, and it is tried again
             return
         opened = self._open(batch.name)
-        now = opened.table.offsets()
+        now = opened.table.commits.offsets()
         if any(now.get(p) != opened.next.get(p) for p in batch.offsets or ()):
             raise PipelineBusy(
                 f"Another process has written rows of pipeline {self._stream!r} to {batch.name} meanwhile, so this one "
@@ -212,7 +212,7 @@ class Targets:
     def _open(self, name: str) -> _Opened:
         if name not in self._opened:
             table = self._lake.table(name)
-            self._opened[name] = _Opened(table, dict(table.offsets()))
+            self._opened[name] = _Opened(table, dict(table.commits.offsets()))
         return self._opened[name]
 
 

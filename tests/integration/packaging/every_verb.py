@@ -100,13 +100,13 @@ def test_changes_branches_and_what_is_taken_back(lake: kl.Lake) -> None:
 
 
 def test_an_export(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path) -> None:
-    table.publish_kv(tmp_path / "kv", columns=["n", "text"])
+    table.serving.publish_kv(tmp_path / "kv", columns=["n", "text"])
     assert any((tmp_path / "kv").rglob("*.parquet"))
 
 
 def test_a_plain_copy(lake: kl.Lake, table: kl.KeyedTable) -> None:
     copy = f"{table.name}_copy"
-    assert table.publish_iceberg(copy).mode == "full"
+    assert table.serving.publish_iceberg(copy).mode == "full"
     assert lake.spark.table(f"{lake.catalog}.{copy}").count() == table.read().count()
 
 
