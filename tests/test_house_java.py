@@ -97,6 +97,17 @@ def rooms_in_a_circle(named: dict[str, set[str]]) -> set[str]:
     return set(left)
 
 
+@pytest.mark.parametrize("module", ["tables", "spark"])
+def test_the_map_names_every_room(module: str) -> None:
+    """An inner room is named in the row of the room that it lies in."""
+    text = (JAVA.parent / "sdk/README.md").read_text()
+    rows = text.partition(f"| room of `{module}` |")[2].partition("\n\n")[0].splitlines()
+    for room in filter(None, sources(module)):
+        outer, _, inner = room.partition(".")
+        (row,) = (row for row in rows if f"`{outer}`" in row.split("|")[1])
+        assert not inner or f"`{inner}`" in row
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_rooms_form_no_circle(module: str) -> None:
     assert not rooms_in_a_circle({room: rooms_named_by(module, room) for room in sources(module)})

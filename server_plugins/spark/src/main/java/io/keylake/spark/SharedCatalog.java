@@ -2,10 +2,10 @@ package io.keylake.spark;
 
 import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 
+import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.NoAnswer;
 import io.keylake.tables.StoreFailure;
-import io.keylake.tables.Tries;
 import io.keylake.tables.catalogs.PromptJdbcCatalog;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.spec.KeyedSchema;
@@ -54,7 +54,7 @@ abstract class SharedCatalog extends SparkCatalog {
       try {
         return super.buildIcebergCatalog(name, options);
       } catch (RuntimeException e) {
-        if (!isOfDatabase(e) || attempt == MOST_ATTEMPTS || !Tries.isPaused(attempt)) {
+        if (!isOfDatabase(e) || attempt == MOST_ATTEMPTS || !Backoff.pause(attempt)) {
           throw StoreFailure.asking(name, e);
         }
       }
@@ -195,7 +195,7 @@ abstract class SharedCatalog extends SparkCatalog {
 
   /** Whether a request may have got lost, so that it is sent once more. */
   private static boolean isSentAgain(Throwable failure, int attempt) {
-    return isOpen(failure) && attempt < MOST_ATTEMPTS && Tries.isPaused(attempt);
+    return isOpen(failure) && attempt < MOST_ATTEMPTS && Backoff.pause(attempt);
   }
 
   private static boolean isOpen(Throwable failure) {

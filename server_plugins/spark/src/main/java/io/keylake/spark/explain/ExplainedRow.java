@@ -3,7 +3,7 @@ package io.keylake.spark.explain;
 import io.keylake.spark.engine.RowJson;
 import io.keylake.spark.metadata.LocalRows;
 import io.keylake.spark.read.merge.KeyVersions;
-import io.keylake.spark.read.merge.SoughtKey;
+import io.keylake.spark.read.merge.LookupKey;
 import io.keylake.spark.read.merge.StoredVersion;
 import io.keylake.spark.read.task.OutputColumn;
 import io.keylake.spark.table.KeyedTable;
@@ -62,7 +62,7 @@ public final class ExplainedRow {
    */
   public static Lines of(KeyedTable table, StructType said, InternalRow values) {
     KeyedSchema schema = table.keyed();
-    SoughtKey key = KeyValues.of(schema, table.name(), said, values);
+    LookupKey key = KeyValues.of(schema, table.name(), said, values);
     RowHistory history = RowHistory.of(table, key);
     ExplainedRow row = new ExplainedRow(schema, history, typed(history.task().output()));
     row.explain();

@@ -4,7 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 
 import io.keylake.spark.keys.ColumnTypes;
-import io.keylake.spark.read.merge.SoughtKey;
+import io.keylake.spark.read.merge.LookupKey;
 import io.keylake.spark.read.scan.PushedFilters;
 import io.keylake.spark.write.request.CheckedCast;
 import io.keylake.tables.KeylakeException;
@@ -32,7 +32,7 @@ import scala.jdk.javaapi.CollectionConverters;
 final class KeyValues {
   private KeyValues() {}
 
-  static SoughtKey of(KeyedSchema schema, String table, StructType said, InternalRow values) {
+  static LookupKey of(KeyedSchema schema, String table, StructType said, InternalRow values) {
     List<NestedField> columns = schema.key();
     List<String> given = given(said, columns);
     List<String> wanted = columns.stream().map(NestedField::name).toList();
@@ -49,7 +49,7 @@ final class KeyValues {
       DataType type = said.fields()[position].dataType();
       cast.add(value(wanted.get(i), values.get(position, type), type, types.get(i)));
     }
-    return new SoughtKey(columns, types, cast);
+    return new LookupKey(columns, types, cast);
   }
 
   /** The names as the table has them, where the session takes them for the same. */
@@ -93,7 +93,7 @@ final class KeyValues {
   }
 
   /** What a read of that key alone pushes down. */
-  static PushedFilters filters(KeyedSchema schema, SoughtKey key) {
+  static PushedFilters filters(KeyedSchema schema, LookupKey key) {
     List<Predicate> predicates = new ArrayList<>();
     for (int i = 0; i < key.columns().size(); i++) {
       String name = key.columns().get(i).name();

@@ -5,7 +5,7 @@ import io.keylake.spark.keys.ColumnTypes;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileFilter;
 import io.keylake.spark.read.merge.KeyVersions;
-import io.keylake.spark.read.merge.SoughtKey;
+import io.keylake.spark.read.merge.LookupKey;
 import io.keylake.spark.read.merge.StoredVersion;
 import io.keylake.spark.read.scan.PushedFilters;
 import io.keylake.spark.read.task.OutputColumn;
@@ -38,7 +38,7 @@ import org.apache.spark.sql.types.DataType;
  */
 record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.Origin> origins) {
 
-  static RowHistory of(KeyedTable table, SoughtKey key) {
+  static RowHistory of(KeyedTable table, LookupKey key) {
     try {
       return new Reading(table, key).history();
     } catch (IOException e) {
@@ -50,11 +50,11 @@ record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.O
   private static final class Reading {
     private final Table table;
     private final KeyedSchema schema;
-    private final SoughtKey key;
+    private final LookupKey key;
     private final ReadTask task;
     private final ReadPlanner planner;
 
-    Reading(KeyedTable table, SoughtKey key) {
+    Reading(KeyedTable table, LookupKey key) {
       this.table = table.table();
       this.schema = table.keyed();
       this.key = key;
@@ -76,20 +76,20 @@ record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.O
     }
 
     private ReadPlanner planner(KeyedTable of, PushedFilters filters) {
-      ReadPlanner.Wish all =
-          ReadPlanner.Wish.ofAllColumns(schema, of.readSnapshot(), Wanted.HISTORY);
-      ReadPlanner.Wish wish =
-          new ReadPlanner.Wish(
+      ReadPlanner.ReadSpec all =
+          ReadPlanner.ReadSpec.ofAllColumns(schema, of.readSnapshot(), Wanted.HISTORY);
+      ReadPlanner.ReadSpec readSpec =
+          new ReadPlanner.ReadSpec(
               of.readSnapshot(),
               null,
               filters.fileFilter(
-                  schema, ReadPlanner.buckets(table, of.readSnapshot(), null, of.besides())),
+                  schema, ReadPlanner.buckets(table, of.readSnapshot(), null, of.overlays())),
               Expressions.alwaysTrue(),
               all.values(),
               all.wanted(),
               true,
-              of.besides());
-      return new ReadPlanner(table, schema, wish);
+              of.overlays());
+      return new ReadPlanner(table, schema, readSpec);
     }
 
     RowHistory history() throws IOException {

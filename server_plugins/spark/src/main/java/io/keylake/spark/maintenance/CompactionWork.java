@@ -2,7 +2,7 @@ package io.keylake.spark.maintenance;
 
 import io.keylake.spark.keys.RowBucket;
 import io.keylake.spark.parquet.SortedFiles;
-import io.keylake.spark.read.merge.StoredRows;
+import io.keylake.spark.read.merge.CompactionRows;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.spec.KeyedSchema;
@@ -119,14 +119,14 @@ record CompactionWork(
    */
   private void write(Table table, BucketPlan stretch, Map<Integer, Target> open, TaskContext task)
       throws IOException {
-    StructType type = StoredRows.type(schema);
+    StructType type = CompactionRows.type(schema);
     StructField[] types = type.fields();
     Object[] values = new Object[types.length];
     GenericInternalRow row = new GenericInternalRow(values);
     int stored = schema.hasBucketColumn() ? type.fieldIndex(KeyedSchema.BUCKET) : -1;
     RowBucket buckets = of == schema.spec().buckets() ? null : new RowBucket(schema, type);
     Target target = open.values().iterator().next();
-    try (StoredRows rows = new StoredRows(table.io(), schema, stretch)) {
+    try (CompactionRows rows = new CompactionRows(table.io(), schema, stretch)) {
       for (ColumnarBatch batch = rows.next(); batch != null; batch = rows.next()) {
         if (task.isInterrupted()) {
           throw new IOException("the compaction was cancelled");

@@ -1,7 +1,7 @@
 package io.keylake.spark.parquet;
 
 import io.keylake.spark.engine.RowGroupDecoder;
-import io.keylake.tables.kept.Kept;
+import io.keylake.tables.cache.BoundedCache;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -38,8 +38,8 @@ final class Decoders {
   private static final int SHARE_OF_HEAP = 128;
   private static final int BYTES_OF_COLUMN = 3000;
 
-  private static final Kept<Shape, Decoders> FIRST =
-      Kept.ofHeap(
+  private static final BoundedCache<Shape, Decoders> FIRST =
+      BoundedCache.ofHeap(
           SHARE_OF_HEAP,
           (shape, decoders) -> (long) BYTES_OF_COLUMN * (1 + decoders.all.getPaths().size()));
 

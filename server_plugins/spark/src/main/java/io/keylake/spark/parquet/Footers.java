@@ -4,7 +4,7 @@ import io.keylake.spark.integrity.CheckedFooter;
 import io.keylake.spark.integrity.FooterChecksum;
 import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.tables.FileDamage;
-import io.keylake.tables.kept.Kept;
+import io.keylake.tables.cache.BoundedCache;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.File;
 import java.io.IOException;
@@ -45,15 +45,15 @@ final class Footers {
   private static final int SHARE_OF_HEAP_FOR_INDEXES = 128;
   private static final int BYTES_BEHIND_FOOTER = 8; // its length, and four letters
 
-  private static final Kept<Place, Footer> FOOTERS =
-      Kept.ofHeap(
+  private static final BoundedCache<Place, Footer> FOOTERS =
+      BoundedCache.ofHeap(
           SHARE_OF_HEAP, (place, footer) -> place.location().length() + bytes(footer.content()));
-  private static final Kept<Place, byte[]> INDEXES =
-      Kept.ofHeap(
+  private static final BoundedCache<Place, byte[]> INDEXES =
+      BoundedCache.ofHeap(
           SHARE_OF_HEAP_FOR_INDEXES,
           (place, indexes) -> (long) place.location().length() + indexes.length);
-  private static final Kept<MessageType, MessageType> SCHEMAS =
-      Kept.ofHeap(
+  private static final BoundedCache<MessageType, MessageType> SCHEMAS =
+      BoundedCache.ofHeap(
           SHARE_OF_HEAP_FOR_SCHEMAS,
           (schema, same) -> (long) BYTES_OF_COLUMN * schema.getPaths().size());
 

@@ -89,7 +89,7 @@ final class PublishProcedures {
         new KvPublisher(
                 SparkSession.active().sparkContext(), table, arguments.requiredText("target"))
             .publish(
-                new KvPublisher.Wish(
+                new KvPublisher.PublishSpec(
                     at,
                     arguments.number("after"),
                     format == null ? "parquet" : format,

@@ -60,7 +60,7 @@ public final class KvPublisher {
    * @param after if not null, only keys that have changed after that commit
    * @param columns names of value columns; null for all
    */
-  public record Wish(
+  public record PublishSpec(
       long snapshotId, @Nullable Long after, String format, @Nullable List<String> columns) {}
 
   /** What was published, in all files. */
@@ -84,17 +84,17 @@ public final class KvPublisher {
     this.target = new Target(target, new SerializableConfiguration(spark.hadoopConfiguration()));
   }
 
-  public Published publish(Wish wish) {
-    KvFormat format = KvFormat.of(wish.format());
-    PublishedSchema schema = schema(wish);
-    Manifest wanted = manifest(wish, format, schema);
+  public Published publish(PublishSpec publishSpec) {
+    KvFormat format = KvFormat.of(publishSpec.format());
+    PublishedSchema schema = schema(publishSpec);
+    Manifest wanted = manifest(publishSpec, format, schema);
     try (Folder folder = target.open(table.io())) {
       Manifest known = known(folder, wanted);
       if (known != null) {
         return Published.of(known);
       }
       folder.write(WISH, wanted.toJson());
-      Manifest done = wanted.with(write(folder, works(wish, format, schema)));
+      Manifest done = wanted.with(write(folder, works(publishSpec, format, schema)));
       folder.write(MANIFEST, done.toJson());
       folder.delete(WISH);
       folder.delete(PROGRESS);
@@ -105,43 +105,45 @@ public final class KvPublisher {
     }
   }
 
-  private PublishedSchema schema(Wish wish) {
-    if (table.snapshot(wish.snapshotId()) == null) {
+  private PublishedSchema schema(PublishSpec publishSpec) {
+    if (table.snapshot(publishSpec.snapshotId()) == null) {
       throw new KeylakeException(
           NOT_FOUND,
           "table %s has no snapshot %d; see its history"
-              .formatted(table.name(), wish.snapshotId()));
+              .formatted(table.name(), publishSpec.snapshotId()));
     }
     boolean isHead =
         table.currentSnapshot() != null
-            && table.currentSnapshot().snapshotId() == wish.snapshotId();
+            && table.currentSnapshot().snapshotId() == publishSpec.snapshotId();
     KeyedSchema keyed =
         KeyedSchema.of(
-            table, isHead ? table.schema() : SnapshotUtil.schemaFor(table, wish.snapshotId()));
+            table,
+            isHead ? table.schema() : SnapshotUtil.schemaFor(table, publishSpec.snapshotId()));
     if (!keyed.spec().partitionBy().isEmpty()) {
       throw new KeylakeException(
           UNSUPPORTED,
           "table %s is partitioned by %s, so that a group lies in many partitions; publish a table without partition_by"
               .formatted(table.name(), keyed.spec().partitionBy()));
     }
-    int buckets = BucketCounts.of(table).read(wish.snapshotId(), wish.after()).first();
+    int buckets =
+        BucketCounts.of(table).read(publishSpec.snapshotId(), publishSpec.after()).first();
     if (buckets != keyed.spec().buckets()) {
       throw new KeylakeException(
           UNSUPPORTED,
           "table %s has %d buckets, and files from when there were %d; finish the move first: rebucket()"
               .formatted(table.name(), keyed.spec().buckets(), buckets));
     }
-    return PublishedSchema.of(keyed, wish.columns(), wish.after() != null);
+    return PublishedSchema.of(keyed, publishSpec.columns(), publishSpec.after() != null);
   }
 
-  private Manifest manifest(Wish wish, KvFormat format, PublishedSchema schema) {
+  private Manifest manifest(PublishSpec publishSpec, KvFormat format, PublishedSchema schema) {
     TableSpec spec = schema.table().spec();
     KeyGroups groups = spec.groups();
     return new Manifest(
         table.name(),
         table.uuid().toString(),
-        wish.snapshotId(),
-        wish.after(),
+        publishSpec.snapshotId(),
+        publishSpec.after(),
         format.word(),
         groups == null ? null : groups.hash(),
         groups == null ? spec.buckets() : groups.count(),
@@ -188,9 +190,9 @@ public final class KvPublisher {
             there.columns().stream().map(Manifest.Column::name).toList());
   }
 
-  private List<BucketWork> works(Wish wish, KvFormat format, PublishedSchema schema) {
-    if (wish.after() != null) {
-      CommitRange range = CommitRange.of(table, wish.after(), wish.snapshotId());
+  private List<BucketWork> works(PublishSpec publishSpec, KvFormat format, PublishedSchema schema) {
+    if (publishSpec.after() != null) {
+      CommitRange range = CommitRange.of(table, publishSpec.after(), publishSpec.snapshotId());
       return new ChangePlanner(table, schema.table(), Expressions.alwaysTrue())
           .plan(range).buckets().stream()
               .map(bucket -> new BucketWork(schema, format, target, null, bucket))
@@ -198,9 +200,9 @@ public final class KvPublisher {
     }
     Set<Integer> values =
         schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
-    ReadPlanner.Wish all =
-        new ReadPlanner.Wish(
-            wish.snapshotId(), Expressions.alwaysTrue(), values, MergeRules.Wanted.ROWS);
+    ReadPlanner.ReadSpec all =
+        new ReadPlanner.ReadSpec(
+            publishSpec.snapshotId(), Expressions.alwaysTrue(), values, MergeRules.Wanted.ROWS);
     return new ReadPlanner(table, schema.table(), all)
         .plan().buckets().stream()
             .map(bucket -> new BucketWork(schema, format, target, bucket, null))

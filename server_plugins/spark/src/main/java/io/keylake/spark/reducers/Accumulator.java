@@ -61,7 +61,7 @@ public abstract class Accumulator {
     isEmpty = false;
   }
 
-  /** To be called by whoever takes a contribution in another way. */
+  /** Notes a contribution that a subclass has taken in another way. */
   protected final void took() {
     isEmpty = false;
   }
@@ -95,17 +95,17 @@ public abstract class Accumulator {
 
   protected abstract void add(SpecializedGetters row, int ordinal);
 
-  /** Few reducers ask for the version. */
+  /** Takes a contribution with its version, which few reducers use. */
   protected void add(SpecializedGetters row, int ordinal, long version) {
     add(row, ordinal);
   }
 
-  /** Only where there is an inverse. */
+  /** Takes a contribution back; only reducers with an inverse do. */
   protected void subtract(SpecializedGetters row, int ordinal) {
     throw new UnsupportedOperationException("contributions to this reducer are not taken back");
   }
 
-  /** Most values say all: combined contributions are then taken as one is. */
+  /** Takes combined contributions; where the value says all, they are taken as one is. */
   protected void merge(SpecializedGetters row, int ordinal, byte @Nullable [] state) {
     add(row, ordinal);
   }

@@ -4,7 +4,7 @@ import io.keylake.spark.keys.OrderPrefix;
 import io.keylake.spark.statements.Columns;
 import io.keylake.spark.write.skew.FewRows;
 import io.keylake.spark.write.skew.SpreadRows;
-import io.keylake.spark.write.skew.Spreading;
+import io.keylake.spark.write.skew.SpreadSpec;
 import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
@@ -61,7 +61,7 @@ record RowPlace(List<Attribute> columns, int columnsOfCell) {
         CollectionConverters.asJava(rows.output()).stream().map(Attribute::exprId).toList();
     return new SpreadRows(
         rows,
-        new Spreading(
+        new SpreadSpec(
             columns.stream().map(column -> ids.indexOf(column.exprId())).toList(), columnsOfCell),
         few);
   }

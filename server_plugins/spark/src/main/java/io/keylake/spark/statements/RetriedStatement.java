@@ -2,8 +2,8 @@ package io.keylake.spark.statements;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
+import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.Tries;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -42,7 +42,7 @@ public final class RetriedStatement extends V2CommandExec {
         if (e.kind() != COMMIT_CONFLICT) {
           throw e;
         }
-        if (!rerun.isAllowed(runs) || !Tries.isPaused(runs)) {
+        if (!rerun.isAllowed(runs) || !Backoff.pause(runs)) {
           throw rerun.lost(e, runs);
         }
       }

@@ -5,7 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.write.request.WriteOptions.Verb;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.planning.ReadPlanner.Beside;
+import io.keylake.tables.planning.ReadPlanner.Overlay;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.List;
@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
  *
  * @param read the columns of a read
  * @param main where main stands; null where it has no commit
- * @param besides the files of the experiments
+ * @param overlays the files of the experiments
  */
 record ExperimentView(
-    List<Experiment> experiments, KeyedSchema read, @Nullable Long main, List<Beside> besides) {
+    List<Experiment> experiments, KeyedSchema read, @Nullable Long main, List<Overlay> overlays) {
 
   static ExperimentView of(Table table, List<Experiment> experiments) {
     Snapshot main = table.currentSnapshot();
@@ -32,7 +32,7 @@ record ExperimentView(
         KeyedSchema.withExperiments(table, experiments),
         main == null ? null : Long.valueOf(main.snapshotId()),
         experiments.stream()
-            .map(each -> new Beside(head(table, each), KeyedSchema.ofExperiment(table, each)))
+            .map(each -> new Overlay(head(table, each), KeyedSchema.ofExperiment(table, each)))
             .toList());
   }
 
@@ -50,13 +50,13 @@ record ExperimentView(
 
   /** The columns that are written: those of the one experiment. */
   KeyedSchema stored(String table) {
-    if (besides.size() != 1) {
+    if (overlays.size() != 1) {
       throw new KeylakeException(
           UNSUPPORTED,
           "%s names %d experiments, which are read together; write to one of them"
-              .formatted(table, besides.size()));
+              .formatted(table, overlays.size()));
     }
-    return besides.get(0).schema();
+    return overlays.get(0).schema();
   }
 
   /** Refuses what would concern rows of main. */

@@ -17,7 +17,7 @@ import io.keylake.tables.experiments.Experiments;
 import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.isolation.Isolation.MainRead;
 import io.keylake.tables.planning.ReadPlanner;
-import io.keylake.tables.planning.ReadPlanner.Beside;
+import io.keylake.tables.planning.ReadPlanner.Overlay;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import java.time.Instant;
@@ -158,7 +158,7 @@ public class KeyedTable extends SparkTable {
     SortedSet<Integer> counts =
         range != null
             ? ReadPlanner.buckets(table(), range.until(), range.after(), List.of())
-            : ReadPlanner.buckets(table(), readSnapshot(), null, besides());
+            : ReadPlanner.buckets(table(), readSnapshot(), null, overlays());
     return counts.first();
   }
 
@@ -183,8 +183,8 @@ public class KeyedTable extends SparkTable {
   }
 
   /** The experiments whose rows are merged with those. */
-  public List<Beside> besides() {
-    return view == null ? List.of() : view.besides();
+  public List<Overlay> overlays() {
+    return view == null ? List.of() : view.overlays();
   }
 
   /** What reads and writes it; null where that is no statement that changes rows. */
@@ -301,7 +301,7 @@ public class KeyedTable extends SparkTable {
             schema(),
             options)
         .readFor(statement)
-        .with(range == null ? besides() : List.of());
+        .with(range == null ? overlays() : List.of());
   }
 
   @Override

@@ -97,7 +97,7 @@ sealed interface Effect {
       return all;
     }
 
-    /** In halves, because what walks expressions goes as deep as they are. */
+    /** A disjunction of halves, because what walks expressions goes as deep as they are. */
     private static Expression anyOf(List<Expression> each) {
       if (each.size() < 2) {
         return each.isEmpty() ? Expressions.alwaysFalse() : each.get(0);

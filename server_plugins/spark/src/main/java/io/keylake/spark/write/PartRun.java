@@ -120,7 +120,7 @@ final class PartRun {
     }
   }
 
-  /** As Spark does it in a task. */
+  /** Writes a part in the way of a task of Spark. */
   private static WriterCommitMessage write(Part part) throws IOException {
     try (KeyedDataWriter writer = part.writer) {
       try {

@@ -6,8 +6,8 @@ import static io.keylake.tables.KeylakeException.Kind.NOTHING_TO_DO;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 
+import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.Tries;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
@@ -150,7 +150,7 @@ public final class HistoryBranches {
           DEFINITION,
           "the business time %s has a part of a second; give whole seconds".formatted(time));
     }
-    List<State> made = Tries.make(table, "the archiving", () -> tried(time, every));
+    List<State> made = Backoff.retry(table, "the archiving", () -> tried(time, every));
     carryOn();
     return made;
   }

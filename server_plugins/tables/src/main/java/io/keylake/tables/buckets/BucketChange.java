@@ -3,8 +3,8 @@ package io.keylake.tables.buckets;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.Tries;
 import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.SpecJson;
@@ -25,7 +25,7 @@ import org.apache.iceberg.expressions.Expressions;
  */
 public record BucketChange(int before, int after) {
   public static BucketChange make(Table table, long wanted) {
-    return Tries.make(table, "the new bucket count", () -> tried(table, wanted));
+    return Backoff.retry(table, "the new bucket count", () -> tried(table, wanted));
   }
 
   private static BucketChange tried(Table table, long wanted) {

@@ -3,10 +3,10 @@ package io.keylake.tables.commits;
 import static io.keylake.tables.commits.NotCommitted.Why.AGAIN;
 import static io.keylake.tables.commits.NotCommitted.Why.REFUSED;
 
+import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.StoreFailure;
-import io.keylake.tables.Tries;
 import io.keylake.tables.commits.Attempt.ParentCheck;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
@@ -97,7 +97,7 @@ public final class Commits {
     Result result = null;
     for (int attempt = 1; result == null; attempt++) {
       result = attempted(change, attempt == MOST_ATTEMPTS);
-      if (result == null && !Tries.isPaused(attempt)) {
+      if (result == null && !Backoff.pause(attempt)) {
         throw interrupted(change);
       }
     }

@@ -162,7 +162,7 @@ public final class CompactionPlanner {
   private ReadPlanner planner(MergeRules.Wanted wanted) {
     Long snapshotId = snapshot == null ? null : Long.valueOf(snapshot.snapshotId());
     return new ReadPlanner(
-        table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, wanted));
+        table, schema, ReadPlanner.ReadSpec.ofAllColumns(schema, snapshotId, wanted));
   }
 
   private CompactionPlan.Choice choose(ReadPlanner planner, BucketCounts.Bucket bucket) {

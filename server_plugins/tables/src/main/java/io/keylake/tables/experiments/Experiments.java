@@ -2,8 +2,8 @@ package io.keylake.tables.experiments;
 
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
+import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.Tries;
 import io.keylake.tables.commits.Change;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.schema.ColumnChange;
@@ -60,7 +60,7 @@ public record Experiments(Table table) {
   }
 
   private void make(String what, String name, Supplier<Change> change) {
-    Tries.make(table, "%s of experiment '%s'".formatted(what, name), () -> made(change.get()));
+    Backoff.retry(table, "%s of experiment '%s'".formatted(what, name), () -> made(change.get()));
   }
 
   private Commits.Result made(Change change) {

@@ -276,7 +276,7 @@ public final class TableFacts {
 
   private ReadPlanner planner(Wanted wanted) {
     return new ReadPlanner(
-        table, schema, ReadPlanner.Wish.ofAllColumns(schema, snapshotId, wanted));
+        table, schema, ReadPlanner.ReadSpec.ofAllColumns(schema, snapshotId, wanted));
   }
 
   /** The files of buckets in the order of their names, so that nobody has to sort. */

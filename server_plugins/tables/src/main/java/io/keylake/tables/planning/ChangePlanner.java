@@ -98,7 +98,7 @@ public final class ChangePlanner {
     return new ReadPlanner(
         table,
         schema,
-        ReadPlanner.Wish.ofAllColumns(schema, snapshotId, Wanted.ROWS).where(filter),
+        ReadPlanner.ReadSpec.ofAllColumns(schema, snapshotId, Wanted.ROWS).where(filter),
         buckets);
   }
 

@@ -2,12 +2,12 @@ package io.keylake.tables.planning;
 
 import io.keylake.tables.PromptExecutor;
 import io.keylake.tables.StoreFailure;
+import io.keylake.tables.cache.FileMatcher;
+import io.keylake.tables.cache.SnapshotFiles;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.history.UndoneCommits;
 import io.keylake.tables.history.WriteSummary;
-import io.keylake.tables.kept.FileTest;
-import io.keylake.tables.kept.SnapshotFiles;
 import io.keylake.tables.spec.ColumnNames;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -70,7 +70,7 @@ public record FileListing(
     OlderDefinition.check(table, snapshot);
     FileListing all = new FileListing(table, schema, Expressions.alwaysTrue(), statistics);
     List<FileScanTask> files = kept.of(snapshot, statistics, () -> all.at(snapshotId));
-    return files.stream().filter(new FileTest(schema, filter)::mayMatch).toList();
+    return files.stream().filter(new FileMatcher(schema, filter)::mayMatch).toList();
   }
 
   /**

@@ -59,7 +59,7 @@ public final class ReadPlanner {
 
   private final Table table;
   private final KeyedSchema schema;
-  private final Wish wish;
+  private final ReadSpec readSpec;
   private final int keyOrderId;
   private final ValueFilter valueFilter;
   private final SectionPlanner sections;
@@ -67,10 +67,10 @@ public final class ReadPlanner {
   private final int buckets;
   private final Settled settled;
   private final Set<Integer> sizedColumns = new HashSet<>();
-  private final Map<String, Integer> besides = new HashMap<>();
+  private final Map<String, Integer> overlayOfFile = new HashMap<>();
 
   /**
-   * What a read wants.
+   * What a read asks of a table: commits, rows, columns.
    *
    * @param after if not null, only what commits after this one have written, merged among itself
    * @param filter on key columns only, chooses files: a filter on values could change which version
@@ -79,9 +79,9 @@ public final class ReadPlanner {
    * @param values field ids of the wanted value columns
    * @param wanted which rows, and whether with their stamps
    * @param isOrdered whether the rows of a bucket have to come in key order
-   * @param besides experiments whose rows are merged with those of the snapshot
+   * @param overlays experiments whose rows are merged with those of the snapshot
    */
-  public record Wish(
+  public record ReadSpec(
       @Nullable Long snapshotId,
       @Nullable Long after,
       Expression filter,
@@ -89,13 +89,13 @@ public final class ReadPlanner {
       Set<Integer> values,
       MergeRules.Wanted wanted,
       boolean isOrdered,
-      List<Beside> besides) {
-    public Wish {
+      List<Overlay> overlays) {
+    public ReadSpec {
       values = Set.copyOf(values);
-      besides = List.copyOf(besides);
+      overlays = List.copyOf(overlays);
     }
 
-    public Wish(
+    public ReadSpec(
         @Nullable Long snapshotId,
         Expression filter,
         Set<Integer> values,
@@ -103,8 +103,8 @@ public final class ReadPlanner {
       this(snapshotId, null, filter, Expressions.alwaysTrue(), values, wanted, true);
     }
 
-    /** A wish without experiments. */
-    public Wish(
+    /** A read of a snapshot or a range of commits without experiments. */
+    public ReadSpec(
         @Nullable Long snapshotId,
         @Nullable Long after,
         Expression filter,
@@ -116,22 +116,22 @@ public final class ReadPlanner {
     }
 
     /** All columns of all rows. */
-    public static Wish ofAllColumns(
+    public static ReadSpec ofAllColumns(
         KeyedSchema schema, @Nullable Long snapshotId, MergeRules.Wanted wanted) {
       Set<Integer> values =
           schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
-      return new Wish(snapshotId, Expressions.alwaysTrue(), values, wanted);
+      return new ReadSpec(snapshotId, Expressions.alwaysTrue(), values, wanted);
     }
 
     /** Only rows that a filter on key columns selects. */
-    Wish where(Expression keyFilter) {
-      return new Wish(
-          snapshotId, after, keyFilter, valueFilter, values, wanted, isOrdered, besides);
+    ReadSpec where(Expression keyFilter) {
+      return new ReadSpec(
+          snapshotId, after, keyFilter, valueFilter, values, wanted, isOrdered, overlays);
     }
 
     /** The same rows in any order. */
-    public Wish unordered() {
-      return new Wish(snapshotId, after, filter, valueFilter, values, wanted, false, besides);
+    public ReadSpec unordered() {
+      return new ReadSpec(snapshotId, after, filter, valueFilter, values, wanted, false, overlays);
     }
 
     boolean stamps() {
@@ -145,29 +145,29 @@ public final class ReadPlanner {
    *
    * @param schema of its files
    */
-  public record Beside(long snapshotId, KeyedSchema schema) {
+  public record Overlay(long snapshotId, KeyedSchema schema) {
     private boolean has(int leaf) {
       return schema.leaves().field(leaf) != null;
     }
   }
 
-  public ReadPlanner(Table table, KeyedSchema schema, Wish wish) {
+  public ReadPlanner(Table table, KeyedSchema schema, ReadSpec readSpec) {
     this(
         table,
         schema,
-        wish,
-        buckets(table, wish.snapshotId(), wish.after(), wish.besides()).first());
+        readSpec,
+        buckets(table, readSpec.snapshotId(), readSpec.after(), readSpec.overlays()).first());
   }
 
   /** The bucket counts of the files that a read looks at. */
   public static SortedSet<Integer> buckets(
-      Table table, @Nullable Long snapshotId, @Nullable Long after, List<Beside> besides) {
+      Table table, @Nullable Long snapshotId, @Nullable Long after, List<Overlay> overlays) {
     BucketCounts counts = BucketCounts.of(table);
-    if (besides.isEmpty() || after != null) {
+    if (overlays.isEmpty() || after != null) {
       return counts.read(snapshotId, after);
     }
     List<Snapshot> read = new ArrayList<>();
-    besides.forEach(each -> read.add(table.snapshot(each.snapshotId())));
+    overlays.forEach(each -> read.add(table.snapshot(each.snapshotId())));
     if (snapshotId != null) {
       read.add(table.snapshot(snapshotId));
     }
@@ -178,27 +178,27 @@ public final class ReadPlanner {
    * @param buckets by how many the files are grouped: every file was written for as many, or for a
    *     multiple
    */
-  public ReadPlanner(Table table, KeyedSchema schema, Wish wish, int buckets) {
-    Lineage.check(table, wish.snapshotId());
+  public ReadPlanner(Table table, KeyedSchema schema, ReadSpec readSpec, int buckets) {
+    Lineage.check(table, readSpec.snapshotId());
     this.table = table;
     this.schema = schema;
-    this.wish = wish;
+    this.readSpec = readSpec;
     this.keyOrderId = schema.keyOrder(table).orderId();
-    this.valueFilter = new ValueFilter(schema, wish.valueFilter());
+    this.valueFilter = new ValueFilter(schema, readSpec.valueFilter());
     boolean isInCommitOrder =
         schema.spec().versions() == TableSpec.Versions.COMMIT
-            && wish.besides().isEmpty()
+            && readSpec.overlays().isEmpty()
             && !table.properties().containsKey(Experiment.VERSIONS_DECIDE);
-    this.sections = new SectionPlanner(schema, wish, valueFilter, isInCommitOrder);
+    this.sections = new SectionPlanner(schema, readSpec, valueFilter, isInCommitOrder);
     this.counts = BucketCounts.of(table);
     this.buckets = buckets;
     this.settled =
-        wish.snapshotId() == null || wish.after() != null
+        readSpec.snapshotId() == null || readSpec.after() != null
             ? Settled.NOTHING
-            : Settled.of(table.snapshot(wish.snapshotId())).among(buckets);
+            : Settled.of(table.snapshot(readSpec.snapshotId())).among(buckets);
     schema.sortKey().forEach(field -> sizedColumns.add(field.fieldId()));
     for (NestedField value : schema.values()) {
-      if (wish.values().contains(value.fieldId())) {
+      if (readSpec.values().contains(value.fieldId())) {
         sizedColumns.addAll(storedParts(value));
       }
     }
@@ -216,7 +216,7 @@ public final class ReadPlanner {
             (partition, files) ->
                 plans.add(
                     new ReadPlan.Bucket(
-                        partition, wish.isOrdered() ? sections(files) : sectionsApart(files))));
+                        partition, readSpec.isOrdered() ? sections(files) : sectionsApart(files))));
     return new ReadPlan(schema, buckets, plans);
   }
 
@@ -242,12 +242,12 @@ public final class ReadPlanner {
   }
 
   public FileListing listing() {
-    return new FileListing(table, schema.table(), wish.filter(), statistics());
+    return new FileListing(table, schema.table(), readSpec.filter(), statistics());
   }
 
   private List<FileScanTask> tasks() {
-    Long snapshotId = wish.snapshotId();
-    Long after = wish.after();
+    Long snapshotId = readSpec.snapshotId();
+    Long after = readSpec.after();
     if (after != null) {
       return snapshotId == null
           ? List.of()
@@ -257,10 +257,10 @@ public final class ReadPlanner {
     if (snapshotId != null) {
       tasks.addAll(listing().forQuery(snapshotId));
     }
-    for (int number = 0; number < wish.besides().size(); number++) {
+    for (int number = 0; number < readSpec.overlays().size(); number++) {
       int of = number;
-      List<FileScanTask> own = listing().forQuery(wish.besides().get(number).snapshotId());
-      own.forEach(task -> besides.put(task.file().location(), of));
+      List<FileScanTask> own = listing().forQuery(readSpec.overlays().get(number).snapshotId());
+      own.forEach(task -> overlayOfFile.put(task.file().location(), of));
       tasks.addAll(own);
     }
     return tasks;
@@ -330,16 +330,16 @@ public final class ReadPlanner {
 
   private PlannedFile planned(FileScanTask task) {
     DataFile file = task.file();
-    Integer number = besides.get(file.location());
-    Beside beside = number == null ? null : wish.besides().get(number);
-    KeyedSchema own = beside == null ? schema : beside.schema();
+    Integer number = overlayOfFile.get(file.location());
+    Overlay overlay = number == null ? null : readSpec.overlays().get(number);
+    KeyedSchema own = overlay == null ? schema : overlay.schema();
     List<NestedField> wanted = new ArrayList<>();
     Map<Integer, Presence> leaves = new HashMap<>();
     sections
         .wantedLeaves()
         .forEach(
             (id, leaf) -> {
-              if (isOfOther(leaf, beside)) {
+              if (isOfOther(leaf, overlay)) {
                 leaves.put(id, Presence.NEVER);
               } else {
                 leaves.put(id, FileFacts.presence(file, own, leaf));
@@ -352,7 +352,7 @@ public final class ReadPlanner {
         .forEach(
             (id, state) ->
                 leaves.put(
-                    id, beside == null ? FileFacts.presence(file, own, state) : Presence.NEVER));
+                    id, overlay == null ? FileFacts.presence(file, own, state) : Presence.NEVER));
     return new PlannedFile(
         new StoredFile(
             file.location(),
@@ -369,12 +369,12 @@ public final class ReadPlanner {
   }
 
   /** Whether a leaf is known to belong to files of another kind, of main or of an experiment. */
-  private boolean isOfOther(NestedField leaf, @Nullable Beside beside) {
+  private boolean isOfOther(NestedField leaf, @Nullable Overlay overlay) {
     boolean isFact = schema.leaves().field(leaf.fieldId()) == null; // each row has those
     return !isFact
-        && (beside == null
-            ? wish.besides().stream().anyMatch(each -> each.has(leaf.fieldId()))
-            : !beside.has(leaf.fieldId()));
+        && (overlay == null
+            ? readSpec.overlays().stream().anyMatch(each -> each.has(leaf.fieldId()))
+            : !overlay.has(leaf.fieldId()));
   }
 
   /** The bytes of the wanted columns; without sizes of columns, a file counts whole. */

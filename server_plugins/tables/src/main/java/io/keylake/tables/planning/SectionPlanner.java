@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class SectionPlanner {
   private final KeyedSchema schema;
-  private final ReadPlanner.Wish wish;
+  private final ReadPlanner.ReadSpec readSpec;
   private final ValueFilter valueFilter;
   private final boolean isInCommitOrder;
   private final Map<Integer, NestedField> wantedLeaves = new LinkedHashMap<>();
@@ -44,12 +44,15 @@ final class SectionPlanner {
    * @param isInCommitOrder whether a later commit has the larger versions
    */
   SectionPlanner(
-      KeyedSchema schema, ReadPlanner.Wish wish, ValueFilter valueFilter, boolean isInCommitOrder) {
+      KeyedSchema schema,
+      ReadPlanner.ReadSpec readSpec,
+      ValueFilter valueFilter,
+      boolean isInCommitOrder) {
     this.isInCommitOrder = isInCommitOrder;
     this.schema = schema;
-    this.wish = wish;
+    this.readSpec = readSpec;
     this.valueFilter = valueFilter;
-    if (wish.wanted()
+    if (readSpec.wanted()
         == MergeRules.Wanted.ROWS_AND_TOMBSTONES) { // rows and tombstones are facts like columns
       for (NestedField fact : List.of(schema.written(), schema.deleted())) {
         wantedLeaves.put(fact.fieldId(), fact);
@@ -57,8 +60,8 @@ final class SectionPlanner {
       }
     }
     for (NestedField value : schema.values()) {
-      boolean isWanted = wish.values().contains(value.fieldId());
-      if (isWanted || wish.stamps()) {
+      boolean isWanted = readSpec.values().contains(value.fieldId());
+      if (isWanted || readSpec.stamps()) {
         NestedField leaf = schema.leafOf(value);
         wantedLeaves.put(leaf.fieldId(), leaf);
         List<Integer> values =
@@ -125,7 +128,7 @@ final class SectionPlanner {
     List<PlannedFile> files = section.runs().stream().flatMap(run -> run.files().stream()).toList();
     boolean isSettled =
         section.runs().size() > 1 && files.stream().allMatch(PlannedFile::isSettled);
-    if (!isSettled || wish.isOrdered() || wish.stamps()) {
+    if (!isSettled || readSpec.isOrdered() || readSpec.stamps()) {
       return List.of(section);
     }
     return files.stream()
@@ -136,7 +139,7 @@ final class SectionPlanner {
   private SectionPlan plan(Section<PlannedFile> section, boolean areAll) {
     List<SortedRun<PlannedFile>> runs = section.runs();
     boolean single = runs.size() == 1;
-    if (single && !wish.stamps() && runs.get(0).files().stream().allMatch(this::isShown)) {
+    if (single && !readSpec.stamps() && runs.get(0).files().stream().allMatch(this::isShown)) {
       return SectionPlan.passedThrough(files(runs.get(0)));
     }
     List<SortedRun<PlannedFile>> byVersion =
@@ -151,7 +154,7 @@ final class SectionPlanner {
             presences(ordered, f -> f.facts().written()),
             presences(ordered, f -> f.facts().deleted()),
             classes,
-            wish.wanted());
+            readSpec.wanted());
     List<List<StoredFile>> stored = ordered.stream().map(SectionPlanner::files).toList();
     return new SectionPlan(
         areAll && !single ? withAllRows(stored) : stored, rules, columns, states(ordered), null);
@@ -188,7 +191,7 @@ final class SectionPlanner {
     if (accumulates() && !sorted.equals(runs)) {
       return null;
     }
-    if (wish.stamps()) {
+    if (readSpec.stamps()) {
       return isInOrder(sorted, f -> Presence.ALWAYS) ? sorted : null;
     }
     Fact deleted = f -> f.facts().deleted();
@@ -247,7 +250,7 @@ final class SectionPlanner {
       }
       ColumnClass own = new ColumnClass(byRun, takesByLeaf.getOrDefault(leaf, Takes.NEWEST));
       List<Integer> shared =
-          wish.stamps() || byRun.contains(Presence.PER_ROW) ? null : known.get(own);
+          readSpec.stamps() || byRun.contains(Presence.PER_ROW) ? null : known.get(own);
       if (shared == null) {
         shared = new ArrayList<>();
         known.put(own, shared);

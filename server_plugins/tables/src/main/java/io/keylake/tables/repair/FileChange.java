@@ -172,7 +172,8 @@ public record FileChange(
     KeyedSchema schema = KeyedSchema.of(table);
     Long head = new CommitLog(table, branch).headId();
     Map<List<Serializable>, List<FileScanTask>> buckets =
-        new ReadPlanner(table, schema, ReadPlanner.Wish.ofAllColumns(schema, head, Wanted.HISTORY))
+        new ReadPlanner(
+                table, schema, ReadPlanner.ReadSpec.ofAllColumns(schema, head, Wanted.HISTORY))
             .files();
     List<FileScanTask> chosen = new ArrayList<>();
     List<DeleteFile> superseded = new ArrayList<>();

@@ -171,7 +171,7 @@ public record Undo(
       this.replay = replay;
       this.planner =
           new ReadPlanner(
-              table, schema, ReadPlanner.Wish.ofAllColumns(schema, head, Wanted.HISTORY), of);
+              table, schema, ReadPlanner.ReadSpec.ofAllColumns(schema, head, Wanted.HISTORY), of);
       this.effects = planner.listing().effects(replay.commits());
       this.before = after == null ? List.of() : planner.listing().at(after);
       this.touching = effects.stream().map(this::buckets).toList();

@@ -3,8 +3,8 @@ package io.keylake.tables.schema;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 
+import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.Tries;
 import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
@@ -42,7 +42,7 @@ public final class ReducerChange {
 
   /** Changes the reducers of some columns in one commit. */
   public static void make(Table table, Map<String, Reducer> reducers) {
-    Tries.make(table, "the change of reducers", () -> tried(table, reducers));
+    Backoff.retry(table, "the change of reducers", () -> tried(table, reducers));
   }
 
   private static TableSpec tried(Table table, Map<String, Reducer> reducers) {

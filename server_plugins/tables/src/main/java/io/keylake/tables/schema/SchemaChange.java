@@ -1,6 +1,6 @@
 package io.keylake.tables.schema;
 
-import io.keylake.tables.Tries;
+import io.keylake.tables.Backoff;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.KeyedSchema;
@@ -33,7 +33,7 @@ public final class SchemaChange {
    * @param wanted an empty list changes nothing
    */
   public static void make(Table table, Function<KeyedSchema, List<ColumnChange>> wanted) {
-    Tries.make(table, "the change of the columns", () -> tried(table, wanted));
+    Backoff.retry(table, "the change of the columns", () -> tried(table, wanted));
   }
 
   private static List<ColumnChange> tried(

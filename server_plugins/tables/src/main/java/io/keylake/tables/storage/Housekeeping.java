@@ -1,6 +1,6 @@
 package io.keylake.tables.storage;
 
-import io.keylake.tables.Tries;
+import io.keylake.tables.Backoff;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.commits.CarriedFacts;
 import io.keylake.tables.commits.Commits;
@@ -108,7 +108,7 @@ public final class Housekeeping {
   /** What the policy lets go, with the branches and tags whose own time has passed. */
   private static long expire(Table table, RetentionPolicy policy, Instant now) {
     List<String> expired = Collections.synchronizedList(new ArrayList<>());
-    Tries.make(
+    Backoff.retry(
         table,
         "the expiry",
         () -> {

@@ -1,6 +1,6 @@
 package io.keylake.tables.storage;
 
-import io.keylake.tables.Tries;
+import io.keylake.tables.Backoff;
 import io.keylake.tables.spec.MetadataLog;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -159,7 +159,7 @@ public final class OldMetadata {
   private static void limit(Table table) {
     Map<String, String> missing = MetadataLog.missing(table.properties());
     if (!missing.isEmpty()) {
-      Tries.make(
+      Backoff.retry(
           table,
           "the limit of metadata files",
           () -> {

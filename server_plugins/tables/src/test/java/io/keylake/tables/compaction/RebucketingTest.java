@@ -17,7 +17,7 @@ import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlanner;
-import io.keylake.tables.planning.ReadPlanner.Wish;
+import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import io.keylake.tables.spec.KeyedSchema;
 import java.time.Instant;
@@ -51,8 +51,9 @@ class RebucketingTest {
   }
 
   private static ReadPlan plan(MemoryTable table, boolean isOrdered) {
-    Wish wish = new Wish(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
-    return new ReadPlanner(table.table, table.schema, isOrdered ? wish : wish.unordered()).plan();
+    ReadSpec readSpec = new ReadSpec(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    return new ReadPlanner(table.table, table.schema, isOrdered ? readSpec : readSpec.unordered())
+        .plan();
   }
 
   private static CompactionPlan compactionPlan(MemoryTable table) {

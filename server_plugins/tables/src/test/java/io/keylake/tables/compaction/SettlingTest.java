@@ -12,7 +12,7 @@ import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlanner;
-import io.keylake.tables.planning.ReadPlanner.Wish;
+import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.repair.FileChange;
 import java.time.Instant;
@@ -74,8 +74,9 @@ class SettlingTest {
   private static ReadPlan read(MemoryTable table, boolean isOrdered) {
     table.table.refresh();
     Set<Integer> all = Set.of(table.schema.table().findField("a").fieldId());
-    Wish wish = new Wish(table.head(), Expressions.alwaysTrue(), all, Wanted.ROWS);
-    return new ReadPlanner(table.table, table.schema, isOrdered ? wish : wish.unordered()).plan();
+    ReadSpec readSpec = new ReadSpec(table.head(), Expressions.alwaysTrue(), all, Wanted.ROWS);
+    return new ReadPlanner(table.table, table.schema, isOrdered ? readSpec : readSpec.unordered())
+        .plan();
   }
 
   private static List<Boolean> passedThrough(ReadPlan plan) {

@@ -11,7 +11,7 @@ import io.keylake.merge.SortedMerge;
 import io.keylake.merge.Stamps;
 import io.keylake.merge.StoredRow;
 import io.keylake.tables.buckets.BucketCounts;
-import io.keylake.tables.planning.ReadPlanner.Wish;
+import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.SectionPlan.DecidedColumns;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
 /** Reads a table in memory as its plan says, and opens nothing else. */
 public final class PlannedRead {
   private final MemoryTable table;
-  private final Wish wish;
+  private final ReadSpec readSpec;
   private final List<BucketPlan> plan;
 
   /**
@@ -60,16 +60,16 @@ public final class PlannedRead {
     }
   }
 
-  public PlannedRead(MemoryTable table, Wish wish) {
-    this(table, wish, new ReadPlanner(table.table, table.schema, wish).plan().buckets());
+  public PlannedRead(MemoryTable table, ReadSpec readSpec) {
+    this(table, readSpec, new ReadPlanner(table.table, table.schema, readSpec).plan().buckets());
   }
 
   /**
    * @param plan the parts to read; those of one bucket in key order
    */
-  public PlannedRead(MemoryTable table, Wish wish, List<BucketPlan> plan) {
+  public PlannedRead(MemoryTable table, ReadSpec readSpec, List<BucketPlan> plan) {
     this.table = table;
-    this.wish = wish;
+    this.readSpec = readSpec;
     this.plan = plan;
   }
 
@@ -81,7 +81,7 @@ public final class PlannedRead {
   public List<Answer> answers() throws IOException {
     List<Answer> answers = new ArrayList<>();
     Set<Object> keys = new HashSet<>();
-    int of = BucketCounts.of(table.table).read(wish.snapshotId(), wish.after()).first();
+    int of = BucketCounts.of(table.table).read(readSpec.snapshotId(), readSpec.after()).first();
     for (BucketPlan bucket : plan) {
       int before = answers.size();
       for (SectionPlan section : bucket.sections()) {
@@ -101,9 +101,9 @@ public final class PlannedRead {
   }
 
   private List<Answer> passedThrough(SectionPlan section) {
-    assertEquals(Wanted.ROWS, wish.wanted());
+    assertEquals(Wanted.ROWS, readSpec.wanted());
     assertEquals(1, section.runs().size());
-    List<String> columns = wish.values().stream().map(this::nameOf).toList();
+    List<String> columns = readSpec.values().stream().map(this::nameOf).toList();
     return rows(section, 0).stream()
         .peek(row -> assertTrue(row.isVisible()))
         .map(row -> Answer.of(table, row, columns, false))
@@ -175,7 +175,7 @@ public final class PlannedRead {
   }
 
   private void putStamp(Map<String, Long> into, String name, Stamps stamps, int index) {
-    if (wish.wanted() != Wanted.ROWS && stamps.isSet(index)) {
+    if (readSpec.wanted() != Wanted.ROWS && stamps.isSet(index)) {
       into.put(name, stamps.at(index));
     }
   }

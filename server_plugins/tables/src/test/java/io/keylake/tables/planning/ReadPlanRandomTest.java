@@ -10,7 +10,7 @@ import io.keylake.tables.planning.PlannedRead.Answer;
 import io.keylake.tables.planning.ReadPlan.Extreme;
 import io.keylake.tables.planning.ReadPlan.KeyValue;
 import io.keylake.tables.planning.ReadPlan.Spread;
-import io.keylake.tables.planning.ReadPlanner.Wish;
+import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.RowGroups.RowGroup;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -71,17 +71,17 @@ class ReadPlanRandomTest {
     return "table " + number;
   }
 
-  private Wish wish(Expression valueFilter) {
+  private ReadSpec readSpec(Expression valueFilter) {
     Set<Integer> ids =
         VALUES.stream()
             .map(name -> table.schema.table().findField(name).fieldId())
             .collect(Collectors.toSet());
-    return new Wish(
+    return new ReadSpec(
         table.head(), null, Expressions.alwaysTrue(), valueFilter, ids, Wanted.ROWS, true);
   }
 
-  private ReadPlan plan(Wish wish) {
-    return new ReadPlanner(table.table, table.schema, wish).plan();
+  private ReadPlan plan(ReadSpec readSpec) {
+    return new ReadPlanner(table.table, table.schema, readSpec).plan();
   }
 
   private static long sections(ReadPlan plan) {
@@ -157,13 +157,13 @@ class ReadPlanRandomTest {
       String name = use(number);
       for (int i = 0; i < 10; i++) {
         Filter filter = filter(0);
-        ReadPlan plan = plan(wish(filter.expression()));
+        ReadPlan plan = plan(readSpec(filter.expression()));
         List<Answer> read =
-            new PlannedRead(table, wish(filter.expression()), plan.buckets())
+            new PlannedRead(table, readSpec(filter.expression()), plan.buckets())
                 .answers().stream().filter(filter::keeps).toList();
         assertEquals(
             all().stream().filter(filter::keeps).toList(), read, name + ": " + filter.expression());
-        times += sections(plan) < sections(plan(wish(Expressions.alwaysTrue()))) ? 1 : 0;
+        times += sections(plan) < sections(plan(readSpec(Expressions.alwaysTrue()))) ? 1 : 0;
       }
     }
     assertTrue(times > 40, times + " plans left something out");
@@ -176,7 +176,7 @@ class ReadPlanRandomTest {
     for (int number = 0; number < TABLES; number++) {
       String name = use(number);
       OptionalLong count =
-          plan(wish(Expressions.alwaysTrue())).rowCount(merged -> OptionalLong.empty());
+          plan(readSpec(Expressions.alwaysTrue())).rowCount(merged -> OptionalLong.empty());
       if (count.isPresent()) {
         times++;
         assertEquals(rows.size(), count.getAsLong(), name);
@@ -189,7 +189,7 @@ class ReadPlanRandomTest {
   void theSmallestAndTheLargestKey() {
     for (int number = 0; number < TABLES; number++) {
       String name = use(number);
-      ReadPlan plan = plan(wish(Expressions.alwaysTrue()));
+      ReadPlan plan = plan(readSpec(Expressions.alwaysTrue()));
       TreeSet<Long> keys =
           rows.stream()
               .map(row -> row.key().first())
@@ -209,7 +209,7 @@ class ReadPlanRandomTest {
   @Test
   void anEmptyTableHasNoRowsAndNoSmallestKey() {
     MemoryTable empty = MemoryTable.create("explicit");
-    Wish nothing = new Wish(null, Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    ReadSpec nothing = new ReadSpec(null, Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
     ReadPlan plan = new ReadPlanner(empty.table, empty.schema, nothing).plan();
     assertEquals(OptionalLong.of(0), plan.rowCount(merged -> OptionalLong.empty()));
     assertNull(plan.extreme("k", Extreme.SMALLEST).orElseThrow().value());
@@ -221,13 +221,13 @@ class ReadPlanRandomTest {
   void aLimitedPlanHasEnoughRows() throws IOException {
     for (int number = 0; number < TABLES; number++) {
       String name = use(number);
-      Wish wish = wish(Expressions.alwaysTrue());
+      ReadSpec readSpec = readSpec(Expressions.alwaysTrue());
       int limit = 1 + random.nextInt(5);
-      ReadPlan plan = plan(wish).limited(limit);
-      List<Answer> read = new PlannedRead(table, wish, plan.buckets()).answers();
+      ReadPlan plan = plan(readSpec).limited(limit);
+      List<Answer> read = new PlannedRead(table, readSpec, plan.buckets()).answers();
       assertTrue(read.size() >= Math.min(limit, rows.size()), name);
       assertTrue(all().containsAll(read), name);
-      times += sections(plan) < sections(plan(wish)) ? 1 : 0;
+      times += sections(plan) < sections(plan(readSpec)) ? 1 : 0;
     }
     assertTrue(times > 5, times + " plans left something out");
   }
@@ -238,10 +238,10 @@ class ReadPlanRandomTest {
   void aSpreadReadGivesTheSameRows() throws IOException {
     for (int number = 0; number < TABLES; number++) {
       String name = use(number);
-      Wish wish = wish(Expressions.alwaysTrue());
+      ReadSpec readSpec = readSpec(Expressions.alwaysTrue());
       List<BucketPlan> parts =
-          plan(wish).spread(new Spread(100 + random.nextInt(1500), 1), this::groupsOfTwo);
-      assertEquals(all(), new PlannedRead(table, wish, parts).answers(), name);
+          plan(readSpec).spread(new Spread(100 + random.nextInt(1500), 1), this::groupsOfTwo);
+      assertEquals(all(), new PlannedRead(table, readSpec, parts).answers(), name);
       times +=
           parts.stream()
                   .flatMap(part -> part.sections().stream())

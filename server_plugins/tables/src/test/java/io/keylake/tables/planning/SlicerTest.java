@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.planning.ReadPlan.Spread;
-import io.keylake.tables.planning.ReadPlanner.Wish;
+import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.RowGroups.RowGroup;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.util.List;
@@ -23,8 +23,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 class SlicerTest {
 
   private static String spread(MemoryTable table, Spread wanted) {
-    Wish wish = new Wish(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
-    return new ReadPlanner(table.table, table.schema, wish)
+    ReadSpec readSpec = new ReadSpec(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    return new ReadPlanner(table.table, table.schema, readSpec)
         .plan().spread(wanted, file -> groupsOfFour(table, file)).stream()
             .map(part -> part.sections().stream().map(SlicerTest::text))
             .map(sections -> sections.collect(Collectors.joining(" | ")))
@@ -102,9 +102,9 @@ class SlicerTest {
             .mapToObj(file -> keys(10 * file, 10 * file + 8) + " a @1")
             .toArray(String[]::new));
     table.commit(keys(0, 200) + " b @2");
-    Wish wish = new Wish(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    ReadSpec readSpec = new ReadSpec(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
     List<BucketPlan> parts =
-        new ReadPlanner(table.table, table.schema, wish)
+        new ReadPlanner(table.table, table.schema, readSpec)
             .plan()
             .spread(
                 new Spread(20_000, 1),

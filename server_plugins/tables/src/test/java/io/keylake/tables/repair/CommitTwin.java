@@ -28,7 +28,7 @@ import io.keylake.tables.planning.ChangePlanner;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.PlannedRead;
 import io.keylake.tables.planning.PlannedRead.Answer;
-import io.keylake.tables.planning.ReadPlanner.Wish;
+import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.SectionPlan;
 import java.io.IOException;
 import java.time.Instant;
@@ -265,7 +265,7 @@ final class CommitTwin {
     List<DataFile> merged = new ArrayList<>();
     for (BucketPlan stretch : stretches) {
       List<StoredRow> rows =
-          new PlannedRead(table, wish(at, null, Wanted.HISTORY), List.of(stretch))
+          new PlannedRead(table, readSpec(at, null, Wanted.HISTORY), List.of(stretch))
               .answers().stream().map(this::row).toList();
       if (!rows.isEmpty()) {
         merged.add(file(name + files++, rows));
@@ -299,17 +299,17 @@ final class CommitTwin {
         answer.key(), answer.stamps().get("written"), answer.stamps().get("deleted"), cells);
   }
 
-  private Wish wish(Long at, Long after, Wanted wanted) {
+  private ReadSpec readSpec(Long at, Long after, Wanted wanted) {
     Set<Integer> ids =
         COLUMNS.stream()
             .map(name -> table.schema.table().findField(name).fieldId())
             .collect(Collectors.toSet());
-    return new Wish(
+    return new ReadSpec(
         at, after, Expressions.alwaysTrue(), Expressions.alwaysTrue(), ids, wanted, true);
   }
 
   void check() throws IOException {
-    Wish all = wish(table.head(), null, Wanted.HISTORY);
+    ReadSpec all = readSpec(table.head(), null, Wanted.HISTORY);
     assertEquals(expected(made, Wanted.HISTORY), new PlannedRead(table, all).answers());
     int until = random.nextInt(made.size()) + 1;
     int after = random.nextInt(until);
@@ -355,7 +355,7 @@ final class CommitTwin {
       throws IOException {
     new PlannedRead(
             table,
-            wish(at, null, Wanted.ROWS),
+            readSpec(at, null, Wanted.ROWS),
             List.of(new BucketPlan(bucket.partition(), sections)))
         .answers().stream()
             .filter(answer -> touched.contains(answer.key()))
@@ -382,11 +382,11 @@ final class CommitTwin {
   private void checkAppended(int after, int until) throws IOException {
     CommitRange range = range(after, until);
     long begin = range.after() == null ? CommitRange.BEGINNING : range.after();
-    Wish wish = wish(range.last().snapshotId(), begin, Wanted.HISTORY);
+    ReadSpec readSpec = readSpec(range.last().snapshotId(), begin, Wanted.HISTORY);
     try {
       assertEquals(
           expected(made.subList(after, until), Wanted.HISTORY),
-          new PlannedRead(table, wish).answers(),
+          new PlannedRead(table, readSpec).answers(),
           "appended");
     } catch (KeylakeException e) {
       assertTrue(e.getMessage().contains("took out file"), e.getMessage());

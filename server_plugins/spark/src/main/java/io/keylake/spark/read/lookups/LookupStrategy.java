@@ -67,8 +67,8 @@ public final class LookupStrategy extends SparkStrategy {
     Map<ExprId, Integer> places = new HashMap<>();
     CollectionConverters.asJava(read.output())
         .forEach(column -> places.put(column.exprId(), places.size()));
-    LookedUpRows found =
-        new LookedUpRows(
+    LookupRows found =
+        new LookupRows(
             lookup,
             bound(filter.condition(), places),
             columns.stream().map(column -> bound(column, places)).toList());
@@ -79,7 +79,7 @@ public final class LookupStrategy extends SparkStrategy {
                     query.output(),
                     CollectionConverters.asScala(found.read()).toSeq(),
                     Option.empty())
-                : new CollectLimitExec(1, new LookedUpExec(query.output(), found), 0)));
+                : new CollectLimitExec(1, new LookupExec(query.output(), found), 0)));
   }
 
   private static List<Expression> columns(LogicalPlan plan) {

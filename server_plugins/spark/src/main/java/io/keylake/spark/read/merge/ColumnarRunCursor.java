@@ -28,7 +28,7 @@ import org.roaringbitmap.RoaringBitmap;
 final class ColumnarRunCursor extends RunCursor {
   private static final int FEWEST_ROWS = 256;
 
-  /** In place of stamps that nobody asks for. */
+  /** The stamps of a run whose stamps are not read. */
   private static final Stamps NONE = new Stamps(0);
 
   private final DataFiles dataFiles;

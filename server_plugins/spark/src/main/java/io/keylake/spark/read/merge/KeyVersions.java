@@ -50,7 +50,7 @@ public record KeyVersions(
     @Nullable InternalRow merged,
     Set<Integer> withoutPlace) {
 
-  /** Of a key that no file has. */
+  /** The versions of a key that no file has. */
   public static final KeyVersions NONE = new KeyVersions(List.of(), null, Map.of(), null, Set.of());
 
   /** Whether a write is newer than the newest tombstone. */
@@ -63,14 +63,14 @@ public record KeyVersions(
    *
    * @param section planned for {@code Wanted.HISTORY}, whose stamps say the version of each value
    */
-  public static KeyVersions find(FileIO io, ReadTask task, SectionPlan section, SoughtKey key)
+  public static KeyVersions find(FileIO io, ReadTask task, SectionPlan section, LookupKey key)
       throws IOException {
     DataFiles files = new DataFiles(io, new ReadCounters());
-    List<FoundRun> runs = new ArrayList<>();
+    List<KeyRun> runs = new ArrayList<>();
     for (int run = 0; run < section.runs().size(); run++) {
       Set<Integer> values = task.outputIds(OutputColumn.Source.VALUE);
       runs.add(
-          new FoundRun(new ColumnarRunCursor(task, section, run, values, null, files), task, key));
+          new KeyRun(new ColumnarRunCursor(task, section, run, values, null, files), task, key));
     }
     try (SortedMerge merge = new SortedMerge(runs, section.merging(), 1)) {
       Decisions decisions = merge.next();
@@ -79,8 +79,7 @@ public record KeyVersions(
   }
 
   /** The one decision of a merge whose runs are at their rows of the key. */
-  private record Found(
-      ReadTask task, SectionPlan section, List<FoundRun> runs, Decisions decisions) {
+  private record Found(ReadTask task, SectionPlan section, List<KeyRun> runs, Decisions decisions) {
 
     KeyVersions versions() {
       List<@Nullable StoredVersion> byRun = new ArrayList<>();
@@ -122,11 +121,11 @@ public record KeyVersions(
     }
 
     private InternalRow merged(Set<Integer> withoutPlace) {
-      List<ColumnarRunCursor> cursors = runs.stream().map(FoundRun::cursor).toList();
+      List<ColumnarRunCursor> cursors = runs.stream().map(KeyRun::cursor).toList();
       ColumnVector[] vectors = new ColumnVector[task.output().size()];
       for (int i = 0; i < vectors.length; i++) {
         OutputColumn column = task.output().get(i);
-        ColumnVector[] sources = MergedReader.sources(cursors, column);
+        ColumnVector[] sources = MergeReader.sources(cursors, column);
         if (column.source() == OutputColumn.Source.KEY) {
           vectors[i] = new PickedVector(column.type(), sources, decisions.keys());
         } else if (section.takes(column.fieldId()) == Takes.ALL) {

@@ -31,7 +31,7 @@ final class NeededRows {
     return cursors;
   }
 
-  /** For each run and file, numbers of the needed rows among those that are read. */
+  /** The numbers of the needed rows among those that are read, for each run and file. */
   List<List<RoaringBitmap>> byRun() {
     return byRun;
   }

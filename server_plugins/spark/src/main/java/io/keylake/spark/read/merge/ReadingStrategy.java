@@ -1,6 +1,6 @@
 package io.keylake.spark.read.merge;
 
-import io.keylake.spark.read.selection.KnownSelections;
+import io.keylake.spark.read.selection.SelectionCache;
 import io.keylake.tables.planning.SectionPlan;
 
 /**
@@ -85,7 +85,7 @@ public record ReadingStrategy(Way way, boolean sievesFiles) {
    */
   public static ReadingStrategy expected(ReadFacts read, SectionPlan section) {
     boolean isKnown =
-        SectionFacts.maySelect(read, section) && KnownSelections.ofProcess().of(section) != null;
+        SectionFacts.maySelect(read, section) && SelectionCache.ofProcess().of(section) != null;
     return of(SectionFacts.of(read, section, isKnown, false));
   }
 

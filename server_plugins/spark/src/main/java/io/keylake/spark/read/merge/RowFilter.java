@@ -90,7 +90,7 @@ final class RowFilter {
           column.source() == OutputColumn.Source.KEY
               ? rows.keys()
               : rows.places(section.classOf(column.fieldId()));
-      vectors[i] = new PickedVector(column.type(), MergedReader.sources(cursors, column), places);
+      vectors[i] = new PickedVector(column.type(), MergeReader.sources(cursors, column), places);
     }
   }
 

@@ -3,8 +3,8 @@ package io.keylake.spark.read.merge;
 import io.keylake.spark.engine.ConstantVector;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.read.merge.ReadingStrategy.Way;
-import io.keylake.spark.read.selection.KnownSelections;
 import io.keylake.spark.read.selection.Selection;
+import io.keylake.spark.read.selection.SelectionCache;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.SectionPlan;
 import java.io.Closeable;
@@ -40,7 +40,7 @@ abstract class SectionReader implements Closeable {
       DataFiles files)
       throws IOException {
     Selection selection =
-        SectionFacts.maySelect(read, section) ? KnownSelections.ofProcess().of(section) : null;
+        SectionFacts.maySelect(read, section) ? SelectionCache.ofProcess().of(section) : null;
     SectionFacts facts = SectionFacts.of(read, section, selection != null, files.areCut());
     ReadingStrategy strategy = ReadingStrategy.of(facts);
     if (strategy.way() == Way.KEYS_FIRST) {
@@ -49,19 +49,18 @@ abstract class SectionReader implements Closeable {
     }
     boolean sievesFiles = strategy.sievesFiles();
     return switch (strategy.way()) {
-      case PASS_THROUGH -> new PassedThroughReader(task, section, partition, files, sievesFiles);
+      case PASS_THROUGH -> new PassThroughReader(task, section, partition, files, sievesFiles);
       case SELECTION_KNOWN, KEYS_FIRST -> {
         DataFiles selected = files.with(Objects.requireNonNull(selection).byFile());
-        yield new PassedThroughReader(
-            task, section.withoutMerge(), partition, selected, sievesFiles);
+        yield new PassThroughReader(task, section.withoutMerge(), partition, selected, sievesFiles);
       }
       case SIEVE_FIRST -> {
         Sieve.Needed needed = Sieve.sift(task, section, files);
         boolean notes = needed.isAll() && facts.notesSelection();
-        yield new MergedReader(task, section, partition, files, needed, notes);
+        yield new MergeReader(task, section, partition, files, needed, notes);
       }
       case MERGE ->
-          new MergedReader(
+          new MergeReader(
               task, section, partition, files, Sieve.Needed.ALL, facts.notesSelection());
     };
   }

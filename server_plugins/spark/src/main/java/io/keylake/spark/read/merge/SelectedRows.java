@@ -3,8 +3,8 @@ package io.keylake.spark.read.merge;
 import io.keylake.merge.Decisions;
 import io.keylake.merge.SortedMerge;
 import io.keylake.spark.parquet.DataFiles;
-import io.keylake.spark.read.selection.KnownSelections;
 import io.keylake.spark.read.selection.Selection;
+import io.keylake.spark.read.selection.SelectionCache;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
@@ -67,7 +67,10 @@ final class SelectedRows {
     return rows.keep();
   }
 
-  /** To be called with all decisions, in order, while the batches of the cursors are in place. */
+  /**
+   * Notes the rows that win by some decisions. Callers hand in all decisions, in order, while the
+   * batches of the cursors are in place.
+   */
   void note(Decisions rows) {
     int[] places = section.classes().isEmpty() ? rows.keys() : rows.places(0);
     for (int i = 0; i < rows.count() && areStoredRows; i++) {
@@ -97,7 +100,7 @@ final class SelectedRows {
       }
     }
     Selection found = new Selection(byFile);
-    KnownSelections.ofProcess().keep(section, found);
+    SelectionCache.ofProcess().keep(section, found);
     return found;
   }
 }

@@ -40,13 +40,16 @@ final class Sieve {
   /** Merged rows after which the shares are looked at for the first time. */
   private static final int TRIAL_ROWS = 8 * 1024;
 
-  /** Of rows that pass the filter. Beyond that, skipping among them costs more than reading. */
+  /**
+   * The largest share of rows that pass a filter. Of more, skipping the others costs more than
+   * reading.
+   */
   private static final double MOST_PASSING = 0.25;
 
-  /** Without a filter: runs of which less is needed are worth sifting ... */
+  /** Without a filter, rows are spared of runs of which less than this share is needed, ... */
   private static final double MOST_OF_A_RUN = 0.1;
 
-  /** ... if they hold at least this share of all rows. */
+  /** ... if these runs hold at least this share of all rows. */
   private static final double LEAST_SPARED = 0.2;
 
   private final SectionPlan section;

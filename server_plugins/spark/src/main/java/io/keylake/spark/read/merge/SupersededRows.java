@@ -8,8 +8,8 @@ import io.keylake.merge.Presence;
 import io.keylake.merge.SortedMerge;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.ReadCounters;
-import io.keylake.spark.read.selection.KnownSelections;
 import io.keylake.spark.read.selection.Selection;
+import io.keylake.spark.read.selection.SelectionCache;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
@@ -69,7 +69,7 @@ public final class SupersededRows {
    * @param section planned for {@code Wanted.ROWS_AND_TOMBSTONES}
    */
   public static Found find(FileIO io, KeyedSchema schema, SectionPlan section) throws IOException {
-    Selection known = KnownSelections.ofProcess().ofWholeRows(section);
+    Selection known = SelectionCache.ofProcess().ofWholeRows(section);
     if (known != null) {
       return new Found(others(section, known), true);
     }

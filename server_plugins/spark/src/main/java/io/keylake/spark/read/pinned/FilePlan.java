@@ -15,7 +15,7 @@ public final class FilePlan {
   private boolean isKept;
   private @Nullable List<FileScanTask> files;
 
-  /** From now on what is planned is kept, so that it is planned once. */
+  /** Keeps the files of the next plan, which is then the only one. */
   public void keep() {
     isKept = true;
   }

@@ -15,9 +15,9 @@ import org.apache.spark.sql.vectorized.ColumnVector;
  * asks for an object of each value, and walks the whole expression for each row.
  */
 public final class BatchPredicate {
-  private final ColumnTest test;
+  private final ColumnPredicate test;
 
-  private BatchPredicate(ColumnTest test) {
+  private BatchPredicate(ColumnPredicate test) {
     this.test = test;
   }
 
@@ -27,7 +27,7 @@ public final class BatchPredicate {
    */
   public static BatchPredicate of(List<NestedField> fields, Expression filter) {
     return new BatchPredicate(
-        ExpressionVisitors.visit(Expressions.rewriteNot(filter), new ColumnTests(fields)));
+        ExpressionVisitors.visit(Expressions.rewriteNot(filter), new ColumnPredicates(fields)));
   }
 
   /** Says of each row whether it passes. */

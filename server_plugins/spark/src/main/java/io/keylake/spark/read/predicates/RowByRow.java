@@ -11,7 +11,7 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.jspecify.annotations.Nullable;
 
 /** A comparison that Iceberg's evaluator is asked, of the values of each row. */
-final class RowByRow implements ColumnTest, StructLike {
+final class RowByRow implements ColumnPredicate, StructLike {
   private final List<NestedField> fields;
   private final Evaluator evaluator;
   private ColumnVector[] vectors = {};

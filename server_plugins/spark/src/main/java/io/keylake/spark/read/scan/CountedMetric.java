@@ -11,12 +11,12 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
  */
 public record CountedMetric<C>(String name, String description, ToLongFunction<C> count) {
 
-  /** For a scan to name. */
+  /** The metric, as a scan names it. */
   public CustomMetric shown() {
     return new ReadMetric(name, description);
   }
 
-  /** For a task to report, as often as Spark asks. */
+  /** The value that a task reports, as often as Spark asks. */
   public CustomTaskMetric of(C counters) {
     return new Value(name, count.applyAsLong(counters));
   }

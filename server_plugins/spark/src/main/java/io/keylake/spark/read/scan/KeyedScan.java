@@ -276,7 +276,7 @@ final class KeyedScan
     return new GenericInternalRow(partition.stream().map(SparkValue::of).toArray());
   }
 
-  /** Only columns that the query reads can be named. */
+  /** The key columns, as far as the query reads them: others cannot be named. */
   @Override
   public NamedReference[] filterAttributes() {
     return schema.spec().key().stream()

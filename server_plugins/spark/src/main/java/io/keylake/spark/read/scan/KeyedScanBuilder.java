@@ -1,7 +1,7 @@
 package io.keylake.spark.read.scan;
 
 import io.keylake.spark.read.task.MergeInfoType;
-import io.keylake.tables.planning.ReadPlanner.Beside;
+import io.keylake.tables.planning.ReadPlanner.Overlay;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.List;
 import java.util.Optional;
@@ -43,9 +43,9 @@ public final class KeyedScanBuilder
   private PushedFilters filters = PushedFilters.NONE;
   private int limit = ScanRequest.ALL;
   private @Nullable StatementRead statement;
-  private List<Beside> besides = List.of();
+  private List<Overlay> overlays = List.of();
   private @Nullable KeyedScan counted;
-  private @Nullable AnsweredScan answered;
+  private @Nullable MetadataScan answered;
 
   /**
    * @param after if not null, only what commits after this one have written is read
@@ -78,8 +78,8 @@ public final class KeyedScanBuilder
   }
 
   /** Experiments whose rows are merged with those of the snapshot. */
-  public KeyedScanBuilder with(List<Beside> experiments) {
-    besides = experiments;
+  public KeyedScanBuilder with(List<Overlay> experiments) {
+    overlays = experiments;
     return this;
   }
 
@@ -94,7 +94,7 @@ public final class KeyedScanBuilder
     return filters.used().toArray(Predicate[]::new);
   }
 
-  /** Of a struct all members are read, those, too, that the query does not want. */
+  /** A struct is read with all of its members, also those that the query does not want. */
   @Override
   public void pruneColumns(StructType requiredSchema) {
     StructType stored = SparkSchemaUtil.convert(schema.table());
@@ -123,12 +123,12 @@ public final class KeyedScanBuilder
   }
 
   /** Spark asks only where no filter is left to apply, and so where there is none. */
-  private Optional<AnsweredScan> answer(Aggregation aggregation) {
-    if (!filters.isNone() || !AnsweredScan.isWorthPlanning(schema, aggregation)) {
+  private Optional<MetadataScan> answer(Aggregation aggregation) {
+    if (!filters.isNone() || !MetadataScan.isWorthPlanning(schema, aggregation)) {
       return Optional.empty();
     }
     counted = counted == null ? scan(new StructType(), ScanTasks.PARTS) : counted;
-    return AnsweredScan.of(table.name(), schema, counted.plan(), aggregation);
+    return MetadataScan.of(table.name(), schema, counted.plan(), aggregation);
   }
 
   @Override
@@ -157,7 +157,7 @@ public final class KeyedScanBuilder
 
   private KeyedScan scan(StructType columns, ScanTasks tasks) {
     ScanRequest request =
-        new ScanRequest(snapshotId, after, columns, filters, limit, tasks, buckets, besides);
+        new ScanRequest(snapshotId, after, columns, filters, limit, tasks, buckets, overlays);
     return new KeyedScan(spark, table, schema, request, statement);
   }
 }

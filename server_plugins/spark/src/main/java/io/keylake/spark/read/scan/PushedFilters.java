@@ -83,7 +83,7 @@ public record PushedFilters(
     return reference.fieldNames().length == 1 && columns.contains(reference.fieldNames()[0]);
   }
 
-  /** Null where the statistics of the table's columns cannot be asked this. */
+  /** A filter as Iceberg has it; null where statistics of the table's columns cannot answer it. */
   private static @Nullable Expression converted(KeyedSchema schema, Predicate predicate) {
     Set<String> visible =
         schema.visible().columns().stream()
@@ -139,7 +139,7 @@ public record PushedFilters(
     return Stream.concat(one.stream(), two.stream()).toList();
   }
 
-  /** On keys and values. */
+  /** The filters on keys and values. */
   List<Filter> filters() {
     return joined(keyFilters, valueFilters);
   }

@@ -40,7 +40,7 @@ public final class ReadMetrics {
         .toArray(CustomMetric[]::new);
   }
 
-  /** For the driver to report. */
+  /** The metrics that the driver reports. */
   static CustomTaskMetric[] planned(long sectionsMerged, long sectionsPassedThrough) {
     return new CustomTaskMetric[] {
       new CountedMetric.Value(SECTIONS_MERGED, sectionsMerged),
@@ -48,7 +48,7 @@ public final class ReadMetrics {
     };
   }
 
-  /** For a task to report, as often as Spark asks. */
+  /** The metrics that a task reports, as often as Spark asks. */
   static CustomTaskMetric[] of(ReadCounters counters) {
     return COUNTED.stream().map(metric -> metric.of(counters)).toArray(CustomTaskMetric[]::new);
   }

@@ -8,7 +8,7 @@ import io.keylake.spark.read.task.OutputColumn.Source;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlanner;
-import io.keylake.tables.planning.ReadPlanner.Beside;
+import io.keylake.tables.planning.ReadPlanner.Overlay;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * @param tasks what each task reads
  * @param buckets by how many the rows are wanted, a part of those that files lie in; null for as
  *     many as there are
- * @param besides experiments whose rows are merged with those of the snapshot
+ * @param overlays experiments whose rows are merged with those of the snapshot
  */
 record ScanRequest(
     @Nullable Long snapshotId,
@@ -42,12 +42,12 @@ record ScanRequest(
     int limit,
     ScanTasks tasks,
     @Nullable Integer buckets,
-    List<Beside> besides) {
+    List<Overlay> overlays) {
   static final int ALL = -1;
 
   ScanRequest and(PushedFilters more) {
     return new ScanRequest(
-        snapshotId, after, wanted, filters.and(more), limit, tasks, buckets, besides);
+        snapshotId, after, wanted, filters.and(more), limit, tasks, buckets, overlays);
   }
 
   /** Whether a bucket may become several tasks. */
@@ -85,16 +85,16 @@ record ScanRequest(
   }
 
   ReadPlan plan(Table table, KeyedSchema schema) {
-    ReadPlanner.Wish wish = wish(table, schema);
+    ReadPlanner.ReadSpec readSpec = readSpec(table, schema);
     ReadPlanner planner =
         buckets == null
-            ? new ReadPlanner(table, schema, wish)
-            : new ReadPlanner(table, schema, wish, buckets);
+            ? new ReadPlanner(table, schema, readSpec)
+            : new ReadPlanner(table, schema, readSpec, buckets);
     ReadPlan all = planner.plan();
     return limit == ALL ? all : all.limited(limit);
   }
 
-  private ReadPlanner.Wish wish(Table table, KeyedSchema schema) {
+  private ReadPlanner.ReadSpec readSpec(Table table, KeyedSchema schema) {
     Set<Integer> values =
         output(schema).stream()
             .filter(column -> column.source() == Source.VALUE)
@@ -105,15 +105,15 @@ record ScanRequest(
         after == null
             ? stamps ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.ROWS
             : stamps ? MergeRules.Wanted.HISTORY : MergeRules.Wanted.ROWS_AND_TOMBSTONES;
-    return new ReadPlanner.Wish(
+    return new ReadPlanner.ReadSpec(
         snapshotId,
         after,
-        filters.fileFilter(schema, ReadPlanner.buckets(table, snapshotId, after, besides)),
+        filters.fileFilter(schema, ReadPlanner.buckets(table, snapshotId, after, overlays)),
         filters.onValues(),
         values,
         rows,
         isOrdered(),
-        besides);
+        overlays);
   }
 
   /** What every task is told. */

@@ -31,12 +31,12 @@ public record Selection(Map<String, RoaringBitmap> byFile) {
     return new Selection(both);
   }
 
-  /** Of all files together. */
+  /** How many rows all files together have in it. */
   long rows() {
     return byFile.values().stream().mapToLong(RoaringBitmap::getLongCardinality).sum();
   }
 
-  /** In memory, locations included. */
+  /** How many bytes it has in memory, locations included. */
   long bytes() {
     long bytes = 0;
     for (Map.Entry<String, RoaringBitmap> file : byFile.entrySet()) {

@@ -1,4 +1,4 @@
-/** Which stored rows of a section are its merged rows, and where that is kept for later reads. */
+/** Selections: which stored rows of a section are its merged rows, and the cache of them. */
 @NullMarked
 package io.keylake.spark.read.selection;
 

@@ -21,7 +21,7 @@ public final class MergeInfoType {
             .toArray(StructField[]::new));
   }
 
-  /** As files have it. */
+  /** The type of the stored column, as files have it. */
   public static StructType stored(KeyedSchema schema) {
     StructType all = (StructType) SparkSchemaUtil.convert(schema.mergeInfo().type());
     return schema.leaves().fields().isEmpty()

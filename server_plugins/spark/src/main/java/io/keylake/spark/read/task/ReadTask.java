@@ -135,7 +135,7 @@ public record ReadTask(
     return ids;
   }
 
-  /** Where a stored column is in the output. */
+  /** The position of a stored column in the output. */
   public int position(int fieldId) {
     for (int i = 0; i < output.size(); i++) {
       if (output.get(i).fieldId() == fieldId) {

@@ -7,7 +7,7 @@ import io.keylake.spark.reducers.sketches.KllUnion;
 import io.keylake.spark.reducers.sketches.KllValues;
 import io.keylake.spark.reducers.sketches.PageUnion;
 import io.keylake.spark.reducers.sketches.ThetaUnion;
-import io.keylake.spark.reducers.sketches.UnitedBytes;
+import io.keylake.spark.reducers.sketches.UnionAccumulator;
 import io.keylake.spark.reducers.user.UserAccumulator;
 import io.keylake.tables.spec.Reducer;
 import org.apache.spark.sql.types.ArrayType;
@@ -41,11 +41,12 @@ public final class Accumulators {
               ? new MergedMap((MapType) type)
               : new ReducedMap((MapType) type, reducer.of());
       case BITMAP_OR ->
-          new UnitedBytes(reducer.isSet("pages") ? new PageUnion() : new BitmapUnion());
-      case HLL -> new UnitedBytes(new HllUnion(reducer.size("lg_k")));
-      case THETA -> new UnitedBytes(new ThetaUnion(reducer.size("lg_nominal")));
+          new UnionAccumulator(reducer.isSet("pages") ? new PageUnion() : new BitmapUnion());
+      case HLL -> new UnionAccumulator(new HllUnion(reducer.size("lg_k")));
+      case THETA -> new UnionAccumulator(new ThetaUnion(reducer.size("lg_nominal")));
       case KLL ->
-          new UnitedBytes(new KllUnion(reducer.size("k"), KllValues.of(reducer.word("values"))));
+          new UnionAccumulator(
+              new KllUnion(reducer.size("k"), KllValues.of(reducer.word("values"))));
       case DAILY -> new DailyValues(reducer, (StructType) type);
       case TOP_N ->
           new LargestElements(

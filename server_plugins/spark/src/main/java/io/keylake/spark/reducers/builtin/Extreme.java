@@ -26,7 +26,7 @@ final class Extreme extends Accumulator {
     this.order = order(type);
   }
 
-  /** Of values; NaN is above all numbers, and -0.0 below 0.0. */
+  /** The order of values; NaN is above all numbers, and -0.0 below 0.0. */
   static Comparator<Object> order(DataType type) {
     if (type instanceof DoubleType) {
       return (a, b) -> Double.compare((Double) a, (Double) b);

@@ -63,7 +63,9 @@ final class Part {
     return isShown;
   }
 
-  /** Of the types whose sums can be too large. It is not null, since members can be required. */
+  /**
+   * A value of a type whose sums can be too large. It is not null, since members can be required.
+   */
   private static Object placeholder(DataType type) {
     if (type instanceof IntegerType) {
       return 0;

@@ -48,7 +48,9 @@ final class StructParts extends Accumulator {
     return new StructParts(type, parts, false);
   }
 
-  /** Of sums and how many values they are of: none makes sense without the others. */
+  /**
+   * A struct of sums and the number of values that they are of: each contribution has all of these.
+   */
   static StructParts ofSums(StructType type) {
     Map<String, Part> parts = new TreeMap<>();
     for (String name : type.fieldNames()) {

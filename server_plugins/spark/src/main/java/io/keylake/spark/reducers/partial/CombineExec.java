@@ -23,10 +23,10 @@ public final class CombineExec extends SparkPlan {
   private static final long serialVersionUID = 1L;
   private static final String ROWS_OUT = "numOutputRows";
   private final SparkPlan rows;
-  private final Combining combining;
+  private final CombineSpec combining;
   private @Nullable Map<String, SQLMetric> metrics;
 
-  public CombineExec(SparkPlan rows, Combining combining) {
+  public CombineExec(SparkPlan rows, CombineSpec combining) {
     this.rows = rows;
     this.combining = combining;
   }
@@ -55,7 +55,7 @@ public final class CombineExec extends SparkPlan {
 
   @Override
   public RDD<InternalRow> doExecute() {
-    Combining how = combining;
+    CombineSpec how = combining;
     SQLMetric rowsOut = metrics().apply(ROWS_OUT);
     return rows.execute()
         .toJavaRDD()

@@ -27,9 +27,9 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class CombinedRows extends LogicalPlan {
   private static final long serialVersionUID = 1L;
   private final LogicalPlan rows;
-  private final Combining combining;
+  private final CombineSpec combining;
 
-  public CombinedRows(LogicalPlan rows, Combining combining) {
+  public CombinedRows(LogicalPlan rows, CombineSpec combining) {
     this.rows = rows;
     this.combining = combining;
   }
@@ -40,7 +40,7 @@ public final class CombinedRows extends LogicalPlan {
    * @param rows that add contributions, with one version for all columns of a row
    */
   public static LogicalPlan of(LogicalPlan rows, KeyedSchema schema) {
-    if (rows instanceof CombinedRows || Combining.of(columns(rows), schema) == null) {
+    if (rows instanceof CombinedRows || CombineSpec.of(columns(rows), schema) == null) {
       return rows;
     }
     List<NamedExpression> columns = new ArrayList<>(columns(rows));
@@ -53,7 +53,7 @@ public final class CombinedRows extends LogicalPlan {
             Option.empty(),
             CollectionConverters.asScala(List.<String>of()).toSeq()));
     Project prepared = new Project(CollectionConverters.asScala(columns).toSeq(), rows);
-    Combining combining = Combining.of(columns(prepared), schema);
+    CombineSpec combining = CombineSpec.of(columns(prepared), schema);
     return new CombinedRows(prepared, Objects.requireNonNull(combining));
   }
 
@@ -65,7 +65,7 @@ public final class CombinedRows extends LogicalPlan {
     return rows;
   }
 
-  Combining combining() {
+  CombineSpec combining() {
     return combining;
   }
 

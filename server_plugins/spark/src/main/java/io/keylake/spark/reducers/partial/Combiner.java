@@ -34,11 +34,11 @@ final class Combiner implements Iterator<InternalRow> {
   private static final long MOST_BYTES = 32L << 20;
 
   private final Iterator<InternalRow> incoming;
-  private final Combining combining;
+  private final CombineSpec combining;
   private final SQLMetric rowsOut;
   private final UnsafeProjection keyOf;
   private final UnsafeProjection whole;
-  private final @Nullable HeldKey[] held = new HeldKey[PLACES];
+  private final @Nullable KeyBuffer[] held = new KeyBuffer[PLACES];
   private int leftToPass;
   private int leftToLookAt = LOOKED_AT;
   private int found;
@@ -46,7 +46,7 @@ final class Combiner implements Iterator<InternalRow> {
   private int emptied = PLACES; // places before this one have passed on what they held
   private @Nullable InternalRow next;
 
-  Combiner(Iterator<InternalRow> incoming, Combining combining, SQLMetric rowsOut) {
+  Combiner(Iterator<InternalRow> incoming, CombineSpec combining, SQLMetric rowsOut) {
     this.incoming = incoming;
     this.combining = combining;
     this.rowsOut = rowsOut;
@@ -54,13 +54,13 @@ final class Combiner implements Iterator<InternalRow> {
     this.keyOf = projection(combining.key(), combining);
   }
 
-  private static List<Integer> allOf(Combining combining) {
+  private static List<Integer> allOf(CombineSpec combining) {
     List<Integer> all = new ArrayList<>();
     combining.types().forEach(type -> all.add(all.size()));
     return all;
   }
 
-  private static UnsafeProjection projection(List<Integer> columns, Combining combining) {
+  private static UnsafeProjection projection(List<Integer> columns, CombineSpec combining) {
     List<Expression> found = new ArrayList<>();
     columns.forEach(
         column -> found.add(new BoundReference(column, combining.types().get(column), true)));
@@ -109,7 +109,7 @@ final class Combiner implements Iterator<InternalRow> {
   private @Nullable InternalRow nextHeld() {
     while (emptied < PLACES) {
       int place = emptied++;
-      HeldKey there = held[place];
+      KeyBuffer there = held[place];
       if (there != null) {
         held[place] = null;
         return whole.apply(there.row());
@@ -121,7 +121,7 @@ final class Combiner implements Iterator<InternalRow> {
   private boolean startEmptying() {
     bytes = 0;
     emptied = 0;
-    for (HeldKey one : held) {
+    for (KeyBuffer one : held) {
       if (one != null) {
         return true;
       }
@@ -144,9 +144,9 @@ final class Combiner implements Iterator<InternalRow> {
       return row;
     }
     int place = key.hashCode() & PLACES - 1;
-    HeldKey there = held[place];
+    KeyBuffer there = held[place];
     if (there == null) {
-      held[place] = new HeldKey(combining, key, row);
+      held[place] = new KeyBuffer(combining, key, row);
       took(row);
       return null;
     }
@@ -190,7 +190,7 @@ final class Combiner implements Iterator<InternalRow> {
   }
 
   /** Whether a row was combined. One that a reducer refuses goes to the writer, which says why. */
-  private boolean added(HeldKey there, UnsafeRow row) {
+  private boolean added(KeyBuffer there, UnsafeRow row) {
     try {
       there.add(row);
     } catch (KeylakeException e) {

@@ -95,7 +95,7 @@ public final class KllUnion implements BytesUnion {
     levels.endMerge();
   }
 
-  /** Where each level begins, and where the last one ends, which says how many bytes there are. */
+  /** The place where each level begins, and where the last one ends: the number of bytes. */
   private int[] starts(ByteBuffer buffer) {
     int count = buffer.get(18);
     if (count < 1
@@ -148,7 +148,7 @@ public final class KllUnion implements BytesUnion {
     return flipped(bits);
   }
 
-  /** From the bits of a float or double to a long in the same order, and back. */
+  /** The bits of a float or double as a long in the same order, and back. */
   private static long flipped(long bits) {
     return bits < 0 ? bits ^ Long.MAX_VALUE : bits;
   }

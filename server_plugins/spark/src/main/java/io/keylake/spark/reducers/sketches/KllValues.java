@@ -8,7 +8,7 @@ public enum KllValues {
   FLOAT,
   DOUBLE;
 
-  /** By the name of the type. */
+  /** The values of a type, by its name. */
   public static KllValues of(String type) {
     return valueOf(type.toUpperCase(Locale.ROOT));
   }

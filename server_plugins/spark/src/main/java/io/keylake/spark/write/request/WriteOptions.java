@@ -48,7 +48,7 @@ public record WriteOptions(
     @Nullable Adopted adopts,
     @Nullable Long targetFileSize)
     implements Serializable {
-  /** In microseconds. */
+  /** The option with the delay of watermarks, in microseconds. */
   public static final String WATERMARK_DELAY = "watermark_delay";
 
   private static final String VERSION_OF = "version_of.";
@@ -63,7 +63,7 @@ public record WriteOptions(
     APPLY_CHANGES,
     OVERWRITE;
 
-    /** As options and summaries have it. */
+    /** The word of options and summaries. */
     public String word() {
       return name().toLowerCase(Locale.ROOT);
     }

@@ -61,7 +61,7 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
     return shape;
   }
 
-  /** Where the frame has a column that an option names. */
+  /** The position in the frame of a column that an option names. */
   public int positionOf(String helper) {
     return Objects.requireNonNull(helpers.get(helper), "options name columns of the frame");
   }

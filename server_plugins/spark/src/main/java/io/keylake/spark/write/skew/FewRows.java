@@ -127,7 +127,7 @@ public final class FewRows extends AccumulatorV2<FewRows.OfTask, Map<Integer, Li
     return told;
   }
 
-  /** Without the rows: plans are logged. */
+  /** The text of a plan, which is logged: it has no rows. */
   @Override
   public String toString() {
     return "at most %,d rows of %,d bytes".formatted(limit.rows(), limit.bytes());

@@ -36,7 +36,7 @@ final class KeyRanges {
     }
   }
 
-  /** As Spark sorts rows; nulls come first. */
+  /** The order in which Spark sorts rows; nulls come first. */
   static Comparator<InternalRow> order(DataType[] types) {
     return RowOrdering.createNaturalAscendingOrdering(
         CollectionConverters.asScala(Arrays.asList(types)).toSeq());

@@ -37,14 +37,14 @@ public final class SpreadExec extends SparkPlan {
   private static final int MARGIN = 3; // some tasks read more rows than others
 
   private final SparkPlan shuffle;
-  private final Spreading spreading;
+  private final SpreadSpec spreading;
   private final TaskSize size;
   private final @Nullable FewRows few;
 
   /**
    * @param few what the driver is told of the rows; null for nothing
    */
-  public SpreadExec(SparkPlan shuffle, Spreading spreading, TaskSize size, @Nullable FewRows few) {
+  public SpreadExec(SparkPlan shuffle, SpreadSpec spreading, TaskSize size, @Nullable FewRows few) {
     this.shuffle = shuffle;
     this.spreading = spreading;
     this.size = size;

@@ -16,13 +16,13 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class SpreadRows extends LogicalPlan {
   private static final long serialVersionUID = 1L;
   private final LogicalPlan rows;
-  private final Spreading spreading;
+  private final SpreadSpec spreading;
   private final FewRows.Limit few;
 
   /**
    * @param few rows that the driver is told, too
    */
-  public SpreadRows(LogicalPlan rows, Spreading spreading, FewRows.Limit few) {
+  public SpreadRows(LogicalPlan rows, SpreadSpec spreading, FewRows.Limit few) {
     this.rows = rows;
     this.spreading = spreading;
     this.few = few;
@@ -32,7 +32,7 @@ public final class SpreadRows extends LogicalPlan {
     return rows;
   }
 
-  Spreading spreading() {
+  SpreadSpec spreading() {
     return spreading;
   }
 

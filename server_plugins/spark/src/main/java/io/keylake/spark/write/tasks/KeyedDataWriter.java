@@ -1,6 +1,6 @@
 package io.keylake.spark.write.tasks;
 
-import io.keylake.spark.reducers.user.PendingRows;
+import io.keylake.spark.reducers.user.RowBuffer;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.spark.write.tasks.RowCheck.Operation;
 import io.keylake.tables.spec.KeyedSchema;
@@ -45,7 +45,7 @@ public final class KeyedDataWriter implements DataWriter<InternalRow> {
   private final boolean tellsAlone;
   private final BucketFiles files;
   private final int[] inPython;
-  private final @Nullable PendingRows pending; // null where no reducer is in Python
+  private final @Nullable RowBuffer pending; // null where no reducer is in Python
   private final List<InternalRow> ties = new ArrayList<>();
   private final List<UnsafeRow> copies = new ArrayList<>();
   private int kept;

@@ -31,7 +31,7 @@ final class RowVersions {
     return onlyOfColumns ? newestOfColumns(row) : fixed;
   }
 
-  /** Where only columns have versions, the row is as new as the newest of them. */
+  /** The version of a row whose columns alone have versions: the newest of these. */
   private long newestOfColumns(InternalRow row) {
     long newest = Long.MIN_VALUE;
     for (Column column : layout.values()) {

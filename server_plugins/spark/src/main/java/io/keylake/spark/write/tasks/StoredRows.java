@@ -1,6 +1,6 @@
 package io.keylake.spark.write.tasks;
 
-import io.keylake.spark.reducers.user.PendingRows;
+import io.keylake.spark.reducers.user.RowBuffer;
 import io.keylake.spark.write.tasks.WriteLayout.Column;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.Arrays;
@@ -149,21 +149,21 @@ final class StoredRows {
     return asRow;
   }
 
-  /** Where what is gathered for columns goes, when it is reduced. */
-  PendingRows pending(RowFold fold, int[] columns, PendingRows.Target target) {
-    List<PendingRows.Column> gathered =
+  /**
+   * The buffer of rows whose columns have reducers in Python: values follow when they are reduced.
+   */
+  RowBuffer pending(RowFold fold, int[] columns, RowBuffer.Target target) {
+    List<RowBuffer.Column> gathered =
         IntStream.of(columns)
             .mapToObj(
                 i ->
-                    new PendingRows.Column(
+                    new RowBuffer.Column(
                         Objects.requireNonNull(fold.gathered(i)),
                         valuePlaces[i],
                         values[i].state()))
             .toList();
-    return new PendingRows(
-        gathered,
-        new PendingRows.Info(infoPlace, info.length, statesMember, states.length),
-        target);
+    return new RowBuffer(
+        gathered, new RowBuffer.Info(infoPlace, info.length, statesMember, states.length), target);
   }
 
   private static Map<String, Integer> places(StructType struct) {
@@ -174,7 +174,7 @@ final class StoredRows {
     return places;
   }
 
-  /** Where the stored ordering column says the version already, it is not stored twice. */
+  /** Whether the stored ordering column says the version, which is then not stored twice. */
   private boolean isOrderingValue(InternalRow holder, long newest) {
     if (ordering < 0 || holder.isNullAt(values[ordering].position())) {
       return false;

@@ -136,7 +136,7 @@ public record WriteLayout(
         stored(schema, positions.keySet(), leaves, states, options));
   }
 
-  /** Where each column of the rows is; the first of those that share a name. */
+  /** The position of each column of the rows; the first of those that share a name. */
   private static Map<String, Integer> positions(StructType rows) {
     Map<String, Integer> positions = new HashMap<>();
     String[] names = rows.fieldNames();

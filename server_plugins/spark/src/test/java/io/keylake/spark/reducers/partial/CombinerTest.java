@@ -3,7 +3,7 @@ package io.keylake.spark.reducers.partial;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.keylake.spark.reducers.partial.Combining.Accumulated;
+import io.keylake.spark.reducers.partial.CombineSpec.Accumulated;
 import io.keylake.tables.spec.Reducer;
 import io.keylake.tables.spec.Reducer.Kind;
 import java.util.ArrayList;
@@ -40,8 +40,8 @@ class CombinerTest {
           DataTypes.StringType,
           new ArrayType(DataTypes.BinaryType, true));
 
-  private static Combining combining(boolean hasVersions) {
-    return new Combining(
+  private static CombineSpec combining(boolean hasVersions) {
+    return new CombineSpec(
         TYPES,
         List.of(KEY),
         hasVersions ? VERSION : -1,
@@ -60,7 +60,7 @@ class CombinerTest {
   }
 
   /** What comes out, each row copied as an exchange does. */
-  private static List<UnsafeRow> combined(Stream<Given> rows, Combining how) {
+  private static List<UnsafeRow> combined(Stream<Given> rows, CombineSpec how) {
     UnsafeProjection projection = UnsafeProjection.create(TYPES.toArray(DataType[]::new));
     Iterator<InternalRow> incoming =
         rows.map(given -> (InternalRow) projection.apply(given.row())).iterator();
@@ -195,7 +195,7 @@ class CombinerTest {
 
   @Test
   void ofRowsThatSayTheSameOneIsLeft() {
-    Combining same = new Combining(TYPES.subList(0, 1), List.of(KEY), -1, List.of(), -1);
+    CombineSpec same = new CombineSpec(TYPES.subList(0, 1), List.of(KEY), -1, List.of(), -1);
     UnsafeProjection projection = UnsafeProjection.create(new DataType[] {DataTypes.LongType});
     Iterator<InternalRow> incoming =
         IntStream.range(0, 5000)

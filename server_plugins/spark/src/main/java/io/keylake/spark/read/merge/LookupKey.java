@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * @param types of the columns as Spark sees them
  * @param values in Spark's internal form
  */
-public record SoughtKey(List<NestedField> columns, List<DataType> types, List<Object> values) {
+public record LookupKey(List<NestedField> columns, List<DataType> types, List<Object> values) {
 
-  /** Where a column is in the rows that are looked through. */
+  /** The position of a column in the rows that are looked through. */
   interface Batch {
     @Nullable ColumnVector column(int fieldId);
   }

@@ -1,6 +1,6 @@
 package io.keylake.spark.read.scan;
 
-import io.keylake.spark.read.selection.KnownSelections;
+import io.keylake.spark.read.selection.SelectionCache;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlan.Extreme;
 import io.keylake.tables.planning.ReadPlan.KeyValue;
@@ -31,11 +31,11 @@ import org.jspecify.annotations.Nullable;
  * Counts, and smallest and largest keys, that take no reading: the plan of a read knows them, or
  * earlier reads in this process have found which rows win.
  */
-record AnsweredScan(String table, StructType readSchema, List<Object> answers)
+record MetadataScan(String table, StructType readSchema, List<Object> answers)
     implements LocalScan {
 
   /** Empty where an aggregate takes reading. */
-  static Optional<AnsweredScan> of(
+  static Optional<MetadataScan> of(
       String table, KeyedSchema schema, ReadPlan plan, Aggregation asked) {
     StructType columns = new StructType();
     List<Object> answers = new ArrayList<>();
@@ -48,7 +48,7 @@ record AnsweredScan(String table, StructType readSchema, List<Object> answers)
           columns.add(answers.size() + " " + aggregate.describe(), typeOf(schema, aggregate), true);
       answers.add(SparkValue.of(answer.get().value()));
     }
-    return Optional.of(new AnsweredScan(table, columns, answers));
+    return Optional.of(new MetadataScan(table, columns, answers));
   }
 
   /** Whether any plan could answer these. */
@@ -67,7 +67,7 @@ record AnsweredScan(String table, StructType readSchema, List<Object> answers)
       KeyedSchema schema, ReadPlan plan, AggregateFunc aggregate) {
     String key = key(schema, bounded(aggregate));
     if (key == null) {
-      OptionalLong rows = plan.rowCount(KnownSelections.ofProcess()::rows);
+      OptionalLong rows = plan.rowCount(SelectionCache.ofProcess()::rows);
       return rows.isEmpty() // a key is never null
           ? Optional.empty()
           : Optional.of(new KeyValue(rows.getAsLong()));

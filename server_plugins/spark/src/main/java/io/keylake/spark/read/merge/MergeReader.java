@@ -40,7 +40,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatchRow;
 import org.jspecify.annotations.Nullable;
 
 /** Several runs, or one with tombstones: decided key by key, then looked up. */
-final class MergedReader extends SectionReader {
+final class MergeReader extends SectionReader {
   private final List<ColumnarRunCursor> cursors;
   private final SortedMerge merge;
   private final @Nullable SelectedRows selected;
@@ -54,7 +54,7 @@ final class MergedReader extends SectionReader {
    * @param needed which stored rows to read
    * @param notesSelection whether to note which stored rows win, for later reads
    */
-  MergedReader(
+  MergeReader(
       ReadTask task,
       SectionPlan section,
       List<Serializable> partition,
@@ -89,7 +89,7 @@ final class MergedReader extends SectionReader {
     this.orderingPosition = orderingPosition(task);
   }
 
-  /** Null for a column of which one stored value is the answer. */
+  /** The combination of a column; null where one stored value is the answer. */
   private @Nullable CombinedColumn combinedColumn(OutputColumn column) {
     if (column.source() != OutputColumn.Source.VALUE
         || section.takes(column.fieldId()) != Takes.ALL) {
@@ -99,7 +99,7 @@ final class MergedReader extends SectionReader {
     return CombinedColumn.of(task.schema(), column, isHistory);
   }
 
-  /** Where the ordering column is among the output, or -1. */
+  /** The position of the ordering column in the output, or -1. */
   private static int orderingPosition(ReadTask task) {
     NestedField ordering = task.schema().ordering();
     for (int i = 0; ordering != null && i < task.output().size(); i++) {

@@ -1,4 +1,4 @@
-package io.keylake.tables.kept;
+package io.keylake.tables.cache;
 
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param <K> says for good which value it is: a file, a snapshot, never a name that may come to
  *     mean something else
  */
-public final class Kept<K, V> {
+public final class BoundedCache<K, V> {
   private final long mostBytes;
   private final ToLongBiFunction<K, V> weight;
   private final Map<K, V> values = new LinkedHashMap<>(16, 0.75f, true);
@@ -30,7 +30,7 @@ public final class Kept<K, V> {
    * @param mostBytes that all values may have; one that has more alone is not kept
    * @param weight about how many bytes a value has in memory, its key included; always the same
    */
-  public Kept(long mostBytes, ToLongBiFunction<K, V> weight) {
+  public BoundedCache(long mostBytes, ToLongBiFunction<K, V> weight) {
     this.mostBytes = mostBytes;
     this.weight = weight;
   }
@@ -40,8 +40,8 @@ public final class Kept<K, V> {
    *
    * @param share how many times as much the heap is
    */
-  public static <K, V> Kept<K, V> ofHeap(int share, ToLongBiFunction<K, V> weight) {
-    return new Kept<>(Runtime.getRuntime().maxMemory() / share, weight);
+  public static <K, V> BoundedCache<K, V> ofHeap(int share, ToLongBiFunction<K, V> weight) {
+    return new BoundedCache<>(Runtime.getRuntime().maxMemory() / share, weight);
   }
 
   /** The value of a key, or null where it is not kept. */

@@ -1,6 +1,6 @@
 package io.keylake.spark.read.selection;
 
-import io.keylake.tables.kept.Kept;
+import io.keylake.tables.cache.BoundedCache;
 import io.keylake.tables.planning.KeySlice;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
@@ -13,27 +13,28 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
-/** The selections that reads have found in this process, for those that come later. */
-public final class KnownSelections {
+/** The cache of the selections that reads have found in this process. */
+public final class SelectionCache {
   private static final int SHARE_OF_HEAP = 32;
 
-  private static final KnownSelections OF_PROCESS =
-      new KnownSelections(Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP);
+  private static final SelectionCache OF_PROCESS =
+      new SelectionCache(Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP);
 
-  private final Kept<MergedFiles, Selection> byFiles;
+  private final BoundedCache<SelectionKey, Selection> byFiles;
 
-  KnownSelections(long mostBytes) {
-    byFiles = new Kept<>(mostBytes, (files, selection) -> files.bytes() + selection.bytes());
+  SelectionCache(long mostBytes) {
+    byFiles =
+        new BoundedCache<>(mostBytes, (files, selection) -> files.bytes() + selection.bytes());
   }
 
-  /** Those that all tasks of this process share. */
-  public static KnownSelections ofProcess() {
+  /** The cache that all tasks of this process share. */
+  public static SelectionCache ofProcess() {
     return OF_PROCESS;
   }
 
   /** The selection of a section, or null where no read has found it, or it was left out again. */
   public @Nullable Selection of(SectionPlan section) {
-    MergedFiles files = MergedFiles.of(section);
+    SelectionKey files = SelectionKey.of(section);
     Selection known = byFiles.of(files);
     boolean hasColumns = !files.rules().classes().isEmpty();
     return known != null || hasColumns ? known : byFiles.of(files.withColumns());
@@ -54,14 +55,14 @@ public final class KnownSelections {
     if (!section.merging().areWholeRows() || section.slice() != null) {
       return null;
     }
-    MergedFiles files = MergedFiles.of(section).withColumns();
+    SelectionKey files = SelectionKey.of(section).withColumns();
     Selection known = byFiles.of(files);
     return known != null ? known : ofSlices(files);
   }
 
-  private @Nullable Selection ofSlices(MergedFiles files) {
-    Map<Optional<Serializable>, MergedFiles> byLower = new HashMap<>();
-    for (MergedFiles part : byFiles.keys(key -> key.cutTo(null).equals(files))) {
+  private @Nullable Selection ofSlices(SelectionKey files) {
+    Map<Optional<Serializable>, SelectionKey> byLower = new HashMap<>();
+    for (SelectionKey part : byFiles.keys(key -> key.cutTo(null).equals(files))) {
       KeySlice slice = part.slice(); // null where a read has found all of it meanwhile
       if (slice != null && !slice.isOneValue()) {
         byLower.put(Optional.ofNullable(slice.lower()), part);
@@ -70,7 +71,7 @@ public final class KnownSelections {
     Selection all = new Selection(Map.of());
     Serializable from = null;
     do {
-      MergedFiles part = byLower.remove(Optional.ofNullable(from));
+      SelectionKey part = byLower.remove(Optional.ofNullable(from));
       Selection known = part == null ? null : byFiles.of(part);
       if (part == null || known == null) {
         return null;
@@ -83,7 +84,7 @@ public final class KnownSelections {
 
   /** Keeps the selection of a section; one that takes more than the share alone is not kept. */
   public void keep(SectionPlan section, Selection selection) {
-    byFiles.keep(MergedFiles.of(section), selection);
+    byFiles.keep(SelectionKey.of(section), selection);
   }
 
   long bytes() {

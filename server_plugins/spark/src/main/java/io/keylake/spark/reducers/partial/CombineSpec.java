@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param accumulated the columns that are combined
  * @param states where the states of combined columns go, or -1
  */
-record Combining(
+record CombineSpec(
     List<DataType> types, List<Integer> key, int version, List<Accumulated> accumulated, int states)
     implements Serializable {
 
@@ -44,7 +44,7 @@ record Combining(
    *
    * @param rows as they go to the writer, none of which takes back what others contribute
    */
-  static @Nullable Combining of(List<Attribute> rows, KeyedSchema schema) {
+  static @Nullable CombineSpec of(List<Attribute> rows, KeyedSchema schema) {
     List<String> names = rows.stream().map(Attribute::name).toList();
     boolean areAlike =
         !names.contains(HelperColumn.OP) && !names.contains(HelperColumn.COLUMNS_FROM);
@@ -62,7 +62,7 @@ record Combining(
       return null;
     }
     int given = names.indexOf(HelperColumn.VERSION);
-    return new Combining(
+    return new CombineSpec(
         rows.stream().map(Attribute::dataType).toList(),
         schema.key().stream().map(field -> names.indexOf(field.name())).toList(),
         given >= 0 || ordering == null ? given : names.indexOf(ordering),

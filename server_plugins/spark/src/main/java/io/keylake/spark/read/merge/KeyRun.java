@@ -19,14 +19,14 @@ import org.apache.spark.sql.vectorized.ColumnarBatchRow;
 import org.jspecify.annotations.Nullable;
 
 /** A run of which a merge sees the row of one key alone, in the batch that has it. */
-final class FoundRun extends RunCursor {
+final class KeyRun extends RunCursor {
   private final ColumnarRunCursor cursor;
   private final ReadTask task;
-  private final SoughtKey key;
+  private final LookupKey key;
   private boolean isSought;
   private int position = -1;
 
-  FoundRun(ColumnarRunCursor cursor, ReadTask task, SoughtKey key) {
+  KeyRun(ColumnarRunCursor cursor, ReadTask task, LookupKey key) {
     this.cursor = cursor;
     this.task = task;
     this.key = key;
@@ -54,7 +54,7 @@ final class FoundRun extends RunCursor {
   }
 
   private @Nullable ColumnVector vector(OutputColumn column) {
-    return MergedReader.sources(List.of(cursor), column)[0];
+    return MergeReader.sources(List.of(cursor), column)[0];
   }
 
   /**

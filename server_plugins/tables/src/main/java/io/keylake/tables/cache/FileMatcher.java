@@ -1,4 +1,4 @@
-package io.keylake.tables.kept;
+package io.keylake.tables.cache;
 
 import io.keylake.tables.spec.ColumnNames;
 import java.util.HashMap;
@@ -16,7 +16,7 @@ import org.apache.iceberg.expressions.Projections;
  * Says whether a file may have rows that a filter wants, by its partition and its statistics: what
  * Iceberg's planning asks of each file that a manifest names.
  */
-public final class FileTest {
+public final class FileMatcher {
   private final Schema schema;
   private final Expression filter;
   private final InclusiveMetricsEvaluator byStatistics;
@@ -25,7 +25,7 @@ public final class FileTest {
   /**
    * @param schema has the names that the filter uses
    */
-  public FileTest(Schema schema, Expression filter) {
+  public FileMatcher(Schema schema, Expression filter) {
     this.schema = schema;
     this.filter = filter;
     this.byStatistics = new InclusiveMetricsEvaluator(schema, filter);

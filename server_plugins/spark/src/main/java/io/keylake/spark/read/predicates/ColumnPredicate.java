@@ -5,17 +5,17 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 
 /** A part of a filter, asked of the rows of a batch. A comparison with null does not pass. */
 @FunctionalInterface
-interface ColumnTest {
+interface ColumnPredicate {
   /** Says of each row whether it passes. */
   void test(ColumnVector[] columns, int rows, boolean[] passing);
 
   /** The same of every row. */
-  static ColumnTest always(boolean passes) {
+  static ColumnPredicate always(boolean passes) {
     return (columns, rows, passing) -> Arrays.fill(passing, 0, rows, passes);
   }
 
   /** Whether a value is null, or is not. */
-  static ColumnTest isNull(int column, boolean isNull) {
+  static ColumnPredicate isNull(int column, boolean isNull) {
     return (columns, rows, passing) -> {
       ColumnVector values = columns[column];
       for (int i = 0; i < rows; i++) {
@@ -25,7 +25,7 @@ interface ColumnTest {
   }
 
   /** Both of two tests, or one of them. */
-  static ColumnTest joined(ColumnTest left, ColumnTest right, boolean both) {
+  static ColumnPredicate joined(ColumnPredicate left, ColumnPredicate right, boolean both) {
     return (columns, rows, passing) -> {
       left.test(columns, rows, passing);
       boolean[] second = new boolean[rows];

@@ -1,4 +1,4 @@
-package io.keylake.tables.kept;
+package io.keylake.tables.cache;
 
 import java.util.List;
 import java.util.Set;
@@ -30,7 +30,7 @@ public final class SnapshotFiles {
       new SnapshotFiles(Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP);
 
   private final long mostBytes;
-  private final Kept<Listed, List<FileScanTask>> all;
+  private final BoundedCache<Listed, List<FileScanTask>> all;
 
   private record Listed(String manifests, Set<Integer> statistics) {
     long bytesOfFile() {
@@ -40,7 +40,8 @@ public final class SnapshotFiles {
 
   SnapshotFiles(long mostBytes) {
     this.mostBytes = mostBytes;
-    this.all = new Kept<>(mostBytes, (listed, files) -> (files.size() + 1) * listed.bytesOfFile());
+    this.all =
+        new BoundedCache<>(mostBytes, (listed, files) -> (files.size() + 1) * listed.bytesOfFile());
   }
 
   public static SnapshotFiles ofProcess() {

@@ -8,11 +8,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.jspecify.annotations.Nullable;
 
 /** Comparisons of texts with constants, by their bytes. */
-final class TextTests {
-  private TextTests() {}
+final class TextPredicates {
+  private TextPredicates() {}
 
-  /** Null where the operation is no comparison. */
-  static @Nullable ColumnTest compared(Expression.Operation how, int column, CharSequence than) {
+  /** The comparison of a column with a text; null where the operation is none. */
+  static @Nullable ColumnPredicate compared(
+      Expression.Operation how, int column, CharSequence than) {
     UTF8String constant = UTF8String.fromString(than.toString());
     return switch (how) {
       case EQ, NOT_EQ -> equal(column, constant, how == Expression.Operation.EQ);
@@ -31,8 +32,10 @@ final class TextTests {
     };
   }
 
-  /** Null is not equal: {@code NOT (a <=> 'x')} comes here as well as {@code a <> 'x'}. */
-  private static ColumnTest equal(int column, UTF8String constant, boolean isEqual) {
+  /**
+   * A row with null is not equal: {@code NOT (a <=> 'x')} comes here as well as {@code a <> 'x'}.
+   */
+  private static ColumnPredicate equal(int column, UTF8String constant, boolean isEqual) {
     return (columns, rows, passing) -> {
       ColumnVector values = columns[column];
       for (int i = 0; i < rows; i++) {
@@ -42,7 +45,7 @@ final class TextTests {
   }
 
   /** One of some texts, or none of them, as null is, too. */
-  static ColumnTest among(int column, Set<? extends CharSequence> texts, boolean in) {
+  static ColumnPredicate among(int column, Set<? extends CharSequence> texts, boolean in) {
     Set<UTF8String> constants = new HashSet<>();
     texts.forEach(text -> constants.add(UTF8String.fromString(text.toString())));
     return (columns, rows, passing) -> {
@@ -53,7 +56,7 @@ final class TextTests {
     };
   }
 
-  private static ColumnTest ordered(int column, UTF8String constant, int sign, int other) {
+  private static ColumnPredicate ordered(int column, UTF8String constant, int sign, int other) {
     return (columns, rows, passing) -> {
       ColumnVector values = columns[column];
       for (int i = 0; i < rows; i++) {

@@ -15,37 +15,37 @@ import org.apache.iceberg.types.Types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /** Makes the tests of a filter; what has no loop of its own here is asked row by row. */
-final class ColumnTests extends ExpressionVisitor<ColumnTest> {
+final class ColumnPredicates extends ExpressionVisitor<ColumnPredicate> {
   private final List<NestedField> fields;
   private final StructType struct;
 
-  ColumnTests(List<NestedField> fields) {
+  ColumnPredicates(List<NestedField> fields) {
     this.fields = fields;
     this.struct = StructType.of(fields);
   }
 
   @Override
-  public ColumnTest alwaysTrue() {
-    return ColumnTest.always(true);
+  public ColumnPredicate alwaysTrue() {
+    return ColumnPredicate.always(true);
   }
 
   @Override
-  public ColumnTest alwaysFalse() {
-    return ColumnTest.always(false);
+  public ColumnPredicate alwaysFalse() {
+    return ColumnPredicate.always(false);
   }
 
   @Override
-  public ColumnTest and(ColumnTest left, ColumnTest right) {
-    return ColumnTest.joined(left, right, true);
+  public ColumnPredicate and(ColumnPredicate left, ColumnPredicate right) {
+    return ColumnPredicate.joined(left, right, true);
   }
 
   @Override
-  public ColumnTest or(ColumnTest left, ColumnTest right) {
-    return ColumnTest.joined(left, right, false);
+  public ColumnPredicate or(ColumnPredicate left, ColumnPredicate right) {
+    return ColumnPredicate.joined(left, right, false);
   }
 
   @Override
-  public <T> ColumnTest predicate(UnboundPredicate<T> unbound) {
+  public <T> ColumnPredicate predicate(UnboundPredicate<T> unbound) {
     Expression bound = unbound.bind(struct, true);
     if (bound.op() == Expression.Operation.TRUE) {
       return alwaysTrue();
@@ -53,18 +53,18 @@ final class ColumnTests extends ExpressionVisitor<ColumnTest> {
     if (bound.op() == Expression.Operation.FALSE) {
       return alwaysFalse();
     }
-    ColumnTest loop = bound instanceof BoundPredicate<?> predicate ? loop(predicate) : null;
+    ColumnPredicate loop = bound instanceof BoundPredicate<?> predicate ? loop(predicate) : null;
     return loop == null ? new RowByRow(fields, unbound) : loop;
   }
 
-  private <T> @Nullable ColumnTest loop(BoundPredicate<T> predicate) {
+  private <T> @Nullable ColumnPredicate loop(BoundPredicate<T> predicate) {
     if (!(predicate.term() instanceof BoundReference<T> reference)) {
       return null;
     }
     int column = column(reference.fieldId());
     Expression.Operation how = predicate.op();
     if (how == Expression.Operation.IS_NULL || how == Expression.Operation.NOT_NULL) {
-      return ColumnTest.isNull(column, how == Expression.Operation.IS_NULL);
+      return ColumnPredicate.isNull(column, how == Expression.Operation.IS_NULL);
     }
     Type.TypeID type = reference.type().typeId();
     if (predicate.isLiteralPredicate()) {
@@ -77,26 +77,26 @@ final class ColumnTests extends ExpressionVisitor<ColumnTest> {
     return null;
   }
 
-  private static @Nullable ColumnTest compared(
+  private static @Nullable ColumnPredicate compared(
       Expression.Operation how, int column, Type.TypeID type, Object than) {
     return switch (type) {
-      case INTEGER, DATE -> NumberTests.compared(how, column, (long) (Integer) than, true);
-      case LONG, TIMESTAMP -> NumberTests.compared(how, column, (long) (Long) than, false);
-      case FLOAT -> NumberTests.compared(how, column, (double) (Float) than, true);
-      case DOUBLE -> NumberTests.compared(how, column, (double) (Double) than, false);
-      case STRING -> TextTests.compared(how, column, (CharSequence) than);
+      case INTEGER, DATE -> NumberPredicates.compared(how, column, (long) (Integer) than, true);
+      case LONG, TIMESTAMP -> NumberPredicates.compared(how, column, (long) (Long) than, false);
+      case FLOAT -> NumberPredicates.compared(how, column, (double) (Float) than, true);
+      case DOUBLE -> NumberPredicates.compared(how, column, (double) (Double) than, false);
+      case STRING -> TextPredicates.compared(how, column, (CharSequence) than);
       default -> null;
     };
   }
 
-  private static @Nullable ColumnTest among(
+  private static @Nullable ColumnPredicate among(
       int column, Type.TypeID type, Set<?> constants, boolean in) {
     return switch (type) {
-      case INTEGER, DATE -> NumberTests.among(column, all(constants, Integer.class), true, in);
-      case LONG, TIMESTAMP -> NumberTests.among(column, all(constants, Long.class), false, in);
-      case FLOAT -> NumberTests.amongDoubles(column, all(constants, Float.class), true, in);
-      case DOUBLE -> NumberTests.amongDoubles(column, all(constants, Double.class), false, in);
-      case STRING -> TextTests.among(column, all(constants, CharSequence.class), in);
+      case INTEGER, DATE -> NumberPredicates.among(column, all(constants, Integer.class), true, in);
+      case LONG, TIMESTAMP -> NumberPredicates.among(column, all(constants, Long.class), false, in);
+      case FLOAT -> NumberPredicates.amongDoubles(column, all(constants, Float.class), true, in);
+      case DOUBLE -> NumberPredicates.amongDoubles(column, all(constants, Double.class), false, in);
+      case STRING -> TextPredicates.among(column, all(constants, CharSequence.class), in);
       default -> null;
     };
   }

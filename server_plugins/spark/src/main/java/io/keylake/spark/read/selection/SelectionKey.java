@@ -13,21 +13,23 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All that decides which rows of a section win. Files never change and their names are unique, so
- * equal ones have equal selections, whatever the snapshot.
+ * What a selection is kept by: all that decides which rows of a section win. Files never change and
+ * their names are unique, so equal ones have equal selections, whatever the snapshot.
  *
  * @param leaves those that say which rows have the wanted columns, where a run has them in some
  *     rows only: the rules do not tell columns apart
  */
-record MergedFiles(
+record SelectionKey(
     List<List<Stored>> runs, MergeRules rules, Set<Integer> leaves, @Nullable KeySlice slice) {
 
   /** A file, and the version that the manifest says of all of its rows, if it does. */
   record Stored(String location, @Nullable Long version) {}
 
-  static MergedFiles of(SectionPlan section) {
-    return new MergedFiles(
-        section.runs().stream().map(run -> run.stream().map(MergedFiles::stored).toList()).toList(),
+  static SelectionKey of(SectionPlan section) {
+    return new SelectionKey(
+        section.runs().stream()
+            .map(run -> run.stream().map(SelectionKey::stored).toList())
+            .toList(),
         section.merging(),
         leaves(section),
         section.slice());
@@ -47,9 +49,9 @@ record MergedFiles(
    * The same files as a read of columns has them that all rows carry: where it has found which rows
    * win, a read without columns finds them, too.
    */
-  MergedFiles withColumns() {
+  SelectionKey withColumns() {
     List<Presence> inAllRows = Collections.nCopies(runs.size(), Presence.ALWAYS);
-    return new MergedFiles(
+    return new SelectionKey(
         runs,
         new MergeRules(
             rules.order(),
@@ -61,11 +63,11 @@ record MergedFiles(
         slice);
   }
 
-  MergedFiles cutTo(@Nullable KeySlice slice) {
-    return new MergedFiles(runs, rules, leaves, slice);
+  SelectionKey cutTo(@Nullable KeySlice slice) {
+    return new SelectionKey(runs, rules, leaves, slice);
   }
 
-  /** In memory: names of files, mostly. */
+  /** About how many bytes it has in memory: names of files, mostly. */
   long bytes() {
     return runs.stream().flatMap(List::stream).mapToLong(file -> file.location().length()).sum();
   }

@@ -28,7 +28,7 @@ import org.roaringbitmap.PeekableIntIterator;
 import org.roaringbitmap.RoaringBitmap;
 
 /** One run whose rows are the answer as they stand, but for those that have to be left out. */
-final class PassedThroughReader extends SectionReader {
+final class PassThroughReader extends SectionReader {
   /**
    * Where fewer rows of a file are left, the others are not unpacked; of more, skipping among them
    * costs more than reading.
@@ -57,7 +57,7 @@ final class PassedThroughReader extends SectionReader {
    * @param sievesFiles whether the filter of the task is asked of a file before its other columns
    *     are opened
    */
-  PassedThroughReader(
+  PassThroughReader(
       ReadTask task,
       SectionPlan section,
       List<Serializable> partition,
@@ -87,7 +87,7 @@ final class PassedThroughReader extends SectionReader {
             .toArray(GatheredVector[]::new);
   }
 
-  /** Null where values are looked up: texts of one file are copied once, into rows. */
+  /** A vector that values are gathered in; null for texts, which are copied once, into rows. */
   private static @Nullable GatheredVector gathering(DataType type, int batchRows) {
     return type instanceof StringType ? null : GatheredVector.of(type, batchRows);
   }
@@ -97,7 +97,7 @@ final class PassedThroughReader extends SectionReader {
     return columns.schema().isEmpty() ? nextFromCounts() : nextFromFiles();
   }
 
-  /** Where no stored column is wanted, the manifest has said how many rows there are. */
+  /** Rows without stored columns: the manifest says how many there are. */
   private @Nullable ColumnarBatch nextFromCounts() {
     while (unread == 0) {
       if (!files.hasNext()) {

@@ -21,7 +21,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * @param place partition, bucket, and the rest of the key
  * @param columnsOfCell how many of them are the partition and the bucket
  */
-public record Spreading(List<Integer> place, int columnsOfCell) implements Serializable {
+public record SpreadSpec(List<Integer> place, int columnsOfCell) implements Serializable {
 
   /**
    * The number of the shuffle's partition for a row, so that the buckets of a partition lie in as

@@ -18,7 +18,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.roaringbitmap.RoaringBitmap;
 
-class KnownSelectionsTest {
+class SelectionCacheTest {
   private static SectionPlan section(String name, Long version) {
     return section(name, version, MergeRules.Wanted.ROWS, Presence.NEVER, null);
   }
@@ -54,7 +54,7 @@ class KnownSelectionsTest {
 
   @Test
   void itIsFoundByFilesAndVersions() {
-    KnownSelections known = new KnownSelections(1 << 20);
+    SelectionCache known = new SelectionCache(1 << 20);
     known.keep(section("a", 7L), selection(3));
     assertEquals(selection(3), known.of(section("a", 7L)));
     assertNull(known.of(section("a", 8L)), "the manifest says another version of the same rows");
@@ -65,7 +65,7 @@ class KnownSelectionsTest {
     return section("a", null, MergeRules.Wanted.ROWS_AND_TOMBSTONES, deleted, null);
   }
 
-  private static void keepSlice(KnownSelections known, Long lower, Long upper, int row) {
+  private static void keepSlice(SelectionCache known, Long lower, Long upper, int row) {
     known.keep(
         section("a", null, MergeRules.Wanted.ROWS, Presence.NEVER, new KeySlice(lower, upper)),
         new Selection(Map.of("a-1", RoaringBitmap.bitmapOf(row))));
@@ -73,7 +73,7 @@ class KnownSelectionsTest {
 
   @Test
   void whoSettlesFindsWhatReadsHaveFound() {
-    KnownSelections known = new KnownSelections(1 << 20);
+    SelectionCache known = new SelectionCache(1 << 20);
     assertNull(known.ofWholeRows(toSettle(Presence.NEVER)));
     known.keep(section("a", null), new Selection(Map.of("a-1", RoaringBitmap.bitmapOf(0, 9))));
     Selection found = known.ofWholeRows(toSettle(Presence.NEVER));
@@ -88,7 +88,7 @@ class KnownSelectionsTest {
 
   @Test
   void slicesAreASectionWhereNoneIsMissing() {
-    KnownSelections known = new KnownSelections(1 << 20);
+    SelectionCache known = new SelectionCache(1 << 20);
     keepSlice(known, null, 10L, 1);
     keepSlice(known, 20L, null, 3);
     keepSlice(known, 5L, 5L, 9);
@@ -101,7 +101,7 @@ class KnownSelectionsTest {
 
   @Test
   void itsBytesAreBounded() {
-    KnownSelections known = new KnownSelections(10_000);
+    SelectionCache known = new SelectionCache(10_000);
     for (int number = 0; number < 100; number++) {
       known.keep(section("s" + number, null), selection(500));
       assertTrue(known.bytes() <= 10_000, "it holds " + known.bytes() + " bytes");

@@ -1,4 +1,4 @@
-package io.keylake.tables.kept;
+package io.keylake.tables.cache;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

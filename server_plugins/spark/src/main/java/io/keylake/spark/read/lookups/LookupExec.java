@@ -19,12 +19,12 @@ import scala.jdk.javaapi.CollectionConverters;
  * Rows that the driver reads when the plan runs. It is public because Spark copies plans by their
  * constructors.
  */
-public final class LookedUpExec extends SparkPlan {
+public final class LookupExec extends SparkPlan {
   private static final long serialVersionUID = 1L;
   private final Seq<Attribute> output;
-  private final transient LookedUpRows rows;
+  private final transient LookupRows rows;
 
-  public LookedUpExec(Seq<Attribute> output, LookedUpRows rows) {
+  public LookupExec(Seq<Attribute> output, LookupRows rows) {
     this.output = output;
     this.rows = rows;
   }
@@ -39,7 +39,7 @@ public final class LookedUpExec extends SparkPlan {
     return "KeyLookup";
   }
 
-  /** For those who ask before a job is made of the plan. */
+  /** The rows, for callers that need no job. */
   @Override
   public InternalRow[] executeCollect() {
     return rows.read().toArray(InternalRow[]::new);
@@ -70,7 +70,7 @@ public final class LookedUpExec extends SparkPlan {
     return nodeName() + " " + rows;
   }
 
-  /** As a scan by tasks is shown. */
+  /** The text of the node in EXPLAIN FORMATTED, like that of a scan. */
   @Override
   public String verboseStringWithOperatorId() {
     return formattedNodeName() + "\n" + rows + "\n";
@@ -98,14 +98,12 @@ public final class LookedUpExec extends SparkPlan {
 
   @Override
   public boolean canEqual(Object other) {
-    return other instanceof LookedUpExec;
+    return other instanceof LookupExec;
   }
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof LookedUpExec that
-        && output.equals(that.output)
-        && rows.equals(that.rows);
+    return other instanceof LookupExec that && output.equals(that.output) && rows.equals(that.rows);
   }
 
   @Override

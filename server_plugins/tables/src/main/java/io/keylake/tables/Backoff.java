@@ -7,14 +7,14 @@ import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
 
-/** Does something again where other commits come first: a number of times, with pauses. */
-public final class Tries {
-  /** Any commit in between is an end to a try: the change is checked against what is there. */
+/** A change of a table is done again, after a pause, where other commits came first. */
+public final class Backoff {
+  /** Any other commit ends an attempt: the change is checked against the table as it is then. */
   private static final int MOST = 100;
 
   private static final int LONGEST_WAIT_MILLIS = 1000;
 
-  private Tries() {}
+  private Backoff() {}
 
   /**
    * Changes what a table says of itself, such as its columns.
@@ -22,32 +22,32 @@ public final class Tries {
    * @param what is changed, as the error says it
    * @param change is made upon the table as it is then
    */
-  public static <T> T make(Table table, String what, Supplier<T> change) {
-    for (int tries = 1; ; tries++) {
+  public static <T> T retry(Table table, String what, Supplier<T> change) {
+    for (int attempt = 1; ; attempt++) {
       table.refresh();
       try {
         T made = change.get();
         table.refresh();
         return made;
       } catch (CommitFailedException e) {
-        if (tries == MOST || !isPaused(tries)) {
+        if (attempt == MOST || !pause(attempt)) {
           throw new KeylakeException(
               COMMIT_CONFLICT,
               "%s of table %s lost against other commits %d times (%s); nothing was changed, do it again"
-                  .formatted(what, table.name(), tries, e.getMessage()));
+                  .formatted(what, table.name(), attempt, e.getMessage()));
         }
       }
     }
   }
 
   /**
-   * Waits a little, so that others come through; false if it is interrupted.
+   * Waits for a random time, which may be longer after more attempts; false if it is interrupted.
    *
-   * @param tries so far
+   * @param attempts how many there have been
    */
-  public static boolean isPaused(int tries) {
+  public static boolean pause(int attempts) {
     try {
-      int longest = Math.min(10 << Math.min(tries, 10), LONGEST_WAIT_MILLIS);
+      int longest = Math.min(10 << Math.min(attempts, 10), LONGEST_WAIT_MILLIS);
       Thread.sleep(ThreadLocalRandom.current().nextInt(longest));
       return true;
     } catch (InterruptedException e) {

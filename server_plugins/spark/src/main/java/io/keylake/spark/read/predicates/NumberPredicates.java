@@ -7,22 +7,22 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.jspecify.annotations.Nullable;
 
 /** Comparisons of numbers with constants: each is a range of values. */
-final class NumberTests {
-  private NumberTests() {}
+final class NumberPredicates {
+  private NumberPredicates() {}
 
   /** Whole numbers, dates and timestamps; null where the operation is no comparison. */
-  static @Nullable ColumnTest compared(
+  static @Nullable ColumnPredicate compared(
       Expression.Operation how, int column, long than, boolean isInt) {
     return switch (how) {
       case EQ -> within(column, than, than, isInt);
       case LT ->
           than == Long.MIN_VALUE
-              ? ColumnTest.always(false)
+              ? ColumnPredicate.always(false)
               : within(column, Long.MIN_VALUE, than - 1, isInt);
       case LT_EQ -> within(column, Long.MIN_VALUE, than, isInt);
       case GT ->
           than == Long.MAX_VALUE
-              ? ColumnTest.always(false)
+              ? ColumnPredicate.always(false)
               : within(column, than + 1, Long.MAX_VALUE, isInt);
       case GT_EQ -> within(column, than, Long.MAX_VALUE, isInt);
       case NOT_EQ -> notIn(column, new long[] {than}, isInt);
@@ -31,12 +31,13 @@ final class NumberTests {
   }
 
   /** One of some whole numbers, dates or timestamps, or none of them. */
-  static ColumnTest among(int column, Set<? extends Number> numbers, boolean isInt, boolean in) {
+  static ColumnPredicate among(
+      int column, Set<? extends Number> numbers, boolean isInt, boolean in) {
     long[] sorted = numbers.stream().mapToLong(Number::longValue).sorted().toArray();
     return in ? in(column, sorted, isInt) : notIn(column, sorted, isInt);
   }
 
-  private static ColumnTest within(int column, long low, long high, boolean isInt) {
+  private static ColumnPredicate within(int column, long low, long high, boolean isInt) {
     return (columns, rows, passing) -> {
       ColumnVector values = columns[column];
       for (int i = 0; i < rows; i++) {
@@ -49,7 +50,7 @@ final class NumberTests {
     };
   }
 
-  private static ColumnTest in(int column, long[] sorted, boolean isInt) {
+  private static ColumnPredicate in(int column, long[] sorted, boolean isInt) {
     return (columns, rows, passing) -> {
       ColumnVector values = columns[column];
       for (int i = 0; i < rows; i++) {
@@ -58,8 +59,8 @@ final class NumberTests {
     };
   }
 
-  /** Null passes: {@code NOT (a <=> 5)} comes here as well as {@code a <> 5}. */
-  private static ColumnTest notIn(int column, long[] sorted, boolean isInt) {
+  /** A row with null passes: {@code NOT (a <=> 5)} comes here as well as {@code a <> 5}. */
+  private static ColumnPredicate notIn(int column, long[] sorted, boolean isInt) {
     return (columns, rows, passing) -> {
       ColumnVector values = columns[column];
       for (int i = 0; i < rows; i++) {
@@ -76,7 +77,7 @@ final class NumberTests {
    * Floating-point numbers in the order of Spark, where NaN is the largest and zero has no sign;
    * null where the operation is no comparison.
    */
-  static @Nullable ColumnTest compared(
+  static @Nullable ColumnPredicate compared(
       Expression.Operation how, int column, double than, boolean isFloat) {
     double constant = than + 0.0; // of -0.0, 0.0
     boolean least;
@@ -109,7 +110,7 @@ final class NumberTests {
   }
 
   /** One of some floating-point numbers, or none of them, as null is, too. */
-  static ColumnTest amongDoubles(
+  static ColumnPredicate amongDoubles(
       int column, Set<? extends Number> numbers, boolean isFloat, boolean in) {
     double[] constants =
         numbers.stream().mapToDouble(number -> number.doubleValue() + 0.0).toArray();
@@ -117,7 +118,7 @@ final class NumberTests {
     return among(column, constants, isFloat, in);
   }
 
-  private static ColumnTest among(int column, double[] sorted, boolean isFloat, boolean in) {
+  private static ColumnPredicate among(int column, double[] sorted, boolean isFloat, boolean in) {
     return (columns, rows, passing) -> {
       ColumnVector values = columns[column];
       for (int i = 0; i < rows; i++) {
@@ -128,7 +129,7 @@ final class NumberTests {
     };
   }
 
-  /** Of -0.0, 0.0. */
+  /** The number of a row; -0.0 is 0.0. */
   private static double value(ColumnVector values, int row, boolean isFloat) {
     return (isFloat ? values.getFloat(row) : values.getDouble(row)) + 0.0;
   }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
  * @param condition bound to the columns that are read
  * @param columns of the rows that are given, in the same way
  */
-record LookedUpRows(Lookup lookup, Expression condition, List<Expression> columns) {
+record LookupRows(Lookup lookup, Expression condition, List<Expression> columns) {
 
   List<InternalRow> read() {
     return lookup.read(row -> Boolean.TRUE.equals(condition.eval(row)), this::shown);

@@ -1,4 +1,4 @@
-package io.keylake.tables.kept;
+package io.keylake.tables.cache;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -11,9 +11,10 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-class KeptTest {
+class BoundedCacheTest {
   private final List<Integer> made = new ArrayList<>();
-  private final Kept<Integer, String> kept = new Kept<>(100, (key, value) -> value.length());
+  private final BoundedCache<Integer, String> kept =
+      new BoundedCache<>(100, (key, value) -> value.length());
 
   private String get(int key, int bytes) {
     return kept.get(

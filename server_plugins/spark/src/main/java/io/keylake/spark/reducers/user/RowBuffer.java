@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
  * Rows that are to be written and whose columns with reducers in Python have gathered contributions
  * and no values yet. They are completed some at a time, and go on in their order.
  */
-public final class PendingRows {
+public final class RowBuffer {
   private static final int MOST_ROWS = 4096;
   private static final long MOST_BYTES = 32L << 20;
 
@@ -27,7 +27,7 @@ public final class PendingRows {
    */
   public record Column(GatheredColumn gathered, int position, int state) {}
 
-  /** Where the states lie in a stored row: in a struct of so many members, as one of them. */
+  /** The position of the states in a stored row: in a struct of so many members, as one of them. */
   public record Info(int position, int members, int states, int count) {}
 
   /** Takes rows that are complete. */
@@ -40,7 +40,7 @@ public final class PendingRows {
    */
   private record Pending(InternalRow source, InternalRow stored, int[] gathered) {}
 
-  public PendingRows(List<Column> columns, Info info, Target target) {
+  public RowBuffer(List<Column> columns, Info info, Target target) {
     this.columns = columns;
     this.info = info;
     this.target = target;

@@ -5,10 +5,10 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.jspecify.annotations.Nullable;
 
 /** The union of bitmaps or sketches, which say all in their bytes. */
-public final class UnitedBytes extends Accumulator {
+public final class UnionAccumulator extends Accumulator {
   private final BytesUnion union;
 
-  public UnitedBytes(BytesUnion union) {
+  public UnionAccumulator(BytesUnion union) {
     this.union = union;
   }
 

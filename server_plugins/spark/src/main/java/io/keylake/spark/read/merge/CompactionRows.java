@@ -22,14 +22,14 @@ import org.jspecify.annotations.Nullable;
  * Some sections of a bucket merged into rows as the table stores them, versions and tombstones and
  * all: what compaction writes again.
  */
-public final class StoredRows implements Closeable {
+public final class CompactionRows implements Closeable {
 
   private final BucketRows rows;
 
   /**
    * @param plan planned for history: its merge keeps what later merges need
    */
-  public StoredRows(FileIO io, KeyedSchema schema, BucketPlan plan) {
+  public CompactionRows(FileIO io, KeyedSchema schema, BucketPlan plan) {
     StructType stored = type(schema);
     List<OutputColumn> output = new ArrayList<>();
     for (StructField field : stored.fields()) {

@@ -2,7 +2,7 @@ package io.keylake.spark.reducers.partial;
 
 import io.keylake.spark.reducers.Accumulator;
 import io.keylake.spark.reducers.builtin.Accumulators;
-import io.keylake.spark.reducers.partial.Combining.Accumulated;
+import io.keylake.spark.reducers.partial.CombineSpec.Accumulated;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -14,17 +14,17 @@ import org.jspecify.annotations.Nullable;
  * The rows of one key that have come so far: the newest of them and, as soon as there are two, what
  * their contributions make. One object serves key after key.
  */
-final class HeldKey {
+final class KeyBuffer {
   private static final int MOST_CREDIT = 64;
 
-  private final Combining combining;
+  private final CombineSpec combining;
   private final UnsafeRow key;
   private final UnsafeRow newest;
   private Accumulator @Nullable [] accumulators;
   private int rows;
   private int credit;
 
-  HeldKey(Combining combining, UnsafeRow key, UnsafeRow row) {
+  KeyBuffer(CombineSpec combining, UnsafeRow key, UnsafeRow row) {
     this.combining = combining;
     this.key = key.copy();
     this.newest = row.copy();
