@@ -8,7 +8,7 @@ import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeyedProperties;
 import io.keylake.spark.catalog.SqlDefinition;
 import io.keylake.spark.catalog.TableNames;
-import io.keylake.spark.deletes.PlainTable;
+import io.keylake.spark.extension.Guests;
 import io.keylake.spark.keys.KeyBucketFunction;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.metadata.MetadataTable;
@@ -170,7 +170,7 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
       return table;
     }
     SparkTable then = KeyedTable.asOfItsTime(loaded);
-    return KeyedSchema.isKeyed(then.table()) ? KeyedTable.of(then) : PlainTable.of(then);
+    return KeyedSchema.isKeyed(then.table()) ? KeyedTable.of(then) : Guests.loaded().plain(then);
   }
 
   /** What another engine has set on a table is known from here. */

@@ -2,8 +2,9 @@ package io.keylake.spark;
 
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.ExchangeRule;
+import io.keylake.spark.extension.Guests;
+import io.keylake.spark.functions.ColumnFunctions;
 import io.keylake.spark.join.KeyedMergeJoinRule;
-import io.keylake.spark.kafka.KafkaFunctions;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
 import io.keylake.spark.layout.KeyLayoutRule;
@@ -38,7 +39,8 @@ import scala.runtime.BoxedUnit;
 
 /**
  * What a session needs beside the catalog: the rules that keep reads apart, prepare and spread
- * writes, show Spark how tables lie, and find plain scans. Named in {@code spark.sql.extensions}.
+ * writes, show Spark how tables lie, and find plain scans, then those of guests. Named in {@code
+ * spark.sql.extensions}.
  */
 public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
@@ -46,7 +48,6 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     EngineVersions.check();
     ColumnFunctions.register(extensions);
     WindowFunctions.register(extensions);
-    KafkaFunctions.register(extensions);
     extensions.injectHintResolutionRule(
         session -> new ReadOptionsRule(session)); // before Spark resolves tables
     extensions.injectHintResolutionRule(
@@ -74,6 +75,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     extensions.injectColumnar(session -> physical(new KeyedMergeJoinRule()));
     extensions.injectColumnar(session -> physical(new RetryRule()));
     extensions.injectColumnar(session -> physical(new BatchWriteRule()));
+    Guests.loaded().addTo(extensions);
     return BoxedUnit.UNIT;
   }
 

@@ -1,6 +1,7 @@
 package io.keylake.spark;
 
 import io.keylake.spark.engine.EngineVersions;
+import io.keylake.spark.extension.Guests;
 import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.spark.reducers.user.UserReducers;
 import io.keylake.tables.hashing.HashClasses;
@@ -14,11 +15,12 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * Lets a server start only on the Spark and the Iceberg that the plug-in is for. Ends an embedded
- * server with the process that started it, however that one ended: nobody else knows the server's
- * token. That process is named by {@value #OWNER}; there is none where it is not set. It finds the
- * port of Connect in the file that {@value #PORT_FILE} names. Tells each process which classes of
- * users it may load, and whether it compares pages with their checksums.
+ * Lets a server start only on the Spark and the Iceberg that the plug-in is for, and with guests of
+ * its own version. Ends an embedded server with the process that started it, however that one
+ * ended: nobody else knows the server's token. That process is named by {@value #OWNER}; there is
+ * none where it is not set. It finds the port of Connect in the file that {@value #PORT_FILE}
+ * names. Tells each process which classes of users it may load, and whether it compares pages with
+ * their checksums.
  */
 public final class KeylakePlugin implements SparkPlugin {
   static final String OWNER = "spark.keylake.owner.pid";
@@ -30,6 +32,7 @@ public final class KeylakePlugin implements SparkPlugin {
       @Override
       public Map<String, String> init(SparkContext context, PluginContext plugin) {
         EngineVersions.check();
+        Guests.loaded();
         prepare(context.conf());
         if (context.conf().contains(OWNER)) {
           endWith(Long.parseLong(context.conf().get(OWNER)));

@@ -3,9 +3,9 @@ package io.keylake.spark.catalog;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.extension.Guests;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.compaction.CompactionPolicy;
-import io.keylake.tables.conversion.EqualityDeletePolicy;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.isolation.Isolation;
 import io.keylake.tables.isolation.Retries;
@@ -135,15 +135,19 @@ public final class KeyedProperties {
   }
 
   private static boolean isOfPlainTables(String name) {
-    return name.equals(EqualityDeletePolicy.PROPERTY);
+    return Guests.loaded().hasProperty(name);
   }
 
   private static void checkPolicy(String name, String value) {
     switch (name) {
       case CompactionPolicy.PROPERTY -> CompactionPolicy.fromJson(value);
       case RetentionPolicy.PROPERTY -> RetentionPolicy.fromJson(value);
-      case EqualityDeletePolicy.PROPERTY -> EqualityDeletePolicy.fromJson(value);
-      default -> throw unknown(name);
+      default -> {
+        if (!isOfPlainTables(name)) {
+          throw unknown(name);
+        }
+        Guests.loaded().checkProperty(name, value);
+      }
     }
   }
 

@@ -18,6 +18,11 @@ import org.apache.spark.SparkBuildInfo;
 public final class EngineVersions {
   private EngineVersions() {}
 
+  /** The version of the plug-in, which its guests have too and a client compares with its own. */
+  public static String keylake() {
+    return builtWith("keylake");
+  }
+
   /** Refuses another Spark or Iceberg than those the plug-in was built for. */
   public static void check() {
     check("Spark", SparkBuildInfo.spark_version(), builtWith("spark"));
@@ -34,7 +39,7 @@ public final class EngineVersions {
       throw new KeylakeException(
           UNSUPPORTED,
           "keylake %s runs on %s %s, and this server has %s %s; start it with a release %s.x of %s, or install a keylake that was built for it"
-              .formatted(builtWith("keylake"), engine, minor, engine, running, minor, engine));
+              .formatted(keylake(), engine, minor, engine, running, minor, engine));
     }
   }
 

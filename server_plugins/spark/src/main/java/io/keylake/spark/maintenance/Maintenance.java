@@ -3,11 +3,12 @@ package io.keylake.spark.maintenance;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
+import io.keylake.spark.extension.Guests;
+import io.keylake.spark.extension.MaintenanceTask;
 import io.keylake.spark.maintenance.CompactionRunner.Outcome;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.MergedBranch;
 import io.keylake.tables.compaction.CompactionPolicy;
-import io.keylake.tables.conversion.EqualityDeletePolicy;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.storage.Housekeeping;
@@ -27,7 +28,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.DoublePredicate;
 import java.util.function.Function;
 import java.util.function.Supplier;
-import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchTableException;
@@ -50,7 +50,7 @@ import org.slf4j.LoggerFactory;
  *   <li>Once in a while ({@value #HOURS_BETWEEN_CLEANINGS}) a table that was looked at is cleaned,
  *       as its retention policy says, and its branch {@value MergedBranch#NAME}, if there is one,
  *       is made anew.
- *   <li>Plain tables whose property asks for it ({@link EqualityDeletePolicy#PROPERTY}) are due
+ *   <li>Plain tables with a property that asks for it ({@link MaintenanceTask#property}) are due
  *       every {@value #MINUTES_BETWEEN_LOOKS} again, as other engines commit to them without a word
  *       to this server.
  *   <li>What was done, or went wrong, is kept in a log that holds the latest entries.
@@ -81,7 +81,7 @@ public final class Maintenance {
   private final RecentTimes<Target> restsUntil = new RecentTimes<>(KEPT_TABLES);
   private final Map<Target, Supplier<Table>> watched = new LinkedHashMap<>();
   private final Set<String> catalogs = new HashSet<>();
-  private final Deque<Entry> log = new ArrayDeque<>();
+  private final Deque<LogEntry> log = new ArrayDeque<>();
   private final RecentTimes<String> cleanedAt = new RecentTimes<>(KEPT_TABLES);
   private final ScheduledExecutorService worker =
       Executors.newSingleThreadScheduledExecutor(
@@ -98,32 +98,6 @@ public final class Maintenance {
   private record Target(String table, @Nullable String branch) {}
 
   private record Due(Target target, Supplier<Table> loading, Instant notBefore) {}
-
-  /**
-   * What became of one look at a table that found something to do.
-   *
-   * @param state merged, applied, lost, failed or not cleaned
-   * @param merges commits, where equality deletes were applied
-   * @param filesMerged the equality delete files that were removed, where they were applied
-   * @param because the reasons of the merges, or what went wrong
-   */
-  public record Entry(
-      Instant at,
-      String table,
-      @Nullable String branch,
-      String state,
-      int merges,
-      long filesMerged,
-      long filesWritten,
-      long bytesMerged,
-      long bytesWritten,
-      double seconds,
-      String because) {
-    private static Entry notMerged(Target target, String state, double seconds, String because) {
-      return new Entry(
-          Instant.now(), target.table(), target.branch(), state, 0, 0, 0, 0, 0, seconds, because);
-    }
-  }
 
   private Maintenance(SparkContext spark) {
     this.spark = spark;
@@ -196,13 +170,20 @@ public final class Maintenance {
 
   /** Makes a plain table due, now and from time to time, as long as it has a policy. */
   public static void watch(String name, Table table, Supplier<Table> loading) {
-    if (table.properties().containsKey(EqualityDeletePolicy.PROPERTY)
-        && !KeyedSchema.isKeyed(table)) {
+    if (!tasks(table).isEmpty() && !KeyedSchema.isKeyed(table)) {
       Maintenance maintenance = of(SparkSession.active().sparkContext());
       if (maintenance != null && maintenance.isWatchedFromNow(new Target(name, null), loading)) {
         maintenance.look(name, null, loading);
       }
     }
+  }
+
+  /** The tasks of guests that a table asks for. */
+  private static List<MaintenanceTask> tasks(Table table) {
+    return Guests.loaded().tasks().entrySet().stream()
+        .filter(each -> table.properties().containsKey(each.getKey()))
+        .map(Map.Entry::getValue)
+        .toList();
   }
 
   /** Whether it was not watched before. */
@@ -255,7 +236,7 @@ public final class Maintenance {
   }
 
   /** The latest entries, newest first. */
-  public synchronized List<Entry> log() {
+  public synchronized List<LogEntry> log() {
     return List.copyOf(log);
   }
 
@@ -297,7 +278,7 @@ public final class Maintenance {
     try {
       Table table = loading.get();
       if (!KeyedSchema.isKeyed(table)) {
-        applyDeletes(target, loading, table, start);
+        runTasks(target, loading, table, start);
         return;
       }
       spark.setJobDescription("keylake: compaction of " + target.table());
@@ -307,7 +288,9 @@ public final class Maintenance {
       if (outcomes.isEmpty()) {
         rest(target, System.nanoTime() - start);
       } else {
-        add(entry(target, outcomes, (System.nanoTime() - start) / 1e9));
+        add(
+            LogEntry.of(
+                target.table(), target.branch(), outcomes, (System.nanoTime() - start) / 1e9));
       }
       clean(target, table);
     } catch (KeylakeException e) {
@@ -323,18 +306,26 @@ public final class Maintenance {
     }
   }
 
-  /** What a plain table's policy wants, if it has one. */
-  private void applyDeletes(Target target, Supplier<Table> loading, Table table, long start) {
+  /** What guests do for a plain table that asks for it. */
+  private void runTasks(Target target, Supplier<Table> loading, Table table, long start) {
     table.refresh();
-    Optional<EqualityDeletePolicy> policy = EqualityDeletePolicy.of(table);
-    if (policy.isEmpty()) {
+    List<MaintenanceTask> tasks = tasks(table);
+    if (tasks.isEmpty()) {
       forget(target);
       return;
     }
     isWatchedFromNow(target, loading);
-    new PlainTableCare(spark, atOnce)
-        .give(target.table(), table, policy.get())
-        .ifPresentOrElse(this::add, () -> rest(target, System.nanoTime() - start));
+    boolean isDone = false;
+    for (MaintenanceTask task : tasks) {
+      long began = System.nanoTime();
+      Optional<MaintenanceTask.Done> done = task.run(spark, target.table(), table, atOnce);
+      done.ifPresent(
+          each -> add(LogEntry.of(target.table(), each, (System.nanoTime() - began) / 1e9)));
+      isDone |= done.isPresent();
+    }
+    if (!isDone) {
+      rest(target, System.nanoTime() - start);
+    }
   }
 
   /** Once in a while: the past is not in the way of anybody. */
@@ -350,7 +341,9 @@ public final class Maintenance {
       }
       Housekeeping.Done done = Housekeeping.run(table, RetentionPolicy.of(table), now);
       if (done.orphansLeft() != null) {
-        add(Entry.notMerged(target, "not cleaned", 0, done.orphansLeft()));
+        add(
+            LogEntry.notMerged(
+                target.table(), target.branch(), "not cleaned", 0, done.orphansLeft()));
       }
     }
   }
@@ -362,27 +355,10 @@ public final class Maintenance {
     LOG.warn("the compaction of {} failed; the next commit to it tries again", target, e);
     double seconds = (System.nanoTime() - start) / 1e9;
     String why = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
-    add(Entry.notMerged(target, "failed", seconds, why));
+    add(LogEntry.notMerged(target.table(), target.branch(), "failed", seconds, why));
   }
 
-  private static Entry entry(Target target, List<Outcome> outcomes, double seconds) {
-    Stream<Outcome> committed = outcomes.stream().filter(Outcome::isCommitted);
-    List<Outcome> done = committed.toList();
-    return new Entry(
-        Instant.now(),
-        target.table(),
-        target.branch(),
-        done.isEmpty() ? "lost" : "merged",
-        done.size(),
-        done.stream().mapToLong(outcome -> outcome.read().files()).sum(),
-        done.stream().mapToLong(outcome -> outcome.written().files()).sum(),
-        done.stream().mapToLong(outcome -> outcome.read().bytes()).sum(),
-        done.stream().mapToLong(outcome -> outcome.written().bytes()).sum(),
-        seconds,
-        outcomes.get(0).because());
-  }
-
-  private synchronized void add(Entry entry) {
+  private synchronized void add(LogEntry entry) {
     log.addFirst(entry);
     if (log.size() > KEPT_ENTRIES) {
       log.removeLast();

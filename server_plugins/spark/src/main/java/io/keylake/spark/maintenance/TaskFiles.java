@@ -1,5 +1,6 @@
 package io.keylake.spark.maintenance;
 
+import io.keylake.tables.GuestApi;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.FileIO;
@@ -7,7 +8,8 @@ import org.apache.iceberg.io.OutputFileFactory;
 import org.apache.spark.TaskContext;
 
 /** Names of the files that a task writes: no other task has them, and no other attempt of it. */
-final class TaskFiles {
+@GuestApi
+public final class TaskFiles {
   private TaskFiles() {}
 
   /**
@@ -20,7 +22,8 @@ final class TaskFiles {
   /**
    * @param io that opens the files
    */
-  static OutputFileFactory named(Table table, FileFormat format, String operation, FileIO io) {
+  public static OutputFileFactory named(
+      Table table, FileFormat format, String operation, FileIO io) {
     TaskContext task = TaskContext.get();
     return OutputFileFactory.builderFor(table, task.partitionId(), task.taskAttemptId())
         .format(format)

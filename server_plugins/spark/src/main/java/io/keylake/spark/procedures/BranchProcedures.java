@@ -180,7 +180,9 @@ final class BranchProcedures {
                   table,
                   arguments.text("branch"),
                   range,
-                  where == null ? Expressions.alwaysTrue() : tables.condition(arguments, where),
+                  where == null
+                      ? Expressions.alwaysTrue()
+                      : tables.condition(arguments.requiredText("table"), where),
                   where);
           return List.of(
               LocalProcedure.row(

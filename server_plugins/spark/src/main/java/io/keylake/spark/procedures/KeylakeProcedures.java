@@ -5,14 +5,11 @@ import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 
 import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
-import io.keylake.spark.catalog.KeylakeVersion;
 import io.keylake.spark.catalog.ReadAnew;
 import io.keylake.spark.engine.ClassicSession;
+import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.explain.ExplainProcedure;
-import io.keylake.spark.kafka.KafkaOffsetsProcedure;
-import io.keylake.spark.many.TableBatch;
-import io.keylake.spark.many.TableOutcome;
-import io.keylake.spark.many.TablesWrite;
+import io.keylake.spark.extension.Guests;
 import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.StoreFailure;
@@ -23,7 +20,6 @@ import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.spec.KeyedSchema;
-import io.keylake.tables.spec.SpecJson;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,14 +27,11 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.types.DataTypes;
@@ -57,7 +50,7 @@ public final class KeylakeProcedures {
   public KeylakeProcedures(KeyedCatalog catalog) {
     this.catalog = catalog;
     this.tables = new TableArgument(catalog);
-    this.byName =
+    List<UnboundProcedure> core =
         Stream.<List<? extends UnboundProcedure>>of(
                 List.of(
                     version(),
@@ -67,14 +60,12 @@ public final class KeylakeProcedures {
                     commits(),
                     commitRange(),
                     rollback(),
-                    writeTables(),
                     forgetSent()),
                 new BranchProcedures(tables).all(),
                 new HistoryProcedures(tables).all(),
                 new PositionProcedures(tables).all(),
                 new FileProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
-                new EqualityDeleteProcedures(tables).all(),
                 List.of(
                     new AdoptProcedure(catalog, tables).procedure(),
                     new AdoptCommitProcedure(tables).procedure(),
@@ -84,16 +75,20 @@ public final class KeylakeProcedures {
                 new ExperimentProcedures(tables).all(),
                 new HousekeepingProcedures(tables).all(),
                 new PublishProcedures(tables).all(),
-                List.of(new ExplainProcedure(tables::read), new KafkaOffsetsProcedure()),
+                List.of(new ExplainProcedure(tables::read)),
                 MaintenanceProcedures.all())
-            .flatMap(List::stream)
-            .collect(Collectors.toMap(UnboundProcedure::name, procedure -> procedure));
+            .<UnboundProcedure>flatMap(List::stream)
+            .toList();
+    this.byName = Guests.loaded().procedures(core, tables);
   }
 
-  /** The procedure of that name, or null. */
+  /** The procedure of that name, of the core or of a guest, or null. */
   public @Nullable UnboundProcedure find(String name) {
-    UnboundProcedure own = byName.get(name.toLowerCase(Locale.ROOT));
-    return own == null ? null : new ReadAnew(catalog).after(told(own));
+    String lower = name.toLowerCase(Locale.ROOT);
+    UnboundProcedure own = byName.get(lower);
+    return own == null
+        ? Guests.loaded().missingProcedure(lower)
+        : new ReadAnew(catalog).after(told(own));
   }
 
   /** A procedure whose catalog and store may not answer. */
@@ -125,7 +120,7 @@ public final class KeylakeProcedures {
         "keylake_version",
         List.of(),
         result,
-        arguments -> List.of(LocalProcedure.row(KeylakeVersion.get())));
+        arguments -> List.of(LocalProcedure.row(EngineVersions.keylake())));
   }
 
   /** The table and its definition, which its creator would ask for next. */
@@ -283,41 +278,6 @@ public final class KeylakeProcedures {
         });
   }
 
-  /** Rows of many tables, written by one job and committed table by table. */
-  private LocalProcedure writeTables() {
-    StructType result =
-        new StructType()
-            .add("table", DataTypes.StringType)
-            .add("snapshot_id", DataTypes.LongType)
-            .add("rows", DataTypes.LongType)
-            .add("min_version", DataTypes.LongType)
-            .add("max_version", DataTypes.LongType)
-            .add("goes_on", DataTypes.StringType)
-            .add("failure", DataTypes.StringType);
-    return new LocalProcedure(
-        "write_tables",
-        List.of(
-            LocalProcedure.required("rows"),
-            LocalProcedure.optionalTexts("tables"),
-            LocalProcedure.optionalNumber("count")),
-        result,
-        arguments -> {
-          SparkSession spark = SparkSession.active();
-          List<TableBatch> batches =
-              arguments.texts("tables").stream().map(TableBatch::of).toList();
-          List<TableOutcome> outcomes =
-              new TablesWrite(spark, tables::load)
-                  .write(
-                      spark.table(QuotingUtils.quoteIdentifier(arguments.requiredText("rows"))),
-                      batches,
-                      arguments.number("count"));
-          outcomes.stream()
-              .filter(outcome -> outcome.commit() != null)
-              .forEach(outcome -> tables.hasChanged(outcome.table()));
-          return outcomes.stream().map(KeylakeProcedures::row).toList();
-        });
-  }
-
   /** Removes chunks of rows that a client has sent, and has written. */
   private static LocalProcedure forgetSent() {
     return new LocalProcedure(
@@ -330,20 +290,6 @@ public final class KeylakeProcedures {
           chunks.forEach(session::forgetSent);
           return List.of(LocalProcedure.row((long) chunks.size()));
         });
-  }
-
-  private static InternalRow row(TableOutcome outcome) {
-    CommitLog.Entry commit = outcome.commit();
-    return commit == null
-        ? LocalProcedure.row(outcome.table(), null, null, null, null, null, outcome.failure())
-        : LocalProcedure.row(
-            outcome.table(),
-            commit.snapshotId(),
-            commit.rows(),
-            commit.minVersion(),
-            commit.maxVersion(),
-            outcome.goesOn() == null ? null : SpecJson.write(outcome.goesOn()),
-            null);
   }
 
   private static InternalRow row(CommitLog.Entry entry) {

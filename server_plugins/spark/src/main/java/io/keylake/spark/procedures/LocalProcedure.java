@@ -3,6 +3,7 @@ package io.keylake.spark.procedures;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.spark.metadata.LocalRows;
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -23,7 +24,8 @@ import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** A procedure whose answer is computed on the driver. */
-record LocalProcedure(
+@GuestApi
+public record LocalProcedure(
     String name,
     List<ProcedureParameter> in,
     StructType result,
@@ -31,7 +33,7 @@ record LocalProcedure(
     implements UnboundProcedure, BoundProcedure {
 
   /** The arguments of one call, by name. */
-  record Arguments(String procedure, List<ProcedureParameter> in, InternalRow values) {
+  public record Arguments(String procedure, List<ProcedureParameter> in, InternalRow values) {
     /** Whether the procedure takes it. */
     boolean has(String name) {
       return in.stream().anyMatch(each -> each.name().equals(name));
@@ -46,19 +48,19 @@ record LocalProcedure(
     }
 
     /** Null where it was not given. */
-    @Nullable String text(String name) {
+    public @Nullable String text(String name) {
       int position = position(name);
       return values.isNullAt(position) ? null : values.getUTF8String(position).toString();
     }
 
     /** Null where it was not given. */
-    @Nullable Long number(String name) {
+    public @Nullable Long number(String name) {
       int position = position(name);
       return values.isNullAt(position) ? null : Long.valueOf(values.getLong(position));
     }
 
     /** Empty where it was not given. */
-    List<String> texts(String name) {
+    public List<String> texts(String name) {
       int position = position(name);
       return values.isNullAt(position)
           ? List.of()
@@ -68,16 +70,16 @@ record LocalProcedure(
     }
 
     /** Whether a flag was given, and is true. */
-    boolean isSet(String name) {
+    public boolean isSet(String name) {
       int position = position(name);
       return !values.isNullAt(position) && values.getBoolean(position);
     }
 
-    String requiredText(String name) {
+    public String requiredText(String name) {
       return required(name, text(name));
     }
 
-    long requiredNumber(String name) {
+    public long requiredNumber(String name) {
       return required(name, number(name));
     }
 
@@ -120,30 +122,30 @@ record LocalProcedure(
     }
   }
 
-  static ProcedureParameter requiredNumber(String name) {
+  public static ProcedureParameter requiredNumber(String name) {
     return ProcedureParameter.in(name, DataTypes.LongType).build();
   }
 
-  static ProcedureParameter required(String name) {
+  public static ProcedureParameter required(String name) {
     return ProcedureParameter.in(name, DataTypes.StringType).build();
   }
 
-  static ProcedureParameter optional(String name) {
+  public static ProcedureParameter optional(String name) {
     return ProcedureParameter.in(name, DataTypes.StringType).defaultValue("NULL").build();
   }
 
-  static ProcedureParameter optionalNumber(String name) {
+  public static ProcedureParameter optionalNumber(String name) {
     return ProcedureParameter.in(name, DataTypes.LongType).defaultValue("NULL").build();
   }
 
-  static ProcedureParameter optionalTexts(String name) {
+  public static ProcedureParameter optionalTexts(String name) {
     return ProcedureParameter.in(name, DataTypes.createArrayType(DataTypes.StringType))
         .defaultValue("NULL")
         .build();
   }
 
   /** A row of Java values: text and lists of text become Spark's own. */
-  static InternalRow row(@Nullable Object... values) {
+  public static InternalRow row(@Nullable Object... values) {
     return LocalRows.row(values);
   }
 

@@ -2,6 +2,7 @@ package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.maintenance.LogEntry;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.history.PointInTime;
@@ -89,7 +90,7 @@ final class MaintenanceProcedures {
         : LocalProcedure.row(true, maintenance.isPaused(), maintenance.isIdle());
   }
 
-  private static InternalRow row(Maintenance.Entry entry) {
+  private static InternalRow row(LogEntry entry) {
     return LocalProcedure.row(
         PointInTime.micros(entry.at()),
         entry.table(),

@@ -6,6 +6,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.ClassicSession;
+import io.keylake.spark.extension.CatalogTables;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.KeylakeException;
@@ -33,7 +34,7 @@ import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.StringType;
 
 /** The argument {@code table} of a call: a name, and what it names in a catalog. */
-record TableArgument(KeyedCatalog catalog) {
+record TableArgument(KeyedCatalog catalog) implements CatalogTables {
   /** What looks at the files of a branch as such, or merges them among themselves. */
   private static final Set<String> FOR_EXPERIMENTS =
       Set.of("commits", "commit_range", "compact", "compaction_plan", "explain_row", "rebucket");
@@ -51,15 +52,13 @@ record TableArgument(KeyedCatalog catalog) {
     return table;
   }
 
-  /**
-   * @param name of a table, quoted for SQL where it has to be
-   */
-  Table load(String name) {
+  @Override
+  public Table load(String name) {
     return load(identifier(Arguments.identifierOf(name)));
   }
 
-  /** Lets what Spark keeps of a table be read anew. */
-  void hasChanged(String name) {
+  @Override
+  public void hasChanged(String name) {
     TableIdentifier ident = identifier(Arguments.identifierOf(name));
     ClassicSession.active()
         .hasChanged(Stream.concat(Stream.of(catalog.name()), parts(ident)).toList());
@@ -139,9 +138,9 @@ record TableArgument(KeyedCatalog catalog) {
     }
   }
 
-  /** A condition in Spark's SQL on the columns of the table, as Iceberg has it. */
-  Expression condition(Arguments arguments, String where) {
-    String table = inSql(identifier(arguments));
+  @Override
+  public Expression condition(String name, String where) {
+    String table = inSql(identifier(Arguments.identifierOf(name)));
     try {
       return ClassicSession.active().condition(table, where);
     } catch (Exception e) { // Scala declares none of those it throws

@@ -1,9 +1,10 @@
-package io.keylake.spark.procedures;
+package io.keylake.spark.plaindeletes;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.maintenance.EqualityDeleteWork;
+import io.keylake.spark.extension.CatalogTables;
+import io.keylake.spark.procedures.LocalProcedure;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.conversion.ConversionRun;
@@ -23,8 +24,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
-/** Equality deletes of plain Iceberg tables become positions. */
-final class EqualityDeleteProcedures {
+/** {@code apply_equality_deletes}: equality deletes of a plain table become positions. */
+final class ApplyProcedure {
   private static final StructType OUTCOME =
       new StructType()
           .add("portions", DataTypes.LongType)
@@ -39,38 +40,35 @@ final class EqualityDeleteProcedures {
           .add("commits_lost", DataTypes.LongType)
           .add("due_because", DataTypes.StringType);
 
-  private final TableArgument tables;
+  private final CatalogTables tables;
 
-  EqualityDeleteProcedures(TableArgument tables) {
+  ApplyProcedure(CatalogTables tables) {
     this.tables = tables;
   }
 
-  List<LocalProcedure> all() {
-    return List.of(
-        new LocalProcedure(
-            "apply_equality_deletes",
-            List.of(
-                LocalProcedure.required("table"),
-                LocalProcedure.optional("where"),
-                ProcedureParameter.in("dry_run", DataTypes.BooleanType)
-                    .defaultValue("false")
-                    .build(),
-                LocalProcedure.optionalNumber("portions_per_commit")),
-            OUTCOME,
-            arguments -> List.of(apply(arguments))));
+  LocalProcedure procedure() {
+    return new LocalProcedure(
+        "apply_equality_deletes",
+        List.of(
+            LocalProcedure.required("table"),
+            LocalProcedure.optional("where"),
+            ProcedureParameter.in("dry_run", DataTypes.BooleanType).defaultValue("false").build(),
+            LocalProcedure.optionalNumber("portions_per_commit")),
+        OUTCOME,
+        arguments -> List.of(apply(arguments)));
   }
 
   private InternalRow apply(Arguments arguments) {
-    Table table = tables.load(arguments);
+    String name = arguments.requiredText("table");
+    Table table = tables.load(name);
     if (KeyedSchema.isKeyed(table)) {
       throw new KeylakeException(
           UNSUPPORTED,
           "apply_equality_deletes is for plain Iceberg tables, and %s is a keyed one, whose deletes are rows; use compact(table => ...)"
-              .formatted(arguments.text("table")));
+              .formatted(name));
     }
     String where = arguments.text("where");
-    Expression condition =
-        where == null ? Expressions.alwaysTrue() : tables.condition(arguments, where);
+    Expression condition = where == null ? Expressions.alwaysTrue() : tables.condition(name, where);
     SparkContext spark = SparkSession.active().sparkContext();
     ConversionRun run =
         new ConversionRun(

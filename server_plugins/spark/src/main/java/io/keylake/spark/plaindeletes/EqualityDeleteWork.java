@@ -1,7 +1,8 @@
-package io.keylake.spark.maintenance;
+package io.keylake.spark.plaindeletes;
 
 import io.keylake.spark.engine.CountedMemory;
 import io.keylake.spark.engine.LocalDirectory;
+import io.keylake.spark.maintenance.TaskFiles;
 import io.keylake.tables.conversion.Conversion;
 import io.keylake.tables.conversion.Converted;
 import io.keylake.tables.deletes.MemoryBudget;
@@ -36,7 +37,7 @@ import scala.Option;
  * a task deletes its own files, and the driver those of the tasks that had been done, by their
  * names.
  */
-public final class EqualityDeleteWork {
+final class EqualityDeleteWork {
   private static final Logger LOG = LoggerFactory.getLogger(EqualityDeleteWork.class);
   private static final int MOST_SECONDS_TO_END = 10;
   private static final int MILLISECONDS_BETWEEN_LOOKS = 50;
@@ -48,7 +49,7 @@ public final class EqualityDeleteWork {
    *
    * @param atOnce how many tasks there are at most
    */
-  public static List<Converted> run(
+  static List<Converted> run(
       SparkContext spark, Table table, List<Conversion> conversions, int atOnce) {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark);
     Broadcast<Table> copy = context.broadcast(SerializableTable.copyOf(table));

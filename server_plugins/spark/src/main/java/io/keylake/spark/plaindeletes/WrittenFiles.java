@@ -1,4 +1,4 @@
-package io.keylake.spark.maintenance;
+package io.keylake.spark.plaindeletes;
 
 import java.util.ArrayList;
 import java.util.List;
