@@ -30,7 +30,7 @@ RESOLVE := .build/uv/bin/uv pip compile --universal --upgrade --no-strip-extras 
 JACOCO := 0.8.13
 COVERED := -javaagent:$(CURDIR)/.build/jacoco/org.jacoco.agent-$(JACOCO)-runtime.jar=includes=io.keylake.*,destfile=$(CURDIR)/
 JACOCO_REPORT := java -jar .build/jacoco/org.jacoco.cli-$(JACOCO)-nodeps.jar report
-JAVA_CLASSES := server_plugins/merge/target/classes server_plugins/tables/target/classes server_plugins/spark/target/classes
+JAVA_CLASSES := $(patsubst %,server_plugins/%/target/classes,merge tables spark pipelines)
 
 # Leaves the first Python that will do in $python.
 FIND_PYTHON := python=; for name in python3.11 python3.12 python3.13 python3; do \
@@ -67,7 +67,8 @@ coverage: environment build .build/jacoco
 	JAVA_TOOL_OPTIONS="$(COVERED).build/coverage-server.exec" COVERAGE_FILE=.build/coverage \
 	    $(PYTEST) -m $(QUICK) --cov=keylake --cov=keylake_pipelines --cov-report=term:skip-covered
 	$(JACOCO_REPORT) .build/coverage-junit.exec --csv .build/coverage-junit.csv $(patsubst %,--classfiles %,$(JAVA_CLASSES))
-	$(JACOCO_REPORT) .build/coverage-server.exec --csv .build/coverage-server.csv --classfiles $(JARS)/keylake-server-*.jar
+	$(JACOCO_REPORT) .build/coverage-server.exec --csv .build/coverage-server.csv \
+	    $(patsubst %,--classfiles %,$(wildcard $(JARS)/keylake-*.jar))
 	@for ran in junit server; do awk -F, -v ran="$$ran" 'NR > 1 && $$2 ~ /^io.keylake/ { missed += $$8; covered += $$9 } \
 	    END { printf "Java, lines run by %s: %.0f%% of %d\n", ran, 100 * covered / (missed + covered), missed + covered }' \
 	    .build/coverage-$$ran.csv; done
@@ -178,9 +179,11 @@ prerequisites:
 
 $(JARS)/.built: $(PLUGIN_SOURCES) | prerequisites
 	@echo "build: compiling the server plug-in (a fresh machine downloads Maven, Spark and Iceberg, about 400 MB)"
+	@rm -rf $(addprefix server_plugins/*/target/,companions classes/META-INF)  # where an earlier build had other files
 	@$(MAVEN) package -DskipTests
 	@rm -rf $(JARS); mkdir -p $(JARS)
-	@cp server_plugins/spark/target/keylake-server-*.jar server_plugins/spark/target/companions/*.jar $(JARS)/
+	@cp server_plugins/spark/target/keylake-server-*.jar server_plugins/pipelines/target/keylake-*.jar \
+	    server_plugins/*/target/companions/*.jar $(JARS)/
 	@touch $@
 
 # The classes that servers of tests load, which start sooner with them.

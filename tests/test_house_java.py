@@ -9,7 +9,9 @@ import pytest
 
 JAVA = Path(__file__).parents[1] / "server_plugins"
 MAP = JAVA.with_name("sdk") / "README.md"
-MODULES = ("merge", "tables", "spark")
+CORE = ("merge", "tables", "spark")
+GUESTS = ("pipelines",)  # jars of their own, which the core does without
+MODULES = (*CORE, *GUESTS)
 MOST_FILES_OF_A_ROOM = 20
 
 # What Spark, Iceberg and Parquet keep to themselves and may change between patch releases. Not listed, because no rule
@@ -46,13 +48,17 @@ INTERNALS = [
 ]
 
 
+def package(module: str) -> str:
+    return module.replace("_", "")
+
+
 @cache
 def sources(module: str) -> dict[str, list[Path]]:
     """The classes of each room, by file; the room of the module's own package has no name.
 
     A room may have rooms inside, as `reducers.builtin`: each of them is a room of its own.
     """
-    top = JAVA / module / "src/main/java/io/keylake" / module
+    top = JAVA / module / "src/main/java/io/keylake" / package(module)
     rooms: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(top.rglob("[A-Z]*.java")):
         rooms[".".join(path.relative_to(top).parts[:-1])].append(path)
@@ -65,7 +71,7 @@ def imports(path: Path) -> list[str]:
 
 def rooms_named_by(module: str, room: str) -> set[str]:
     """The other rooms of the module whose classes this one names."""
-    named = re.compile(rf"\bio\.keylake\.{module}\.((?:[a-z]\w*\.)*)[A-Z]")
+    named = re.compile(rf"\bio\.keylake\.{package(module)}\.((?:[a-z]\w*\.)*)[A-Z]")
     found = {
         match.removesuffix(".")
         for path in sources(module)[room]
@@ -140,12 +146,37 @@ def test_java_imports_point_one_way(module: str, own: list[str]) -> None:
             assert not [name for name in foreign if module == "merge" or "spark" in name], path.name
 
 
+@pytest.mark.parametrize("module", CORE)
+def test_the_core_knows_no_guest(module: str) -> None:
+    guest = re.compile(rf"\bio\.keylake\.(?:{'|'.join(map(package, GUESTS))})\b")
+    paths = [path for paths in sources(module).values() for path in paths]
+    assert not [path.name for path in paths if guest.search(path.read_text())]
+
+
+@pytest.mark.parametrize("guest", GUESTS)
+def test_a_guest_uses_what_the_core_marks_for_guests(guest: str) -> None:
+    own = f"io.keylake.{package(guest)}."
+    paths = [path for paths in sources(guest).values() for path in paths]
+    texts = [re.sub(r'"[^"\n]*"', "", path.read_text()) for path in paths]
+    named = {name for text in texts for name in re.findall(r"\bio\.keylake\.(?:[a-z]\w*\.)+[A-Z]\w*", text)}
+    assert "io.keylake.spark.extension.KeylakeExtension" in named
+    assert sorted(name for name in named if not name.startswith(own) and not is_marked(name)) == []
+
+
+def is_marked(name: str) -> bool:
+    """Whether the core has the type, and says above its declaration that guests may use it."""
+    module = name.split(".")[2]
+    path = JAVA / module / "src/main/java" / (name.replace(".", "/") + ".java")
+    return path.exists() and re.search(r"^@GuestApi$", path.read_text(), flags=re.MULTILINE) is not None
+
+
 def test_internals_are_named_in_one_room() -> None:
     internal = re.compile(rf"\b(?:{'|'.join(map(re.escape, INTERNALS))})\w*\.?")
     found = {
         path.name: names
-        for room, paths in sources("spark").items()
-        if room != "engine"
+        for module in ("spark", *GUESTS)
+        for room, paths in sources(module).items()
+        if (module, room) != ("spark", "engine")
         for path in paths
         if (names := set(internal.findall(path.read_text())))
     }

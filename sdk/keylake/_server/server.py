@@ -20,8 +20,9 @@ PLUGIN_CLASS = "io.keylake.spark.KeylakePlugin"
 PORT_FILE = "port"  # in the scratch folder
 
 _JAR_PATTERNS = (f"keylake-server-{VERSION}.jar", "iceberg-spark-runtime-*.jar", "sqlite-jdbc-*.jar")
-# Spark's reader of Kafka; a server without it reads no topics.
-_KAFKA_JAR_PATTERNS = (
+# A server without these works, and refuses what needs them. First our own, then Spark's reader of Kafka.
+_GUEST_JAR_PATTERNS = (
+    f"keylake-pipelines-{VERSION}.jar",
     "spark-sql-kafka-0-10_*.jar",
     "spark-token-provider-kafka-0-10_*.jar",
     "kafka-clients-*.jar",
@@ -206,7 +207,7 @@ def default_memory_mib() -> int:
 
 
 def find_jars(directory: Path = JARS) -> tuple[Path, ...]:
-    """The jars of the plug-in, of Iceberg, of SQLite and of Kafka; all travel in the wheel keylake-server."""
+    """The jars of the plug-in and its guests, of Iceberg, of SQLite and of Kafka; the wheel keylake-server has them."""
     found = [sorted(directory.glob(pattern)) for pattern in _JAR_PATTERNS]
     missing = [pattern for pattern, paths in zip(_JAR_PATTERNS, found, strict=True) if not paths]
     if missing:
@@ -216,7 +217,7 @@ def find_jars(directory: Path = JARS) -> tuple[Path, ...]:
             f"The embedded server's jars are not there: {what}. "
             "Install them: pip install 'keylake[server]'; in a clone run `make build`."
         )
-    found += [sorted(directory.glob(pattern)) for pattern in _KAFKA_JAR_PATTERNS]
+    found += [sorted(directory.glob(pattern)) for pattern in _GUEST_JAR_PATTERNS]
     return tuple(paths[-1] for paths in found if paths)
 
 

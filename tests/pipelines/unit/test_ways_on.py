@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from keylake.cli.app import app
 
 ROOT = Path(__file__).parents[3]
-JAVA = ("encodings", "kafka", "many", "messages")
 GUEST = ROOT / "sdk" / "keylake_pipelines"
 PIPELINES = "tests/pipelines/"
 # What a sentence names, by its file: the tests that are there when it is said, and do it.
@@ -63,9 +62,9 @@ def texts(file: Path) -> Iterator[str]:
 
 def named() -> list[tuple[str, str, int]]:
     """The file, the command, and how many values stand behind it."""
-    java = ROOT / "server_plugins" / "spark" / "src" / "main" / "java"
+    java = ROOT / "server_plugins" / "pipelines" / "src" / "main" / "java"
     files = [file for file in sorted(GUEST.glob("*/*.py")) if file.parent.name != "cli"]
-    files += [file for room in JAVA for file in sorted((java / "io" / "keylake" / "spark" / room).glob("*.java"))]
+    files += sorted(java.rglob("*.java"))
     found: list[tuple[str, str, int]] = []
     for file in files:
         for text in texts(file):

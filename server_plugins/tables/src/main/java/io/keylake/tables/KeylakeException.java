@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  * <p>It extends a class of Spark because clients of Spark Connect know errors by the names of their
  * classes: of any other they show that name in front of the sentence, as an unknown one.
  */
+@GuestApi
 public final class KeylakeException extends SparkRuntimeException {
   private static final long serialVersionUID = 1L;
 

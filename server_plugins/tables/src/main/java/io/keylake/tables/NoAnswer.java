@@ -25,6 +25,7 @@ import org.apache.iceberg.exceptions.ServiceUnavailableException;
  * @param part the catalog or the store
  * @param reason what it, or the way to it, said
  */
+@GuestApi
 public record NoAnswer(String part, String reason) {
   private static final String CATALOG = "the catalog";
   private static final String STORE = "the store";

@@ -2,6 +2,7 @@ package io.keylake.spark.engine;
 
 import static io.keylake.tables.KeylakeException.Kind.UNAVAILABLE;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -40,6 +41,7 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.math.BigInt;
 
 /** What a session of the server can do with plans. The public session has no such methods. */
+@GuestApi
 public final class ClassicSession {
   private final org.apache.spark.sql.classic.SparkSession session;
 

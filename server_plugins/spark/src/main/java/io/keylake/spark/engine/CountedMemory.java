@@ -1,5 +1,6 @@
 package io.keylake.spark.engine;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.deletes.MemoryBudget;
 import java.util.UUID;
 import org.apache.spark.SparkEnv;
@@ -10,6 +11,7 @@ import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.TempLocalBlockId;
 
 /** Memory that Spark counts: of a task, or of the whole process. */
+@GuestApi
 public final class CountedMemory {
   private static final BlockId OWNER = new TempLocalBlockId(new UUID(0, 0));
 

@@ -1,5 +1,6 @@
 package io.keylake.spark.engine;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
 import java.util.List;
@@ -17,6 +18,7 @@ import scala.Function2;
 import scala.Option;
 
 /** The settings of Spark that keylake follows, as the session of this thread has them. */
+@GuestApi
 public final class SessionSettings {
   private SessionSettings() {}
 

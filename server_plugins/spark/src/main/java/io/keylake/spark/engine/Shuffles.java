@@ -1,5 +1,6 @@
 package io.keylake.spark.engine;
 
+import io.keylake.tables.GuestApi;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntUnaryOperator;
@@ -33,6 +34,7 @@ import scala.collection.immutable.Seq;
 import scala.concurrent.duration.Duration$;
 
 /** Shuffles, as physical plans. */
+@GuestApi
 public final class Shuffles {
   private Shuffles() {}
 

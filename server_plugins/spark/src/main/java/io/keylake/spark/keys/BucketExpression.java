@@ -1,5 +1,6 @@
 package io.keylake.spark.keys;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** The bucket of a row that is about to be written, as an expression over its key columns. */
+@GuestApi
 public final class BucketExpression {
   private BucketExpression() {}
 

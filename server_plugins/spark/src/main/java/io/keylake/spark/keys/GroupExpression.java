@@ -1,5 +1,6 @@
 package io.keylake.spark.keys;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.spec.GroupHash;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.types.DecimalType;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** The group of a row that is about to be written, and the bucket that holds it. */
+@GuestApi
 public final class GroupExpression {
   private GroupExpression() {}
 

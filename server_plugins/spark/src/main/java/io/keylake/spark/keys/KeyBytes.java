@@ -1,5 +1,6 @@
 package io.keylake.spark.keys;
 
+import io.keylake.tables.GuestApi;
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -20,6 +21,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
  * its unscaled value; a uuid its sixteen bytes; text (UTF-8) and binary end with two zero bytes,
  * and a zero byte in them is followed by 0xff.
  */
+@GuestApi
 public final class KeyBytes {
   private static final int DECIMAL_BYTES = 16;
 

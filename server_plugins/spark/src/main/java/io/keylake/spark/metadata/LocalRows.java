@@ -1,5 +1,6 @@
 package io.keylake.spark.metadata;
 
+import io.keylake.tables.GuestApi;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.Supplier;
@@ -12,6 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.jspecify.annotations.Nullable;
 
 /** Rows that are computed on the driver, when they are asked for. */
+@GuestApi
 public record LocalRows(
     String description, StructType readSchema, Supplier<List<InternalRow>> computed)
     implements LocalScan {

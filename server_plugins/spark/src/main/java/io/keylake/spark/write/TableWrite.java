@@ -5,6 +5,7 @@ import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.spark.write.tasks.KeyedDataWriter.Written;
 import io.keylake.spark.write.tasks.PartWriters;
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.spec.HelperColumn;
@@ -31,6 +32,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * and which columns it carries. Whoever runs the job makes the writers in its tasks, gives them
  * sorted rows, and commits what they have written.
  */
+@GuestApi
 public final class TableWrite {
   private final KeyedWrite write;
   private final Table table;

@@ -4,6 +4,7 @@ import static io.keylake.tables.commits.NotCommitted.Why.AGAIN;
 import static io.keylake.tables.commits.NotCommitted.Why.REFUSED;
 
 import io.keylake.tables.Backoff;
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.StoreFailure;
@@ -35,6 +36,7 @@ import org.slf4j.LoggerFactory;
  *       nothing that is done after it can make it look failed.
  * </ol>
  */
+@GuestApi
 public final class Commits {
   private static final Logger LOG = LoggerFactory.getLogger(Commits.class);
   private static final int MOST_ATTEMPTS = 30;

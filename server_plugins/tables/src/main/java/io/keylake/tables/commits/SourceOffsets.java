@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Ledger.TakenBack;
 import io.keylake.tables.history.CommitLog;
@@ -46,6 +47,7 @@ import org.jspecify.annotations.Nullable;
  *       them without the other, and forgotten, where none has them.
  * </ol>
  */
+@GuestApi
 public final class SourceOffsets {
   private static final String PROPERTY = "keylake.offsets";
   private static final String COMMITS = "commits";

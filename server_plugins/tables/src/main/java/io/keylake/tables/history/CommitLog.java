@@ -2,6 +2,7 @@ package io.keylake.tables.history;
 
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecJson;
 import java.time.Instant;
@@ -19,6 +20,7 @@ import org.apache.iceberg.util.SnapshotUtil;
 import org.jspecify.annotations.Nullable;
 
 /** The commits of one branch: read from its snapshots, newest first. */
+@GuestApi
 public final class CommitLog {
   private final Table table;
   private final String branch;

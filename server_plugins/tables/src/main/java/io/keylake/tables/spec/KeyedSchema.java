@@ -3,6 +3,7 @@ package io.keylake.tables.spec;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_KEYED;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.hashing.BucketHash;
 import java.io.Serializable;
@@ -37,6 +38,7 @@ import org.jspecify.annotations.Nullable;
  * @param values the other user columns, in schema order
  * @param mergeInfo the hidden struct of versions
  */
+@GuestApi
 public record KeyedSchema(
     TableSpec spec,
     Schema table,

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.TableSpec.ColumnGroup;
 import io.keylake.tables.spec.TableSpec.Versions;
@@ -29,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * known, or a value of another type is refused, because guessing would read a table wrongly. What
  * the values mean is checked by the spec.
  */
+@GuestApi
 public final class SpecJson {
   private static final JsonMapper JSON =
       JsonMapper.builder()

@@ -2,6 +2,7 @@ package io.keylake.tables.spec;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import java.io.Serializable;
 import java.util.HashMap;
@@ -26,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * @param grouping value columns that are always written together and share one version
  * @param groups the groups of a key-value store, which the buckets hold in order; or null
  */
+@GuestApi
 public record TableSpec(
     List<String> key,
     Versions versions,

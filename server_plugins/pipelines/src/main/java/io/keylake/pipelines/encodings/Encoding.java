@@ -1,0 +1,7 @@
+package io.keylake.pipelines.encodings;
+
+/** How bytes of a message become a document. */
+@FunctionalInterface
+public interface Encoding {
+  Document read(byte[] bytes) throws BadMessage;
+}

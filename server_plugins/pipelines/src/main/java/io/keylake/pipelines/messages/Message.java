@@ -1,0 +1,63 @@
+package io.keylake.pipelines.messages;
+
+import com.fasterxml.jackson.databind.node.TextNode;
+import io.keylake.pipelines.encodings.BadMessage;
+import io.keylake.pipelines.encodings.Document;
+import io.keylake.pipelines.encodings.Encoding;
+import io.keylake.pipelines.encodings.JsonEncoding;
+import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
+
+/** A message as it was read; its key is read when it is asked for. */
+final class Message {
+  private final String topic;
+  private final long sent;
+  private final byte @Nullable [] keyBytes;
+  private final Encoding keys;
+  private final @Nullable Document value;
+  private @Nullable Document key;
+
+  /**
+   * @param sent when it was sent, in microseconds
+   * @param value null where it has none
+   */
+  Message(
+      String topic,
+      long sent,
+      byte @Nullable [] keyBytes,
+      Encoding keys,
+      @Nullable Document value) {
+    this.topic = topic;
+    this.sent = sent;
+    this.keyBytes = keyBytes;
+    this.keys = keys;
+    this.value = value;
+  }
+
+  String topic() {
+    return topic;
+  }
+
+  long sent() {
+    return sent;
+  }
+
+  @Nullable Document value() {
+    return value;
+  }
+
+  /** Null where it has none. A key that is no JSON is a text. */
+  @Nullable Document key() throws BadMessage {
+    if (key == null && keyBytes != null) {
+      try {
+        key = keys.read(keyBytes);
+      } catch (BadMessage e) {
+        if (!(keys instanceof JsonEncoding)) {
+          throw e;
+        }
+        key = new Document(new TextNode(new String(keyBytes, StandardCharsets.UTF_8)), null);
+      }
+    }
+    return key;
+  }
+}

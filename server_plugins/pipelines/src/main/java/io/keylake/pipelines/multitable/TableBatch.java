@@ -1,0 +1,50 @@
+package io.keylake.pipelines.multitable;
+
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.keylake.tables.KeylakeException;
+import io.keylake.tables.spec.SpecJson;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a table gets of a frame.
+ *
+ * @param table its name, as the rows have it
+ * @param said options of the write that concern its commit: stream, writer, watermark and offsets
+ */
+public record TableBatch(String table, Map<String, String> said) {
+  public TableBatch {
+    said = Map.copyOf(said);
+  }
+
+  /** Reads a JSON object with the members table, offsets, stream, writer and watermark. */
+  public static TableBatch of(String json) {
+    JsonNode node = SpecJson.parse("a table of the write", json);
+    String table = text(node, "table");
+    if (table == null) {
+      throw new KeylakeException(
+          DEFINITION,
+          "a table of the write has no name: %s; give its member table".formatted(json));
+    }
+    Map<String, String> said = new HashMap<>();
+    for (String name : new String[] {"stream", "writer", "watermark"}) {
+      String value = text(node, name);
+      if (value != null) {
+        said.put(name, value);
+      }
+    }
+    JsonNode offsets = node.get("offsets");
+    if (offsets != null && !offsets.isNull()) {
+      said.put("offsets", offsets.toString());
+    }
+    return new TableBatch(table, said);
+  }
+
+  private static @Nullable String text(JsonNode node, String name) {
+    JsonNode value = node.get(name);
+    return value == null ? null : value.textValue();
+  }
+}

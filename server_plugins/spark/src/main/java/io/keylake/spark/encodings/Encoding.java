@@ -1,7 +1,0 @@
-package io.keylake.spark.encodings;
-
-/** How bytes of a message become a document. */
-@FunctionalInterface
-public interface Encoding {
-  Document read(byte[] bytes) throws BadMessage;
-}

@@ -1,8 +1,0 @@
-/**
- * Bytes of messages as documents of JSON, whose values have the forms that rows of changes have:
- * JSON, with the schemas of Kafka Connect or without, and Avro.
- */
-@NullMarked
-package io.keylake.spark.encodings;
-
-import org.jspecify.annotations.NullMarked;

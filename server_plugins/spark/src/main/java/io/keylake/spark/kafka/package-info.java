@@ -1,5 +1,0 @@
-/** Topics of Kafka: their messages as changes of rows, and how far their partitions go. */
-@NullMarked
-package io.keylake.spark.kafka;
-
-import org.jspecify.annotations.NullMarked;

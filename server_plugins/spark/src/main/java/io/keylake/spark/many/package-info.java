@@ -1,5 +1,0 @@
-/** Writes to many tables at once: one job for the rows of all, and a commit for each table. */
-@NullMarked
-package io.keylake.spark.many;
-
-import org.jspecify.annotations.NullMarked;

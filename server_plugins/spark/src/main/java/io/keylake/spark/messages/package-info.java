@@ -1,8 +1,0 @@
-/**
- * Messages of topics as changes of rows: what the documents of a format mean ({@code Envelope}).
- * Nothing of Spark or Kafka.
- */
-@NullMarked
-package io.keylake.spark.messages;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,0 @@
-/** The guest that pipelines need on the server: messages of topics, and writes to many tables. */
-@NullMarked
-package io.keylake.spark.pipelines;
-
-import org.jspecify.annotations.NullMarked;
