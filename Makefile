@@ -30,7 +30,7 @@ RESOLVE := .build/uv/bin/uv pip compile --universal --upgrade --no-strip-extras 
 JACOCO := 0.8.13
 COVERED := -javaagent:$(CURDIR)/.build/jacoco/org.jacoco.agent-$(JACOCO)-runtime.jar=includes=io.keylake.*,destfile=$(CURDIR)/
 JACOCO_REPORT := java -jar .build/jacoco/org.jacoco.cli-$(JACOCO)-nodeps.jar report
-JAVA_CLASSES := $(patsubst %,server_plugins/%/target/classes,merge tables spark pipelines)
+JAVA_CLASSES := $(patsubst %,server_plugins/%/target/classes,merge tables spark plain_deletes pipelines)
 
 # Leaves the first Python that will do in $python.
 FIND_PYTHON := python=; for name in python3.11 python3.12 python3.13 python3; do \
@@ -182,7 +182,7 @@ $(JARS)/.built: $(PLUGIN_SOURCES) | prerequisites
 	@rm -rf $(addprefix server_plugins/*/target/,companions classes/META-INF)  # where an earlier build had other files
 	@$(MAVEN) package -DskipTests
 	@rm -rf $(JARS); mkdir -p $(JARS)
-	@cp server_plugins/spark/target/keylake-server-*.jar server_plugins/pipelines/target/keylake-*.jar \
+	@cp server_plugins/spark/target/keylake-server-*.jar $(patsubst %,server_plugins/%/target/keylake-*.jar,plain_deletes pipelines) \
 	    server_plugins/*/target/companions/*.jar $(JARS)/
 	@touch $@
 

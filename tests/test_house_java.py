@@ -10,7 +10,7 @@ import pytest
 JAVA = Path(__file__).parents[1] / "server_plugins"
 MAP = JAVA.with_name("sdk") / "README.md"
 CORE = ("merge", "tables", "spark")
-GUESTS = ("pipelines",)  # jars of their own, which the core does without
+GUESTS = ("plain_deletes", "pipelines")  # jars of their own, which the core does without
 MODULES = (*CORE, *GUESTS)
 MOST_FILES_OF_A_ROOM = 20
 
@@ -146,6 +146,12 @@ def test_java_imports_point_one_way(module: str, own: list[str]) -> None:
             assert not [name for name in foreign if module == "merge" or "spark" in name], path.name
 
 
+@pytest.mark.parametrize("room", ["index", "conversion"])
+def test_rooms_of_a_guest_that_know_iceberg_only(room: str) -> None:
+    for path in sources("plain_deletes")[room]:
+        assert not [name for name in imports(path) if "spark" in name], path.name
+
+
 @pytest.mark.parametrize("module", CORE)
 def test_the_core_knows_no_guest(module: str) -> None:
     guest = re.compile(rf"\bio\.keylake\.(?:{'|'.join(map(package, GUESTS))})\b")
@@ -161,6 +167,15 @@ def test_a_guest_uses_what_the_core_marks_for_guests(guest: str) -> None:
     named = {name for text in texts for name in re.findall(r"\bio\.keylake\.(?:[a-z]\w*\.)+[A-Z]\w*", text)}
     assert "io.keylake.spark.extension.KeylakeExtension" in named
     assert sorted(name for name in named if not name.startswith(own) and not is_marked(name)) == []
+
+
+def test_marks_for_guests_are_needed() -> None:
+    texts = [path.read_text() for guest in GUESTS for paths in sources(guest).values() for path in paths]
+    for module in CORE:
+        for room, paths in sources(module).items():
+            name = ".".join(filter(None, ("io.keylake", module, room)))
+            marked = [path.stem for path in paths if is_marked(f"{name}.{path.stem}")]
+            assert not [each for each in marked if not any(re.search(rf"\b{each}\b", text) for text in texts)]
 
 
 def is_marked(name: str) -> bool:

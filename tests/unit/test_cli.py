@@ -88,7 +88,7 @@ def test_the_settings_of_a_server() -> None:
     settings = json.loads(said.stdout)
     assert settings["spark.sql.catalog.lake.uri"] == "https://c:8181"
     jars = settings["spark.jars"].split(",")
-    ours = ("keylake-server", "keylake-pipelines", "iceberg-spark-runtime")
+    ours = ("keylake-server", "keylake-plain-deletes", "keylake-pipelines", "iceberg-spark-runtime")
     assert [sum(name in jar for jar in jars) for name in ours] == [1] * len(ours)
     assert all(name in str(jars) for name in ("spark-sql-kafka", "kafka-clients")), "which read topics"
     assert all(jar.startswith("local:///opt/jars/") for jar in jars)

@@ -12,6 +12,7 @@ from keylake._server.server import VERSION, find_jars
 
 PROCEDURES = {
     "keylake-pipelines": {"kafka_offsets", "write_tables"},
+    "keylake-plain-deletes": {"apply_equality_deletes"},
 }
 
 
@@ -44,3 +45,10 @@ def test_the_core_without_guests(lake: kl.Lake, tmp_path: Path, monkeypatch: pyt
                     core.spark.sql(f"CALL lake.system.{name}('x')").collect()
         with refused_in_sql(core, *needs("function 'keylake_message_changes'", "keylake-pipelines")):
             core.spark.sql("SELECT keylake_message_changes('{}')").collect()
+        policy = "TBLPROPERTIES ('keylake.equality-deletes' = '{}')"
+        core.spark.sql("CREATE TABLE lake.ns.plain (k BIGINT) USING iceberg")
+        core.spark.sql("INSERT INTO lake.ns.plain VALUES (1)")
+        for statement in (f"ALTER TABLE lake.ns.plain SET {policy}", f"CREATE TABLE lake.ns.p (k BIGINT) {policy}"):
+            with refused_in_sql(core, *needs("property 'keylake.equality-deletes'", "keylake-plain-deletes")):
+                core.spark.sql(statement)
+        assert core.spark.sql("SELECT * FROM lake.ns.plain").collect() == [(1,)]

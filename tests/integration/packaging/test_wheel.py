@@ -69,6 +69,7 @@ def test_the_server_has_the_jars_beside_the_client(wheels: dict[str, Path]) -> N
         "keylake/jars/iceberg-spark-runtime-4.1_2.13",
         "keylake/jars/kafka-clients",
         "keylake/jars/keylake-pipelines",
+        "keylake/jars/keylake-plain-deletes",
         "keylake/jars/keylake-server",
         "keylake/jars/spark-sql-kafka-0-10_2.13",
         "keylake/jars/spark-token-provider-kafka-0-10_2.13",

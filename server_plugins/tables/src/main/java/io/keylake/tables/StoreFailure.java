@@ -19,6 +19,7 @@ import org.apache.iceberg.exceptions.RuntimeIOException;
  * Spark passes on errors of tasks as they are if they are error conditions, and as traces
  * otherwise; so they become ours where files are read and written.
  */
+@GuestApi
 public final class StoreFailure {
   /** What systems say of the disk or the store, what that means, and what helps. */
   private record Meaning(String sign, String why, String help, Kind kind) {

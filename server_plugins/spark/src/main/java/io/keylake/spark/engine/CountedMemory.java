@@ -1,7 +1,7 @@
 package io.keylake.spark.engine;
 
 import io.keylake.tables.GuestApi;
-import io.keylake.tables.deletes.MemoryBudget;
+import io.keylake.tables.storage.MemoryBudget;
 import java.util.UUID;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;

@@ -1,11 +1,13 @@
 package io.keylake.spark.engine;
 
+import io.keylake.tables.GuestApi;
 import java.io.Closeable;
 import java.io.File;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.util.Utils;
 
 /** A directory for a task on its own machine, where Spark keeps its own temporary files. */
+@GuestApi
 public record LocalDirectory(File path) implements Closeable {
 
   /**

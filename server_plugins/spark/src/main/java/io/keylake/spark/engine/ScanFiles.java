@@ -1,5 +1,6 @@
 package io.keylake.spark.engine;
 
+import io.keylake.tables.GuestApi;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.List;
@@ -8,6 +9,7 @@ import org.apache.iceberg.ScanTaskGroup;
 import org.apache.spark.sql.connector.read.InputPartition;
 
 /** What Iceberg's scan of a table has planned for one task. Its class is not public. */
+@GuestApi
 public final class ScanFiles {
   private ScanFiles() {}
 

@@ -1,10 +1,12 @@
 package io.keylake.spark.vectors;
 
 import io.keylake.merge.Decisions;
+import io.keylake.tables.GuestApi;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /** Some rows of a column, in an order of their own and as often as is wanted, and rows of nulls. */
+@GuestApi
 public final class TakenVector extends LookedUpVector {
   /** A row of this number is null. */
   public static final int NOWHERE = Decisions.NOWHERE;

@@ -3,7 +3,7 @@ package io.keylake.tables.adoption;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.conversion.ConversionRun;
+import io.keylake.tables.history.WriteSummary;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
@@ -50,7 +50,8 @@ public record AdoptedCommit(
 
   /** A rewrite has changed no row, nor have positions in the place of equality deletes. */
   public static AdoptedCommit of(AdoptedTable adopted, Snapshot commit) {
-    if (DataOperations.REPLACE.equals(commit.operation()) || ConversionRun.hasMade(commit)) {
+    if (DataOperations.REPLACE.equals(commit.operation())
+        || commit.summary().containsKey(WriteSummary.APPLIES_DELETES)) {
       return new AdoptedCommit(commit, List.of(), List.of(), List.of(), List.of());
     }
     Table table = adopted.table();

@@ -1,5 +1,6 @@
 package io.keylake.tables.history;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.spec.SpecJson;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -20,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param minVersion null when no row was written
  * @param columns value columns written
  */
+@GuestApi
 public record WriteSummary(
     String verb,
     long rows,
@@ -91,6 +93,12 @@ public record WriteSummary(
 
   /** Whether an engine that knows nothing of keylake reads every key once in this snapshot. */
   public static final String PLAIN_READS = "keylake.plain_reads";
+
+  /**
+   * Whether a commit to a plain table has put positions in the place of equality deletes: it has
+   * changed files, and no row.
+   */
+  public static final String APPLIES_DELETES = "keylake.applies-equality-deletes";
 
   public WriteSummary {
     columns = List.copyOf(columns);

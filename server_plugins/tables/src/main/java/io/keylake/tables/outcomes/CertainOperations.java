@@ -2,6 +2,7 @@ package io.keylake.tables.outcomes;
 
 import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 
+import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.catalogs.ForwardedOperations;
 import io.keylake.tables.outcomes.WantedState.Found;
@@ -37,6 +38,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Iceberg deletes what it has written for a commit only where it is refused or in conflict.
  */
+@GuestApi
 public final class CertainOperations extends ForwardedOperations {
   private static final Logger LOG = LoggerFactory.getLogger(CertainOperations.class);
 

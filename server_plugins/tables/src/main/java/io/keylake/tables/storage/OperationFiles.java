@@ -1,5 +1,6 @@
 package io.keylake.tables.storage;
 
+import io.keylake.tables.GuestApi;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -10,6 +11,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** The files that one operation has written, known by the UUID in their names. */
+@GuestApi
 public final class OperationFiles {
   private static final Logger LOG = LoggerFactory.getLogger(OperationFiles.class);
 

@@ -1,5 +1,6 @@
 package io.keylake.spark.read.pinned;
 
+import io.keylake.tables.GuestApi;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
@@ -11,6 +12,7 @@ import org.apache.iceberg.io.CloseableIterable;
 import org.jspecify.annotations.Nullable;
 
 /** The data files of a scan: planned once by Iceberg, then kept, then replaced. */
+@GuestApi
 public final class FilePlan {
   private boolean isKept;
   private @Nullable List<FileScanTask> files;

@@ -1,5 +1,6 @@
 package io.keylake.spark.read.pinned;
 
+import io.keylake.tables.GuestApi;
 import java.util.Arrays;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.Schema;
@@ -15,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param table that makes the scans
  * @param schema of what they read
  */
+@GuestApi
 public record PinnedScans(SparkTable table, Schema schema, FilePlan plan) {
 
   /** A table as it was loaded; null where Iceberg would show other columns than it shows there. */

@@ -1,5 +1,6 @@
 package io.keylake.spark.read.scan;
 
+import io.keylake.tables.GuestApi;
 import java.util.function.ToLongFunction;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
@@ -9,6 +10,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
  *
  * @param <C> where tasks keep their counts
  */
+@GuestApi
 public record CountedMetric<C>(String name, String description, ToLongFunction<C> count) {
 
   /** The metric, as a scan names it. */

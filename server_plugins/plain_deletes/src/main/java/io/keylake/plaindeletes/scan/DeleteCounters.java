@@ -1,0 +1,12 @@
+package io.keylake.plaindeletes.scan;
+
+/** What a task has done with equality deletes. */
+final class DeleteCounters {
+  long filesLoaded;
+  long bytesLoaded;
+  long keysLoaded;
+  long bytesSpilled;
+  long memoryTaken;
+  long memoryFreed;
+  long rowsDeleted;
+}

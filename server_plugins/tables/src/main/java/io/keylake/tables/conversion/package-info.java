@@ -1,5 +1,0 @@
-/** Turns equality deletes of plain Iceberg tables into deletions by position. */
-@NullMarked
-package io.keylake.tables.conversion;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,0 @@
-/** Equality deletes of plain Iceberg tables: which apply to which files, and an index of them. */
-@NullMarked
-package io.keylake.tables.deletes;
-
-import org.jspecify.annotations.NullMarked;
