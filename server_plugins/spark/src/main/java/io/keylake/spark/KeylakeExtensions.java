@@ -3,7 +3,6 @@ package io.keylake.spark;
 import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.ExchangeRule;
 import io.keylake.spark.extension.Guests;
-import io.keylake.spark.functions.ColumnFunctions;
 import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
