@@ -195,12 +195,12 @@ public record SectionPlan(
     return columnClass;
   }
 
-  /** Of all its files, also where only a slice of them is read. */
+  /** The live rows of all its files, also where only a slice of them is read. */
   public long rows() {
     return runs.stream().flatMap(List::stream).mapToLong(StoredFile::liveRows).sum();
   }
 
-  /** Of all its files, also where only a slice of them is read. */
+  /** The bytes of all its files, also where only a slice of them is read. */
   public long bytes() {
     return runs.stream().flatMap(List::stream).mapToLong(StoredFile::bytes).sum();
   }
