@@ -37,8 +37,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * What a session needs beside the catalog: the rules that keep reads apart, prepare and spread
- * writes, show Spark how tables lie, and find plain scans, then those of guests. Named in {@code
+ * The extensions that a session needs beside the catalog: the rules that keep reads apart, prepare
+ * and spread writes, show Spark how tables lie, and find plain scans. Named in {@code
  * spark.sql.extensions}.
  */
 public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {

@@ -90,7 +90,7 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
             });
   }
 
-  /** Without what is no property of a table in Iceberg. */
+  /** The properties without those that are none of a table in Iceberg. */
   private static Map<String, String> kept(Map<String, String> given) {
     return Spark3Util.rebuildCreateProperties(new HashMap<>(given));
   }

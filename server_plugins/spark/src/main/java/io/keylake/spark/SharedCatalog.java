@@ -239,7 +239,9 @@ abstract class SharedCatalog extends SparkCatalog {
     }
   }
 
-  /** Of a branch that a keyed table does not have, a sentence; Iceberg has a class of its own. */
+  /**
+   * The sentence about a branch that a keyed table does not have; Iceberg has a class of its own.
+   */
   final RuntimeException branchOr(RuntimeException failure, Identifier ident) {
     String[] parent = ident.namespace();
     if (!(failure instanceof ValidationException)

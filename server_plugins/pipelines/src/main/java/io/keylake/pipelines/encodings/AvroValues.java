@@ -44,7 +44,7 @@ record AvroValues(ValueType type, Body body) {
     return raw(schema);
   }
 
-  /** By the logical type of Avro, or by the name that Kafka Connect gives to it. */
+  /** The conversion by the logical type of Avro, or by the name that Kafka Connect gives to it. */
   private static @Nullable Conversion named(Schema schema) {
     String connect = schema.getProp("connect.name");
     if (connect != null && NamedTypes.find(connect) != null) {
@@ -147,7 +147,10 @@ record AvroValues(ValueType type, Body body) {
         });
   }
 
-  /** Null or one type: that type. Of several, the value is kept as the text that Avro shows. */
+  /**
+   * A union of null and one type: that type. Of several, the value is kept as the text that Avro
+   * shows.
+   */
   private static AvroValues union(Schema schema) {
     List<Schema> types =
         schema.getTypes().stream().filter(each -> each.getType() != Schema.Type.NULL).toList();

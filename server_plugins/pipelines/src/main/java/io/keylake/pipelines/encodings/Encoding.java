@@ -1,6 +1,6 @@
 package io.keylake.pipelines.encodings;
 
-/** How bytes of a message become a document. */
+/** An encoding, by which bytes of a message become a document. */
 @FunctionalInterface
 public interface Encoding {
   Document read(byte[] bytes) throws BadMessage;

@@ -71,7 +71,10 @@ public final class JsonEncoding implements Encoding {
     return quote + 1 < bytes.length && (bytes[quote + 1] == 's' || bytes[quote + 1] == 'p');
   }
 
-  /** Null where it has not exactly these two members. */
+  /**
+   * The document inside of an envelope with a schema; null where that has not exactly these two
+   * members.
+   */
   private @Nullable Document withSchema(byte[] bytes) throws IOException, BadMessage {
     Conversion conversion = null;
     JsonNode payload = null;

@@ -33,7 +33,7 @@ import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.jspecify.annotations.Nullable;
 
-/** What brokers say about the partitions of topics. */
+/** The brokers of Kafka, asked about the partitions of topics. */
 final class Brokers {
   private static final String SERVERS = "bootstrap.servers";
   // Long enough for a broker that starts again, and shorter than people wait.

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * How far the partitions of topics go: {@code kafka_offsets(settings => '{"bootstrap.servers":
+ * Says how far the partitions of topics go: {@code kafka_offsets(settings => '{"bootstrap.servers":
  * "host:9092"}', topics => 'orders,clicks')}. {@code pattern} is a regular expression for names of
  * topics in their place; {@code at} a time in milliseconds, whose offsets are given, too.
  */

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What a document of a format says: which rows of which table have changed. */
+/** The changes that a document of a format says: which rows of which table have changed. */
 @FunctionalInterface
 interface Envelope {
   /** The changes of a message in their order; none where it says nothing about rows. */

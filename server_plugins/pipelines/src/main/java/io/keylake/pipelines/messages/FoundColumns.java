@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** What rows have told of the columns of their tables, so that a row tells only what is new. */
+/** The columns of tables that rows have told, so that a row tells only what is new. */
 final class FoundColumns {
   private final Map<String, Known> tables = new HashMap<>();
 

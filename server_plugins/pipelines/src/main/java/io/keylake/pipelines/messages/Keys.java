@@ -16,13 +16,16 @@ import org.jspecify.annotations.Nullable;
 record Keys(Map<String, List<String>> declared) {
   private static final String EVERY = "*";
 
-  /** Null where none is declared. */
+  /** The declared key of a table; null where none is. */
   @Nullable List<String> declared(String table) {
     List<String> own = declared.get(table);
     return own == null ? declared.get(EVERY) : own;
   }
 
-  /** By the members of the key of a message, if none is declared; empty where there are none. */
+  /**
+   * The key of a table, by the members of the key of a message if none is declared; empty where
+   * there are none.
+   */
   List<String> of(String table, Message message) throws BadMessage {
     List<String> found = declared(table);
     if (found != null) {

@@ -46,7 +46,7 @@ final class Message {
     return value;
   }
 
-  /** Null where it has none. A key that is no JSON is a text. */
+  /** The key of the message; null where it has none. A key that is no JSON is a text. */
   @Nullable Document key() throws BadMessage {
     if (key == null && keyBytes != null) {
       try {

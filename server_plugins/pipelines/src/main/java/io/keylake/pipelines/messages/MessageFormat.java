@@ -16,7 +16,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How messages of topics are to be read, as the SDK says it in JSON: {@code {"format": ..., "keys":
+ * The way to read messages of topics, as the SDK says it in JSON: {@code {"format": ..., "keys":
  * {table: [columns]}, "version": [path], "schemas": {number: schema}, "schema": ..., "key_schema":
  * ..., "infers": ...}}. Only the format has to be there.
  */

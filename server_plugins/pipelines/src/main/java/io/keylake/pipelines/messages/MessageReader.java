@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 public final class MessageReader {
-  /** As many changes as a message may have: each has a version of its own. */
+  /** The number of changes that a message may have: each has a version of its own. */
   public static final int MOST_CHANGES = 4096;
 
   private final Encoding values;

@@ -13,8 +13,8 @@ import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What Debezium writes in place of a value that the database did not log, since it had not changed:
- * a text, or the bytes of the text in the form that the column has.
+ * The value that Debezium writes in place of one that the database did not log, since it had not
+ * changed: a text, or the bytes of the text in the form that the column has.
  */
 final class NotLogged {
   private static final String USUAL = "__debezium_unavailable_value";

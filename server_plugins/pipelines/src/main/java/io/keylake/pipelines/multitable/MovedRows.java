@@ -67,7 +67,7 @@ final class MovedRows {
             new Object[] {table, UTF8String.EMPTY_UTF8, version, null, why, task}));
   }
 
-  /** That there are rows of a table that the write does not know. */
+  /** A row that says that there are rows of a table that the write does not know. */
   InternalRow unlisted(String name, String failure) {
     UTF8String place = UTF8String.fromString(name);
     UTF8String why = UTF8String.fromString(failure);
@@ -83,7 +83,7 @@ final class MovedRows {
     return row.getUTF8String(PLACE).toString();
   }
 
-  /** Null for a row that was not refused. */
+  /** The reason why a row was refused; null for one that was not. */
   static @Nullable String failure(InternalRow row) {
     return row.isNullAt(FAILURE) ? null : row.getUTF8String(FAILURE).toString();
   }

@@ -242,7 +242,7 @@ final class RowDecoder {
     return binary.getBytes();
   }
 
-  /** Where the row belongs in the order of the files: partition, bucket and key. */
+  /** The place of the row in the order of the files: partition, bucket and key. */
   byte[] place() {
     Object[] ordered = new Object[placed.size()];
     for (int i = 0; i < ordered.length; i++) {

@@ -63,7 +63,7 @@ final class RowRouter implements Iterator<InternalRow> {
     return found;
   }
 
-  /** Null for a row that is left out. */
+  /** The row on its way to its table; null for one that is left out. */
   private @Nullable InternalRow route(InternalRow row) {
     Integer table = number(row.isNullAt(TABLE) ? UTF8String.EMPTY_UTF8 : row.getUTF8String(TABLE));
     if (table == null) {

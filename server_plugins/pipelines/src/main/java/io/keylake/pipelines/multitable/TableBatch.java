@@ -10,7 +10,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a table gets of a frame.
+ * A table that gets rows of a frame.
  *
  * @param table its name, as the rows have it
  * @param said options of the write that concern its commit: stream, writer, watermark and offsets

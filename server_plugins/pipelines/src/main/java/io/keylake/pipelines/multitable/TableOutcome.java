@@ -5,7 +5,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What became of the rows of a table.
+ * The outcome of the rows of a table.
  *
  * @param table its name, as the rows have it
  * @param commit null where it failed, or had no rows

@@ -216,7 +216,10 @@ public final class TablesWrite {
         .write(TaskSort.sorted(rows, MovedRows.TYPE, MovedRows.COLUMNS_IN_ORDER));
   }
 
-  /** As many as there is work for: by files, which have their price, and by bytes. */
+  /**
+   * The number of tasks, as many as there is work for: by files, which have their price, and by
+   * bytes.
+   */
   private int tasks(Dataset<Row> rows, int tables, @Nullable Long count) {
     long bytes = count == null ? ClassicSession.bytes(rows) : count * BYTES_PER_ROW;
     long filled = count == null ? tables : Math.min(tables, count);

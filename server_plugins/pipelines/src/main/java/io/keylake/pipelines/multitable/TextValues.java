@@ -36,7 +36,7 @@ final class TextValues {
 
   private TextValues() {}
 
-  /** Null where the text is no value of the type. */
+  /** The value that a text says; null where it says none of the type. */
   static @Nullable Object value(String text, Type type) {
     try {
       return switch (type.typeId()) {
@@ -243,7 +243,7 @@ final class TextValues {
     return Math.addExact(seconds, (long) time.getNano() / NANOS_PER_MICRO);
   }
 
-  /** In lower case its order is that of its bytes. */
+  /** The uuid in lower case, where its order is that of its bytes. */
   private static @Nullable Object uuid(String text) {
     java.util.UUID.fromString(text); // or it is none
     return text.length() == LENGTH_OF_UUID

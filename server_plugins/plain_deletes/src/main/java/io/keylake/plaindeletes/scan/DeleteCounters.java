@@ -1,6 +1,6 @@
 package io.keylake.plaindeletes.scan;
 
-/** What a task has done with equality deletes. */
+/** The numbers of what a task has done with equality deletes. */
 final class DeleteCounters {
   long filesLoaded;
   long bytesLoaded;

@@ -82,7 +82,7 @@ final class IndexedScan
     return ((SupportsReportPartitioning) scan).outputPartitioning();
   }
 
-  /** Of the columns that the query has. */
+  /** The columns that runtime filters may name: those that the query has. */
   @Override
   public NamedReference[] filterAttributes() {
     return ((SupportsRuntimeV2Filtering) plain).filterAttributes();

@@ -45,7 +45,9 @@ public final class PlainTable extends SparkTable {
     return isOrdinary && hasDeletes(loaded) ? new PlainTable(loaded) : loaded;
   }
 
-  /** Also on a branch, of which Spark may make another table. */
+  /**
+   * Says whether the table has deletes, also on a branch, of which Spark may make another table.
+   */
   private static boolean hasDeletes(SparkTable loaded) {
     Table table = loaded.table();
     return Stream.concat(

@@ -38,7 +38,7 @@ record ReadColumns(StructType shown, int[] kept, int file, Map<Integer, Integer>
     return new ReadColumns(shown, kept, read.fieldIndex(MetadataColumns.FILE_PATH.name()), keys);
   }
 
-  /** Where the fields of a group are. */
+  /** The positions of the fields of a group. */
   int[] positions(DeleteGroup group) {
     return group.fields().stream()
         .mapToInt(field -> keys.getOrDefault(field.fieldId(), -1))

@@ -22,7 +22,7 @@ record ScanDeletes(String scan, Table table, List<DeleteGroup> groups, int[] use
     return groups.get(group).files().stream().mapToLong(DeleteFile::recordCount).sum();
   }
 
-  /** That of the group with the most. */
+  /** The number of deletes of the group that has the most. */
   long mostDeletes() {
     return IntStream.range(0, groups.size()).mapToLong(this::deletes).max().orElse(0);
   }

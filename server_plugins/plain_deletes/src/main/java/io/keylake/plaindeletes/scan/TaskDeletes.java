@@ -99,7 +99,7 @@ final class TaskDeletes implements Closeable {
     }
   }
 
-  /** To be called when all rows have come. */
+  /** Ends the work when all rows have come. */
   void finish() {
     applied = List.of();
     releaseAllBut(List.of());

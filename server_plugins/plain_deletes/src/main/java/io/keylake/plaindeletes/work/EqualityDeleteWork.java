@@ -138,7 +138,10 @@ final class EqualityDeleteWork {
     }
   }
 
-  /** They go on from portion to portion: a task gives no name twice. */
+  /**
+   * The names of written files, whose numbers go on from portion to portion: a task gives no name
+   * twice.
+   */
   private static final class Names {
     private final Table table;
     private final String operation;

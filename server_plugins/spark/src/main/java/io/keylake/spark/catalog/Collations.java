@@ -24,7 +24,7 @@ public final class Collations {
 
   private Collations() {}
 
-  /** Of the columns of a new table, and of the table itself. */
+  /** Checks the columns of a new table, and the table itself. */
   static void check(TableInfo info) {
     checkDefault(info.properties().get(TableCatalog.PROP_COLLATION));
     for (Column column : info.columns()) {
@@ -33,7 +33,7 @@ public final class Collations {
   }
 
   /**
-   * Of a column.
+   * Checks a column.
    *
    * @param column its name, as an error calls it
    */
@@ -48,7 +48,7 @@ public final class Collations {
   }
 
   /**
-   * Of all texts of a table.
+   * Checks the collation of all texts of a table.
    *
    * @param name of the collation; null for none
    */

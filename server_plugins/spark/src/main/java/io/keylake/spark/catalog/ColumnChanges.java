@@ -68,7 +68,7 @@ public final class ColumnChanges {
     }
   }
 
-  /** Empty for a statement that changes no column. */
+  /** The changes of columns; empty for a statement that changes none. */
   private static List<ColumnChange> of(Table table, TableChange... changes) {
     boolean drops = Arrays.stream(changes).anyMatch(DeleteColumn.class::isInstance);
     boolean adds = Arrays.stream(changes).anyMatch(AddColumn.class::isInstance);
@@ -95,7 +95,7 @@ public final class ColumnChanges {
     return columns;
   }
 
-  /** Null for what changes nothing of a column. */
+  /** The change of a column; null for what changes nothing of one. */
   private static @Nullable ColumnChange of(Table table, TableChange change) {
     if (change instanceof AddColumn add) {
       checkAdded(add);

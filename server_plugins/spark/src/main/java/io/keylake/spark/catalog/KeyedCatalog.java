@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 
-/** What rules and procedures need of a catalog that holds keyed tables. */
+/** A catalog that holds keyed tables, as rules and procedures need it. */
 public interface KeyedCatalog {
   String name();
 

@@ -81,7 +81,10 @@ public final class SqlDefinition {
     }
   }
 
-  /** Of the keyed table that a statement defines; null for one that makes a plain table. */
+  /**
+   * The definition of the keyed table that a statement defines; null for one that makes a plain
+   * table.
+   */
   public static @Nullable TableDefinition of(TableInfo info) {
     KeyedProperties.checkCreated(info.properties(), isOne(info));
     if (isOne(info)) {

@@ -13,7 +13,10 @@ import org.apache.iceberg.catalog.TableIdentifier;
 
 /** Names that a keyed table can have: its files lie in folders of these names. */
 public final class TableNames {
-  /** Of a folder in most file systems, with room for what is put behind a name that is taken. */
+  /**
+   * The bytes of the name of a folder in most file systems, with room for what is put behind a name
+   * that is taken.
+   */
   private static final int MOST_BYTES = 240;
 
   private TableNames() {}

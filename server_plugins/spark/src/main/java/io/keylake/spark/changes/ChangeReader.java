@@ -258,7 +258,7 @@ final class ChangeReader implements PartitionReader<InternalRow> {
       row = batch.next();
     }
 
-    /** Null at the end. */
+    /** The row at which the reader stands; null at the end. */
     @Nullable InternalRow row() {
       return row;
     }

@@ -133,7 +133,7 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
     return predicates;
   }
 
-  /** Only those on keys choose files; Spark evaluates all of them on the changes. */
+  /** Filters on keys alone choose files; Spark evaluates all of them on the changes. */
   @Override
   public Predicate[] pushedPredicates() {
     return new Predicate[0];

@@ -3,7 +3,7 @@ package io.keylake.spark.changes;
 import io.keylake.tables.history.Positions;
 import org.apache.iceberg.Table;
 
-/** How far a consumer of a change feed has come, and is known to the table to have come. */
+/** The position of a consumer of a change feed, and the one that the table knows. */
 final class ConsumerPosition {
   private final Positions positions;
   private final String name;
@@ -16,7 +16,7 @@ final class ConsumerPosition {
   }
 
   /**
-   * Of a consumer, which is made known to the table if it is new.
+   * The position of a consumer, which is made known to the table if it is new.
    *
    * @param begin where a new one begins
    */

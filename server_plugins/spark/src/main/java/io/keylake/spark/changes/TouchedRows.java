@@ -50,7 +50,10 @@ import org.roaringbitmap.RoaringBitmap;
  * </ol>
  */
 final class TouchedRows {
-  /** Of the rows of a stretch. Beyond that, skipping among them costs more than reading. */
+  /**
+   * The largest share of the rows of a stretch. Beyond that, skipping among them costs more than
+   * reading.
+   */
   private static final double MOST_TOUCHED = 0.1;
 
   /** Rows of a file; one that has fewer is read faster than opened twice. */
@@ -114,7 +117,7 @@ final class TouchedRows {
     return found;
   }
 
-  /** By their locations, without those that are touched. */
+  /** The files by their locations, without those that are touched. */
   private static Map<String, StoredFile> files(
       List<SectionPlan> sections, List<StoredFile> touching) {
     Map<String, StoredFile> found = new LinkedHashMap<>();

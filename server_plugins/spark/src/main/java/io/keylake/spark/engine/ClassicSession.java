@@ -40,7 +40,9 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.math.BigInt;
 
-/** What a session of the server can do with plans. The public session has no such methods. */
+/**
+ * A session of the server, which can do more with plans. The public session has no such methods.
+ */
 @GuestApi
 public final class ClassicSession {
   private final org.apache.spark.sql.classic.SparkSession session;

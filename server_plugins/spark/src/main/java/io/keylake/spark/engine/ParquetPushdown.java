@@ -31,7 +31,7 @@ public final class ParquetPushdown {
             new RebaseDateTime.RebaseSpec(LegacyBehaviorPolicy.CORRECTED(), Option.empty()));
   }
 
-  /** Empty where a file cannot be asked. */
+  /** The filter of Parquet; empty where a file cannot be asked. */
   public Optional<FilterPredicate> of(Filter filter) {
     return Optional.ofNullable(filters.createFilter(filter).getOrElse(() -> null));
   }

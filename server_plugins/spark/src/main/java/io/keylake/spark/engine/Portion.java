@@ -230,7 +230,7 @@ public final class Portion {
   }
 
   /**
-   * Those of the rows that stand at some positions in their file.
+   * The rows that stand at some positions in their file.
    *
    * @param firstOfRowGroup the position of the first row of the row group
    */
@@ -243,7 +243,7 @@ public final class Portion {
   }
 
   /**
-   * Those of the rows that have some numbers.
+   * The rows that have some numbers.
    *
    * @param firstNumber that of the first row of this portion; the others follow without a gap
    */

@@ -23,7 +23,7 @@ public final class PythonWorkers {
 
   private PythonWorkers() {}
 
-  /** Where Python is, as Spark's user-defined functions find it. */
+  /** The path of Python, as Spark's user-defined functions find it. */
   public static String python() {
     String set = System.getenv().getOrDefault("PYSPARK_PYTHON", "python3");
     return SparkEnv.get().conf().get("spark.pyspark.python", set);

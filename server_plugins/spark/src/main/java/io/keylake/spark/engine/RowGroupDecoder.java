@@ -38,7 +38,7 @@ public final class RowGroupDecoder extends VectorizedParquetRecordReader {
   private static final Field READER = field(SpecificParquetRecordReaderBase.class, "reader");
   private static final Field MISSING = field(VectorizedParquetRecordReader.class, "missingColumns");
 
-  /** Where the pages come from. */
+  /** The source of the pages. */
   public interface Pages {
     /** Pages of the next rows; asked only as often as there are rows left. */
     PageReadStore next() throws IOException;
@@ -123,7 +123,7 @@ public final class RowGroupDecoder extends VectorizedParquetRecordReader {
     return conf;
   }
 
-  /** In place of a file whose footer is all that is wanted. */
+  /** A stream in place of a file whose footer is all that is wanted. */
   private static final class Unread extends DelegatingSeekableInputStream {
     Unread() {
       super(InputStream.nullInputStream());
@@ -146,7 +146,7 @@ public final class RowGroupDecoder extends VectorizedParquetRecordReader {
   }
 
   /**
-   * To be called once.
+   * Gives the decoder its pages; it is called once.
    *
    * @param rows how many rows the pages have in all
    */

@@ -8,7 +8,7 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.ScanTaskGroup;
 import org.apache.spark.sql.connector.read.InputPartition;
 
-/** What Iceberg's scan of a table has planned for one task. Its class is not public. */
+/** The files that Iceberg's scan of a table has planned for one task. Its class is not public. */
 @GuestApi
 public final class ScanFiles {
   private ScanFiles() {}

@@ -41,7 +41,8 @@ public record StagedFiles(Table table, String id) implements Closeable {
   }
 
   /**
-   * In format 3 some of the metadata columns are among the columns, and Spark then finds no others.
+   * A table that shows its metadata columns: in format 3 some of them are among the columns, and
+   * Spark then finds no others.
    */
   private static final class WithMetadataColumns extends SparkRewriteTable {
     WithMetadataColumns(Table table, String id) {

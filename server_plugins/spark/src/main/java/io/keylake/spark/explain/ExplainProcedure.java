@@ -84,7 +84,7 @@ public record ExplainProcedure(Tables tables) implements UnboundProcedure {
         : given instanceof StringType ? given : DataTypes.TimestampType;
   }
 
-  /** With the types of one call. */
+  /** The procedure with the types of one call. */
   private record Bound(Tables tables, List<ProcedureParameter> in) implements BoundProcedure {
     @Override
     public String name() {

@@ -189,7 +189,10 @@ public final class ExplainedRow {
     DELETED,
     OLDER_VERSION,
     EARLIER_COMMIT,
-    /** Of an accumulator that keeps the value of the earliest version. */
+    /**
+     * The value lost to an earlier one, of an accumulator that keeps the value of the earliest
+     * version.
+     */
     LATER_VERSION,
     LATER_COMMIT;
 
@@ -288,7 +291,7 @@ public final class ExplainedRow {
       return new GenericInternalRow(members);
     }
 
-    /** As JSON, without the object around it. */
+    /** The value as JSON, without the object around it. */
     private @Nullable String text(@Nullable Object value) {
       if (value == null) {
         return null;

@@ -30,8 +30,8 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataType;
 
 /**
- * What the files of a snapshot have of one key, and its merged row. Only the files of its bucket
- * are opened whose range of keys holds it, as by a read of that key.
+ * The stored rows of one key in the files of a snapshot, and its merged row. Only the files of its
+ * bucket are opened whose range of keys holds it, as by a read of that key.
  *
  * @param task the columns of the stored and the merged rows
  * @param origins of the files, by their locations

@@ -1,4 +1,7 @@
-/** Why the row of a key reads as it does: which stored values count, who wrote them, which lost. */
+/**
+ * Explains why the row of a key reads as it does: which stored values count, who wrote them, which
+ * lost.
+ */
 @NullMarked
 package io.keylake.spark.explain;
 

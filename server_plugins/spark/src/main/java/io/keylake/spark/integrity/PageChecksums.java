@@ -1,8 +1,8 @@
 package io.keylake.spark.integrity;
 
 /**
- * Whether readers compare the pages of Parquet files with their checksums. All writers of keylake
- * note one for each page; pages of other writers that have none are read as they are.
+ * Says whether readers compare the pages of Parquet files with their checksums. All writers of
+ * keylake note one for each page; pages of other writers that have none are read as they are.
  */
 public final class PageChecksums {
   public static final String SETTING = "spark.keylake.read.page-checksums";

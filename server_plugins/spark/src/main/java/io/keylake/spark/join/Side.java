@@ -5,7 +5,7 @@ import java.util.List;
 import org.apache.spark.sql.types.DataType;
 
 /**
- * What is joined to the rows of the first input, of which each meets one row or none.
+ * A side that is joined to the rows of the first input, of which each meets one row or none.
  *
  * @param how what becomes of a row that meets none, or one
  * @param firstKey columns of the first input that are compared
@@ -20,7 +20,7 @@ record Side(How how, List<Integer> firstKey, List<Integer> ownKey, List<DataType
     OUTER,
     /** A row stays where there is a match. */
     INNER,
-    /** As well, and this side has no values. */
+    /** A row stays where there is a match, and this side has no values. */
     SEMI,
     /** A row stays where there is no match. */
     ANTI;

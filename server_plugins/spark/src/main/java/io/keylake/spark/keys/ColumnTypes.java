@@ -4,7 +4,7 @@ import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataType;
 
-/** How Spark sees the columns of a table. */
+/** The types of a table's columns as Spark sees them. */
 public final class ColumnTypes {
   private ColumnTypes() {}
 

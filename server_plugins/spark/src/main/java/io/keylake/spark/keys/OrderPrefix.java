@@ -29,7 +29,10 @@ import scala.jdk.javaapi.CollectionConverters;
  * </pre>
  */
 public final class OrderPrefix {
-  /** Without a column. The first bit stays zero, so that signed numbers are in order. */
+  /**
+   * The prefix of a key without a column. The first bit stays zero, so that signed numbers are in
+   * order.
+   */
   static final long EMPTY = 1L << 62;
 
   private static final int BITS_OF_LENGTH = 6;

@@ -9,12 +9,18 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.types.DataTypes;
 
-/** How the condition of a join compares the columns that decide where the rows of two sides lie. */
+/**
+ * The comparison, in the condition of a join, of the columns that decide where the rows of two
+ * sides lie.
+ */
 public enum Comparison {
-  /** Not all of them: rows are joined that may lie anywhere. */
+  /** Some of them are not compared: rows are joined that may lie anywhere. */
   NONE,
   OF_COLUMNS,
-  /** With ints among longs, which are in the same buckets, though Spark sees a cast. */
+  /**
+   * All are compared, ints with longs among them, which are in the same buckets, though Spark sees
+   * a cast.
+   */
   OF_NUMBERS;
 
   static Comparison of(List<Expression> terms, KeyLayout left, KeyLayout right) {

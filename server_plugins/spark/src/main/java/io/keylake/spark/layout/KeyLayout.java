@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * How rows lie in the partitions of a plan: those of a keyed table, or of a frame that was
+ * The layout of rows in the partitions of a plan: those of a keyed table, or of a frame that was
  * repartitioned like one. All are columns of that plan.
  *
  * @param hashing how a bucket is computed
@@ -195,7 +195,7 @@ record KeyLayout(
         .allMatch(column -> columns.stream().anyMatch(column::semanticEquals));
   }
 
-  /** By how many buckets both would be alike, or null where there is no such number. */
+  /** The number of buckets by which both would be alike, or null where there is none. */
   @Nullable Integer commonBuckets(KeyLayout other) {
     int few = Math.min(hashing.buckets(), other.hashing.buckets());
     int many = Math.max(hashing.buckets(), other.hashing.buckets());

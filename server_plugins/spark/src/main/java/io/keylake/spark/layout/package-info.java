@@ -1,4 +1,4 @@
-/** How tables lie, said to Spark, so that it neither moves nor sorts their rows. */
+/** Tells Spark how tables lie, so that it neither moves nor sorts their rows. */
 @NullMarked
 package io.keylake.spark.layout;
 

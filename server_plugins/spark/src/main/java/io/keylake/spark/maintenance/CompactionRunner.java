@@ -124,7 +124,7 @@ public final class CompactionRunner {
     }
   }
 
-  /** Of stored data. */
+  /** An amount of stored data. */
   public record Amount(long files, long rows, long bytes) {
     static final Amount NOTHING = new Amount(0, 0, 0);
   }

@@ -29,8 +29,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * What one task does: streams the merged rows of some stretches of a bucket into sorted files.
- * Nothing is sorted again, and memory holds a batch of each run and the row group that is written.
+ * The work of one task of a compaction: it streams the merged rows of some stretches of a bucket
+ * into sorted files. Nothing is sorted again, and memory holds a batch of each run and the row
+ * group that is written.
  *
  * <p>Where the table has more buckets by now, the rows are dealt out to those that the bucket is
  * made of. Then a row group of each is held, so no more than {@value #MOST_OPEN} are written at

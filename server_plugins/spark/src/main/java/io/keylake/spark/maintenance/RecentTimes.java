@@ -22,7 +22,7 @@ final class RecentTimes<K> {
         };
   }
 
-  /** Null where none was set, or where that was long ago. */
+  /** The time that was set; null where none was, or where that was long ago. */
   @Nullable Instant get(K name) {
     return times.get(name);
   }

@@ -34,8 +34,8 @@ import org.roaringbitmap.PeekableIntIterator;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
- * What one task does to settle a bucket: finds the superseded rows of its open sections, and
- * records them for each data file: as a deletion vector, or in tables of format 2 as a file of
+ * The work of one task that settles a bucket: it finds the superseded rows of its open sections,
+ * and records them for each data file: as a deletion vector, or in tables of format 2 as a file of
  * positions.
  *
  * @param inputs the files, by location

@@ -127,7 +127,7 @@ public final class DataFiles {
     return rows == null ? file.liveRows() : rows.getLongCardinality();
   }
 
-  /** Which rows of a file are not to be left out, by their position; null for all of them. */
+  /** The rows of a file that are not to be left out, by their position; null for all of them. */
   public @Nullable RoaringBitmap shown(StoredFile file) throws IOException {
     RoaringBitmap superseded = Superseded.of(this, io, file);
     RoaringBitmap rows = wanted.get(file.location());

@@ -33,7 +33,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 
-/** What decodes the columns of a file, made like that of other files with the same schema. */
+/** The decoders of the columns of a file, made like those of other files with the same schema. */
 final class Decoders {
   private static final int SHARE_OF_HEAP = 128;
   private static final int BYTES_OF_COLUMN = 3000;

@@ -23,9 +23,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Which columns of a file get no dictionary. Parquet begins one for each column, and drops it after
- * the first page where it saves nothing; by then it has taken longer than all else that is done
- * with the values. So the first rows of a file are looked at before it is begun:
+ * Finds the columns of a file that get no dictionary. Parquet begins one for each column, and drops
+ * it after the first page where it saves nothing; by then it has taken longer than all else that is
+ * done with the values. So the first rows of a file are looked at before it is begun:
  *
  * <ol>
  *   <li>Of a number of values, how many are different?

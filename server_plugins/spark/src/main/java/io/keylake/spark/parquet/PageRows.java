@@ -18,10 +18,10 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * How many rows a page may have. Parquet looks at the size of a page after a hundred rows at the
- * earliest; of large values that would make pages that no merge of many files can hold. A row is
- * also large because it has many columns: their pages may hold more together, so that each is still
- * worth its header, its statistics and its place in the index.
+ * The number of rows that a page may have. Parquet looks at the size of a page after a hundred rows
+ * at the earliest; of large values that would make pages that no merge of many files can hold. A
+ * row is also large because it has many columns: their pages may hold more together, so that each
+ * is still worth its header, its statistics and its place in the index.
  */
 public final class PageRows {
   private static final long PAGE_BYTES = 256 << 10; // of the pages of all columns together

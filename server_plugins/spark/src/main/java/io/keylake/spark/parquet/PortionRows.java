@@ -4,7 +4,7 @@ import io.keylake.spark.engine.Portion;
 import java.util.PrimitiveIterator;
 import org.jspecify.annotations.Nullable;
 
-/** Which rows of their row group the rows of a batch are, one batch of a portion after another. */
+/** The numbers in their row group of the rows of a batch, one batch of a portion after another. */
 final class PortionRows {
   private final Portion portion;
   private final boolean isWhole;
@@ -31,7 +31,7 @@ final class PortionRows {
   }
 
   /**
-   * Of a whole row group, the rows of the batch that belong to the portion.
+   * Takes the rows of the batch that belong to the portion, of a whole row group.
    *
    * @param taken gets their numbers in the batch
    * @return how many there are

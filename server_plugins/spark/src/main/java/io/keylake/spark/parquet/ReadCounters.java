@@ -1,12 +1,15 @@
 package io.keylake.spark.parquet;
 
-/** What one task of a scan did. Its reader counts; {@code ReadMetrics} shows it to Spark. */
+/**
+ * The numbers of what one task of a scan did. Its reader counts; {@code ReadMetrics} shows it to
+ * Spark.
+ */
 public final class ReadCounters {
   public long filesOpened;
   public long rowGroupsRead;
   public long rowGroupsSkipped;
 
-  /** Of all runs, before they were merged. */
+  /** The rows of all runs, before they were merged. */
   public long rowsIn;
 
   public long rowsOut;

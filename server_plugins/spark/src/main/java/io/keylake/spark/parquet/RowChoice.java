@@ -14,8 +14,8 @@ import org.apache.parquet.schema.Type;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which rows of the files of a section are worth opening. Row groups and pages are left out where
- * none is; so what is read may hold other rows, too.
+ * The rows of the files of a section that are worth opening. Row groups and pages are left out
+ * where none is; so what is read may hold other rows, too.
  *
  * @param filter from the query
  * @param slice the part of the section that is read; null for all of it

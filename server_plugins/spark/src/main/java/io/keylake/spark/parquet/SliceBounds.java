@@ -7,8 +7,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a slice begins and ends among the prefixes of a batch's keys. Rows with one prefix lie in
- * one slice, whatever follows in their keys, so that all runs are cut alike.
+ * The bounds of a slice among the prefixes of a batch's keys. Rows with one prefix lie in one
+ * slice, whatever follows in their keys, so that all runs are cut alike.
  */
 public final class SliceBounds {
   private final boolean isOpenAbove;

@@ -98,7 +98,7 @@ record AdoptProcedure(KeyedCatalog catalog, TableArgument tables) {
         : (int) Math.min(Math.max(buckets, Integer.MIN_VALUE), Integer.MAX_VALUE);
   }
 
-  /** Of a table that is there. */
+  /** The commit up to which a table that is there has taken over another one. */
   private static AdoptedUntil until(
       Table adopter, TableIdentifier into, AdoptedTable adopted, Arguments arguments) {
     String name = TableArgument.quoted(into);

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** How many buckets a table has, and should have. */
+/** The procedures about the number of buckets that a table has, and should have. */
 final class BucketProcedures {
   private static final StructType CHANGE =
       new StructType().add("before", DataTypes.LongType).add("after", DataTypes.LongType);

@@ -24,7 +24,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
-/** What a compaction would do, and the compaction itself. */
+/** The procedures of compaction: the plan, and the compaction itself. */
 final class CompactionProcedures {
   /** The word for the policy that merges whatever is not merged yet. */
   private static final String FULL = "full";

@@ -130,7 +130,7 @@ final class HistoryProcedures {
     return PointInTime.of(name, arguments.requiredText(name));
   }
 
-  /** Of one table, or of all. */
+  /** The archived states of one table, or of all. */
   private List<InternalRow> states(LocalProcedure.Arguments arguments) {
     List<InternalRow> rows = new ArrayList<>();
     if (arguments.text("table") != null) {

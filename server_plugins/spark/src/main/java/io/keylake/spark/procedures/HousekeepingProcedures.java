@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** What of a table's past is kept, and the removal of the rest. */
+/** The procedures about what of a table's past is kept, and the removal of the rest. */
 final class HousekeepingProcedures {
   private static final StructType DONE =
       new StructType()

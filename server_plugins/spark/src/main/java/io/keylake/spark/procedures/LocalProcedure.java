@@ -47,19 +47,19 @@ public record LocalProcedure(
       return in.get(position(name)).dataType();
     }
 
-    /** Null where it was not given. */
+    /** The argument; null where it was not given. */
     public @Nullable String text(String name) {
       int position = position(name);
       return values.isNullAt(position) ? null : values.getUTF8String(position).toString();
     }
 
-    /** Null where it was not given. */
+    /** The argument; null where it was not given. */
     public @Nullable Long number(String name) {
       int position = position(name);
       return values.isNullAt(position) ? null : Long.valueOf(values.getLong(position));
     }
 
-    /** Empty where it was not given. */
+    /** The argument as a list; empty where it was not given. */
     public List<String> texts(String name) {
       int position = position(name);
       return values.isNullAt(position)

@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
-/** What the server's maintenance has done, and its switch. */
+/** The procedures that say what the server's maintenance has done, and its switch. */
 final class MaintenanceProcedures {
   private static final StructType STATE =
       new StructType()

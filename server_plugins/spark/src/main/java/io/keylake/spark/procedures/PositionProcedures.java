@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** How far consumers of a change feed and triggers have come. */
+/** The procedures about the positions of consumers of a change feed and of triggers. */
 final class PositionProcedures {
   private static final StructType POSITION =
       new StructType().add("name", DataTypes.StringType).add("position", DataTypes.LongType);

@@ -1,4 +1,4 @@
-/** What CALL offers. */
+/** The procedures that CALL offers. */
 @NullMarked
 package io.keylake.spark.procedures;
 

@@ -18,8 +18,8 @@ import org.apache.spark.broadcast.Broadcast;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one task does: streams the rows of a bucket into a file for each of its groups, and leaves a
- * record that the bucket is done. A file is made on the task's machine and then copied.
+ * The work of one task: it streams the rows of a bucket into a file for each of its groups, and
+ * leaves a record that the bucket is done. A file is made on the task's machine and then copied.
  *
  * @param all the bucket where all rows are published, or null
  * @param changed the bucket where only changes are, or null

@@ -10,13 +10,13 @@ import org.apache.iceberg.Table;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a copy holds. Each of its commits says which commit of the keyed table it has reached; the
+ * The state of a copy. Each of its commits says which commit of the keyed table it has reached; the
  * newest is said by a property, too, so that it is known after that commit has expired.
  *
  * @param reached a commit of the keyed table; null where the copy was not filled yet
  */
 record CopyState(@Nullable Long reached) {
-  /** Of a commit: the commit of the keyed table that it has reached. */
+  /** The property of a commit: the commit of the keyed table that it has reached. */
   static final String REACHED = "keylake.copy.reached";
 
   /** The newest commit of the copy and what it has reached, as a property of the table. */

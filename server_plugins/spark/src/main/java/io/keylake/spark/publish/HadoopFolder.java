@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A folder on a file system of Hadoop: files are written beside, and then get their names. */
 record HadoopFolder(FileSystem files, Path path) implements Folder {
-  /** Of files that are not whole yet. */
+  /** The beginning of the names of files that are not whole yet. */
   private static final String UNFINISHED = "_writing-";
 
   @Override

@@ -9,8 +9,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is published: of which table, as of which commit, and in which files. It lies in the target
- * as JSON.
+ * The list of what is published: of which table, as of which commit, and in which files. It lies in
+ * the target as JSON.
  *
  * @param after only what has changed after that commit; null for all rows
  * @param hash by which keys fall into groups; null where the groups are the buckets of the table
@@ -65,7 +65,7 @@ record Manifest(
     return json(this);
   }
 
-  /** Null where the text is none of ours. */
+  /** The manifest that a text is; null where it is none of ours. */
   static @Nullable Manifest fromJson(String text) {
     try {
       return JSON.readValue(text, Manifest.class);

@@ -61,7 +61,7 @@ public abstract class Accumulator {
     isEmpty = false;
   }
 
-  /** Notes a contribution that a subclass has taken in another way. */
+  /** Notes a contribution; it is called by whoever takes one in another way. */
   protected final void took() {
     isEmpty = false;
   }
@@ -100,7 +100,7 @@ public abstract class Accumulator {
     add(row, ordinal);
   }
 
-  /** Takes a contribution back; only reducers with an inverse do. */
+  /** Takes a contribution back, where there is an inverse. */
   protected void subtract(SpecializedGetters row, int ordinal) {
     throw new UnsupportedOperationException("contributions to this reducer are not taken back");
   }

@@ -48,7 +48,7 @@ public record ParquetFolder(String path) {
         .option("recursiveFileLookup", isRecursive);
   }
 
-  /** Null where no file lies where partitions would. */
+  /** The files as they lie in folders of partitions; null where none lies so. */
   private @Nullable Dataset<Row> partitioned() throws Exception {
     try {
       return reader(false).parquet(path);

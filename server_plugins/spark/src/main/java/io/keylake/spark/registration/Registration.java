@@ -90,7 +90,7 @@ public record Registration(String source, StructType schema, DefinitionWords wor
     return options;
   }
 
-  /** Without versions nothing says which of two rows of a key is the newer one. */
+  /** Refuses repeated keys: without versions nothing says which of two rows is the newer one. */
   private void checkNoneRepeated(Dataset<Row> rows) {
     Column[] key = words.key().stream().map(SourceColumns::column).toArray(Column[]::new);
     String count = "_merge_info:rows";

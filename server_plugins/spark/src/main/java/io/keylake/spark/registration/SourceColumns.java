@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Which columns of a source are the table's, and which say something about its rows.
+ * The columns of a source that are the table's, and those that say something about its rows.
  *
  * <ul>
  *   <li>Hudi's {@code _hoodie_*} are left out.

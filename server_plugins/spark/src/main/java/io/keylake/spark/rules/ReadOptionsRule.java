@@ -125,7 +125,7 @@ public final class ReadOptionsRule extends NodeRule {
         && catalogs().catalog(catalog) instanceof KeyedCatalog;
   }
 
-  /** With catalog and namespace, as Spark would find them. */
+  /** The name with catalog and namespace, as Spark would find them. */
   private List<String> fullName(Seq<String> said) {
     List<String> parts = CollectionConverters.asJava(said);
     if (parts.size() > 1 && catalogs().isCatalogRegistered(parts.get(0))) {

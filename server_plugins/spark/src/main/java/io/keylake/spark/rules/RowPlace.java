@@ -19,7 +19,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Where rows that are prepared for a write belong: the columns in whose order they are stored.
+ * The place of rows that are prepared for a write: the columns in whose order they are stored.
  *
  * @param columns partition, bucket, and the rest of the key
  * @param columnsOfCell how many of them are the partition and the bucket

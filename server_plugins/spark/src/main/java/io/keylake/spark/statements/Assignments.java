@@ -144,7 +144,9 @@ public final class Assignments {
     return new CreateNamedStruct(Columns.seq(parts));
   }
 
-  /** Without what Spark adds to make a value fit: casts to what is stored can change values. */
+  /**
+   * The value without what Spark adds to make it fit: casts to what is stored can change values.
+   */
   static Expression asWritten(Expression value) {
     if (value instanceof AssertNotNull checked) {
       return asWritten(checked.child());

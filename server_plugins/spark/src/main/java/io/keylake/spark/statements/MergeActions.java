@@ -165,7 +165,10 @@ final class MergeActions {
     return new Action(Effect.DELETE, condition, List.copyOf(target.key()), Map.of());
   }
 
-  /** As they were written: casts that Spark adds to what is stored can change values. */
+  /**
+   * The assignments as they were written: casts that Spark adds to what is stored can change
+   * values.
+   */
   private static Stream<Assignment> assignments(Seq<Assignment> given) {
     return CollectionConverters.asJava(given).stream()
         .map(each -> new Assignment(each.key(), Assignments.asWritten(each.value())));

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 import scala.Option;
 
 /**
- * How a statement that has lost against commits of others is run again:
+ * Runs a statement again that has lost against commits of others:
  *
  * <ol>
  *   <li>The statement is remembered as it was said, before a name in it was resolved: by what holds
@@ -37,7 +37,7 @@ import scala.Option;
 record Rerun(
     LogicalPlan statement, DataSourceV2Relation target, @Nullable String hindrance, int retries) {
 
-  /** Of the write that a statement has become; null for other writes. */
+  /** The run of the write that a statement has become; null for other writes. */
   static @Nullable Rerun of(SparkPlan write) {
     return write.logicalLink().isDefined()
             && write.logicalLink().get() instanceof AppendData append
@@ -69,7 +69,7 @@ record Rerun(
     return ClassicSession.active().planned(statement);
   }
 
-  /** As plans show it. */
+  /** The text that plans show. */
   @Override
   public String toString() {
     return hindrance == null

@@ -1,4 +1,4 @@
-/** What statements that change rows are made of: the snapshot they read, values, and versions. */
+/** Parts of statements that change rows: the snapshot they read, values, and versions. */
 @NullMarked
 package io.keylake.spark.statements;
 

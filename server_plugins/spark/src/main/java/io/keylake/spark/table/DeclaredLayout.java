@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 
-/** How a keyed table is declared in SQL: its buckets and its key. */
+/** The layout of a keyed table as SQL declares it: its buckets and its key. */
 final class DeclaredLayout {
   /** Spark names the constraint of a key so, if nobody does. */
   private static final String KEY = "primary_key";
@@ -32,7 +32,10 @@ final class DeclaredLayout {
     return transforms.toArray(Transform[]::new);
   }
 
-  /** Not enforced, in the words of SQL: a row whose key is there already is no error. */
+  /**
+   * The key as a constraint, which is not enforced, in the words of SQL: a row whose key is there
+   * already is no error.
+   */
   static Constraint[] key(KeyedSchema keyed) {
     NamedReference[] key =
         keyed.spec().key().stream()

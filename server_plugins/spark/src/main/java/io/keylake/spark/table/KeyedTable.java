@@ -152,7 +152,7 @@ public class KeyedTable extends SparkTable {
     return stored();
   }
 
-  /** Of how many buckets its files are, the coarsest of them. */
+  /** The number of buckets of its files, the coarsest of them. */
   public int buckets(CaseInsensitiveStringMap options) {
     ReadRange range = ReadRange.of(options, snapshotId());
     SortedSet<Integer> counts =
@@ -337,7 +337,7 @@ public class KeyedTable extends SparkTable {
     }
   }
 
-  /** Where rules of ours have not made the statement a write of rows. */
+  /** The error where rules of ours have not made the statement a write of rows. */
   private KeylakeException noRowLevel(String statement) {
     return new KeylakeException(
         UNSUPPORTED,

@@ -83,14 +83,14 @@ public final class DriverWrite {
     return isOfUser ? 0 : SessionSettings.number(MOST_ROWS, MOST_ROWS_BY_DEFAULT);
   }
 
-  /** The write as the driver does it; null for a write that is left to tasks. */
+  /** The write of the driver; null for one that is left to tasks. */
   public static @Nullable DriverWrite of(Write write) {
     return write instanceof KeyedWrite keyed && keyed.rows() == Rows.BY_DRIVER
         ? new DriverWrite(keyed, keyed, keyed::writersHere)
         : null;
   }
 
-  /** The write of a batch of a stream; null for a write that is no batch into a keyed table. */
+  /** The write of the driver; null for one that is no batch of a stream into a keyed table. */
   public static @Nullable DriverWrite of(BatchWrite write) {
     return write instanceof MicroBatchWrite batch
             && batch.writeSupport() instanceof StreamedBatches batches

@@ -19,7 +19,7 @@ import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.jspecify.annotations.Nullable;
 
-/** What a write does to its branch with the files that it has written. */
+/** The effect of a write on its branch, with the files that it has written. */
 sealed interface Effect {
 
   /**
@@ -97,7 +97,7 @@ sealed interface Effect {
       return all;
     }
 
-    /** A disjunction of halves, because what walks expressions goes as deep as they are. */
+    /** Joins expressions in halves, because what walks them goes as deep as they are. */
     private static Expression anyOf(List<Expression> each) {
       if (each.size() < 2) {
         return each.isEmpty() ? Expressions.alwaysFalse() : each.get(0);

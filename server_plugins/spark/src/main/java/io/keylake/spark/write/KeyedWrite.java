@@ -60,7 +60,9 @@ import scala.jdk.javaapi.CollectionConverters;
  * appended.
  */
 final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
-  /** The setting with the idempotency key of writes that name none: statements in SQL cannot. */
+  /**
+   * The setting for the writes of a session that name none themselves: statements in SQL cannot.
+   */
   private static final String IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key";
 
   private static final String OFFSETS = "spark.keylake.write.offsets";

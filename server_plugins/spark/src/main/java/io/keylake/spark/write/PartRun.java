@@ -120,7 +120,7 @@ final class PartRun {
     }
   }
 
-  /** Writes a part in the way of a task of Spark. */
+  /** Writes a part as Spark does it in a task. */
   private static WriterCommitMessage write(Part part) throws IOException {
     try (KeyedDataWriter writer = part.writer) {
       try {

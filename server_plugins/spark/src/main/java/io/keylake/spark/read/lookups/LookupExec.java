@@ -39,7 +39,7 @@ public final class LookupExec extends SparkPlan {
     return "KeyLookup";
   }
 
-  /** The rows, for callers that need no job. */
+  /** The rows for those who ask before a job is made of the plan. */
   @Override
   public InternalRow[] executeCollect() {
     return rows.read().toArray(InternalRow[]::new);
@@ -70,7 +70,7 @@ public final class LookupExec extends SparkPlan {
     return nodeName() + " " + rows;
   }
 
-  /** The text of the node in EXPLAIN FORMATTED, like that of a scan. */
+  /** The text of the step, as a scan by tasks is shown. */
   @Override
   public String verboseStringWithOperatorId() {
     return formattedNodeName() + "\n" + rows + "\n";

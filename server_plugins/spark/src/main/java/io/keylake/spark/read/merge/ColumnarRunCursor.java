@@ -28,7 +28,7 @@ import org.roaringbitmap.RoaringBitmap;
 final class ColumnarRunCursor extends RunCursor {
   private static final int FEWEST_ROWS = 256;
 
-  /** The stamps of a run whose stamps are not read. */
+  /** The stamps in place of those that nobody asks for. */
   private static final Stamps NONE = new Stamps(0);
 
   private final DataFiles dataFiles;
@@ -140,7 +140,7 @@ final class ColumnarRunCursor extends RunCursor {
     return rowsRead;
   }
 
-  /** Which of the run's files the batch is from. */
+  /** The number of the file of the run that the batch is from. */
   int file() {
     return file;
   }

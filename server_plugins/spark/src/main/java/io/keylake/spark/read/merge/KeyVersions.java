@@ -28,7 +28,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatchRow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the files of a section store of one key, and what the merge makes of it:
+ * The rows that the files of a section store of one key, and what the merge makes of them:
  *
  * <ol>
  *   <li>Each run is searched for the key, and shows the merge that row alone.

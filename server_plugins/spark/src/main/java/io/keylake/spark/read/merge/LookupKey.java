@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record LookupKey(List<NestedField> columns, List<DataType> types, List<Object> values) {
 
-  /** The position of a column in the rows that are looked through. */
+  /** The rows that are looked through, which say where a column is. */
   interface Batch {
     @Nullable ColumnVector column(int fieldId);
   }

@@ -89,7 +89,9 @@ final class MergeReader extends SectionReader {
     this.orderingPosition = orderingPosition(task);
   }
 
-  /** The combination of a column; null where one stored value is the answer. */
+  /**
+   * The column as contributions are combined; null for one of which one stored value is the answer.
+   */
   private @Nullable CombinedColumn combinedColumn(OutputColumn column) {
     if (column.source() != OutputColumn.Source.VALUE
         || section.takes(column.fieldId()) != Takes.ALL) {
@@ -99,7 +101,7 @@ final class MergeReader extends SectionReader {
     return CombinedColumn.of(task.schema(), column, isHistory);
   }
 
-  /** The position of the ordering column in the output, or -1. */
+  /** The position of the ordering column among the output, or -1. */
   private static int orderingPosition(ReadTask task) {
     NestedField ordering = task.schema().ordering();
     for (int i = 0; ordering != null && i < task.output().size(); i++) {
@@ -261,7 +263,7 @@ final class MergeReader extends SectionReader {
     return StampVector.struct(type, members);
   }
 
-  /** Which rows are tombstones; empty where the output does not tell them from others. */
+  /** Says which rows are tombstones; empty where the output does not tell them from others. */
   private boolean[] isDeleted(Decisions decisions) {
     if (task.output().stream().noneMatch(column -> column.source() == IS_DELETED)) {
       return new boolean[0];

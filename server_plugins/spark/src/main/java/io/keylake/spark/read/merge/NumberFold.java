@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * without an object, and without the care that rare rows need. Those it leaves to whoever asks.
  */
 enum NumberFold {
-  /** The sum of longs; a sum that overflows is left. */
+  /** The sum of longs; overflow is left. */
   LONG_SUM {
     @Override
     boolean fold(ColumnVector[] sources, int[] places, int from, int to, BuiltVector out) {
@@ -32,7 +32,7 @@ enum NumberFold {
       return out.addNumber(sum);
     }
   },
-  /** The sum of doubles where it is exact; a sum that has to be rounded is left. */
+  /** The sum of doubles that is exact; one that has to be rounded is left. */
   DOUBLE_SUM {
     @Override
     boolean fold(ColumnVector[] sources, int[] places, int from, int to, BuiltVector out) {
@@ -71,7 +71,7 @@ enum NumberFold {
     }
   };
 
-  /** The fold of a reducer; null where its values are more than numbers. */
+  /** The fold of a reducer on a type; null where numbers are not all there is to it. */
   static @Nullable NumberFold of(Reducer reducer, DataType type) {
     boolean isLong =
         type instanceof LongType

@@ -30,8 +30,8 @@ import org.roaringbitmap.RoaringBitmap;
 /** One run whose rows are the answer as they stand, but for those that have to be left out. */
 final class PassThroughReader extends SectionReader {
   /**
-   * Where fewer rows of a file are left, the others are not unpacked; of more, skipping among them
-   * costs more than reading.
+   * The share of a file's rows below which the others are not unpacked; of more, skipping among
+   * them costs more than reading.
    */
   private static final double FEW_LEFT = 0.25;
 
@@ -87,7 +87,10 @@ final class PassThroughReader extends SectionReader {
             .toArray(GatheredVector[]::new);
   }
 
-  /** A vector that values are gathered in; null for texts, which are copied once, into rows. */
+  /**
+   * The vector into which values are gathered; null where they are looked up: texts of one file are
+   * copied once, into rows.
+   */
   private static @Nullable GatheredVector gathering(DataType type, int batchRows) {
     return type instanceof StringType ? null : GatheredVector.of(type, batchRows);
   }
@@ -97,7 +100,9 @@ final class PassThroughReader extends SectionReader {
     return columns.schema().isEmpty() ? nextFromCounts() : nextFromFiles();
   }
 
-  /** Rows without stored columns: the manifest says how many there are. */
+  /**
+   * The next batch where no stored column is wanted: the manifest has said how many rows there are.
+   */
   private @Nullable ColumnarBatch nextFromCounts() {
     while (unread == 0) {
       if (!files.hasNext()) {

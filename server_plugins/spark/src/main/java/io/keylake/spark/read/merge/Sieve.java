@@ -59,7 +59,7 @@ final class Sieve {
   private long passed;
 
   /**
-   * Which rows to read.
+   * The rows to read.
    *
    * @param byRun for each run and file, numbers of the rows to read; null for all of a file, of a
    *     run, or of the section

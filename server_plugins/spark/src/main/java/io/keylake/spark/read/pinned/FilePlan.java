@@ -17,7 +17,7 @@ public final class FilePlan {
   private boolean isKept;
   private @Nullable List<FileScanTask> files;
 
-  /** Keeps the files of the next plan, which is then the only one. */
+  /** Keeps what is planned from now on, so that it is planned once. */
   public void keep() {
     isKept = true;
   }

@@ -59,7 +59,7 @@ final class NumberPredicates {
     };
   }
 
-  /** A row with null passes: {@code NOT (a <=> 5)} comes here as well as {@code a <> 5}. */
+  /** A test that null passes: {@code NOT (a <=> 5)} comes here as well as {@code a <> 5}. */
   private static ColumnPredicate notIn(int column, long[] sorted, boolean isInt) {
     return (columns, rows, passing) -> {
       ColumnVector values = columns[column];
@@ -129,7 +129,7 @@ final class NumberPredicates {
     };
   }
 
-  /** The number of a row; -0.0 is 0.0. */
+  /** The value of a row; that of -0.0 is 0.0. */
   private static double value(ColumnVector values, int row, boolean isFloat) {
     return (isFloat ? values.getFloat(row) : values.getDouble(row)) + 0.0;
   }

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 final class TextPredicates {
   private TextPredicates() {}
 
-  /** The comparison of a column with a text; null where the operation is none. */
+  /** The test of a comparison; null where the operation is none. */
   static @Nullable ColumnPredicate compared(
       Expression.Operation how, int column, CharSequence than) {
     UTF8String constant = UTF8String.fromString(than.toString());
@@ -33,7 +33,8 @@ final class TextPredicates {
   }
 
   /**
-   * A row with null is not equal: {@code NOT (a <=> 'x')} comes here as well as {@code a <> 'x'}.
+   * A test in which null is not equal: {@code NOT (a <=> 'x')} comes here as well as {@code a <>
+   * 'x'}.
    */
   private static ColumnPredicate equal(int column, UTF8String constant, boolean isEqual) {
     return (columns, rows, passing) -> {

@@ -20,9 +20,9 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
 /**
- * For buckets that are a stored column: turns equalities on the whole of {@code bucket_by} into one
- * on the bucket, of each number of buckets that there may be files of, and on the group where there
- * is one.
+ * Narrows a read of a table whose buckets are a stored column: turns equalities on the whole of
+ * {@code bucket_by} into one on the bucket, of each number of buckets that there may be files of,
+ * and on the group where there is one.
  */
 final class BucketFilter {
   private BucketFilter() {}

@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 @GuestApi
 public record CountedMetric<C>(String name, String description, ToLongFunction<C> count) {
 
-  /** The metric, as a scan names it. */
+  /** The metric that a scan names. */
   public CustomMetric shown() {
     return new ReadMetric(name, description);
   }

@@ -276,7 +276,7 @@ final class KeyedScan
     return new GenericInternalRow(partition.stream().map(SparkValue::of).toArray());
   }
 
-  /** The key columns, as far as the query reads them: others cannot be named. */
+  /** The columns that runtime filters may name: those that the query reads. */
   @Override
   public NamedReference[] filterAttributes() {
     return schema.spec().key().stream()

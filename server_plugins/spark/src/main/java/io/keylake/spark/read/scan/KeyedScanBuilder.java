@@ -94,7 +94,10 @@ public final class KeyedScanBuilder
     return filters.used().toArray(Predicate[]::new);
   }
 
-  /** A struct is read with all of its members, also those that the query does not want. */
+  /**
+   * Keeps the wanted columns; of a struct all members are read, those, too, that the query does not
+   * want.
+   */
   @Override
   public void pruneColumns(StructType requiredSchema) {
     StructType stored = SparkSchemaUtil.convert(schema.table());

@@ -42,7 +42,7 @@ public final class Lookup {
     this.io = io;
   }
 
-  /** The look-up that a scan is; null for a scan that is left to tasks. */
+  /** The look-up that a scan is; null for one that is left to tasks. */
   public static @Nullable Lookup of(Scan scan) {
     return scan instanceof KeyedScan keyed
         ? keyed.lookup(MOST_FILES, SessionSettings.bytes(MOST_BYTES, MOST_BYTES_BY_DEFAULT))

@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
 record MetadataScan(String table, StructType readSchema, List<Object> answers)
     implements LocalScan {
 
-  /** Empty where an aggregate takes reading. */
+  /** The scan that answers aggregates; empty where one takes reading. */
   static Optional<MetadataScan> of(
       String table, KeyedSchema schema, ReadPlan plan, Aggregation asked) {
     StructType columns = new StructType();

@@ -27,8 +27,8 @@ import org.apache.spark.sql.sources.Filter;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What of a query's filters a read can use, in the two languages that its parts speak: Iceberg's
- * for files, Spark's for what is inside them.
+ * The part of a query's filters that a read can use, in the two languages that its parts speak:
+ * Iceberg's for files, Spark's for what is inside them.
  *
  * <p>A filter on the key drops all versions of a row or none, so it chooses buckets, files, row
  * groups and pages. A filter that looks at a value may do so only where one run is passed through;
@@ -83,7 +83,10 @@ public record PushedFilters(
     return reference.fieldNames().length == 1 && columns.contains(reference.fieldNames()[0]);
   }
 
-  /** A filter as Iceberg has it; null where statistics of the table's columns cannot answer it. */
+  /**
+   * The filter in Iceberg's form; null where the statistics of the table's columns cannot be asked
+   * this.
+   */
   private static @Nullable Expression converted(KeyedSchema schema, Predicate predicate) {
     Set<String> visible =
         schema.visible().columns().stream()

@@ -22,7 +22,7 @@ import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a query wants of a keyed table.
+ * A request of a query to a keyed table: the rows and columns that it wants.
  *
  * @param snapshotId null for a table without a snapshot
  * @param after if not null, only what commits after this one have written is read

@@ -1,6 +1,6 @@
 package io.keylake.spark.read.scan;
 
-/** What each task of a scan reads. */
+/** The kind of part that each task of a scan reads. */
 public enum ScanTasks {
   /** A bucket, its rows in key order; Spark is told of both. */
   BUCKETS,

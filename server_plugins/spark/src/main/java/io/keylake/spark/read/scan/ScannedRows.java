@@ -3,7 +3,7 @@ package io.keylake.spark.read.scan;
 import java.util.Set;
 import org.apache.spark.sql.connector.read.Scan;
 
-/** What a plan may count on in the rows of a scan. */
+/** The facts that a plan may count on in the rows of a scan. */
 public final class ScannedRows {
   private ScannedRows() {}
 

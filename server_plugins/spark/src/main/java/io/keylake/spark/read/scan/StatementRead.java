@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one statement reads of the table that it changes. Its scans run before its commit, and each
+ * The read of one statement of the table that it changes. Its scans run before its commit, and each
  * says here which rows it looks at.
  */
 public final class StatementRead {

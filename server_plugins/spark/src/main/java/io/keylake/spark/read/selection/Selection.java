@@ -31,12 +31,12 @@ public record Selection(Map<String, RoaringBitmap> byFile) {
     return new Selection(both);
   }
 
-  /** How many rows all files together have in it. */
+  /** The rows of all files together. */
   long rows() {
     return byFile.values().stream().mapToLong(RoaringBitmap::getLongCardinality).sum();
   }
 
-  /** How many bytes it has in memory, locations included. */
+  /** The bytes in memory, locations included. */
   long bytes() {
     long bytes = 0;
     for (Map.Entry<String, RoaringBitmap> file : byFile.entrySet()) {

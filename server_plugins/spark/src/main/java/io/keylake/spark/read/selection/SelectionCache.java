@@ -27,7 +27,7 @@ public final class SelectionCache {
         new BoundedCache<>(mostBytes, (files, selection) -> files.bytes() + selection.bytes());
   }
 
-  /** The cache that all tasks of this process share. */
+  /** The selections that all tasks of this process share. */
   public static SelectionCache ofProcess() {
     return OF_PROCESS;
   }

@@ -67,7 +67,7 @@ record SelectionKey(
     return new SelectionKey(runs, rules, leaves, slice);
   }
 
-  /** About how many bytes it has in memory: names of files, mostly. */
+  /** The bytes in memory: names of files, mostly. */
   long bytes() {
     return runs.stream().flatMap(List::stream).mapToLong(file -> file.location().length()).sum();
   }

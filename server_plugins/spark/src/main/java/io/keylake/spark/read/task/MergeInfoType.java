@@ -11,8 +11,8 @@ public final class MergeInfoType {
   private MergeInfoType() {}
 
   /**
-   * As queries see it: without the versions of columns where there are none, and without states,
-   * which only merges can read.
+   * The type as queries see it: without the versions of columns where there are none, and without
+   * states, which only merges can read.
    */
   public static StructType of(KeyedSchema schema) {
     return new StructType(
@@ -21,7 +21,7 @@ public final class MergeInfoType {
             .toArray(StructField[]::new));
   }
 
-  /** The type of the stored column, as files have it. */
+  /** The type as files have it. */
   public static StructType stored(KeyedSchema schema) {
     StructType all = (StructType) SparkSchemaUtil.convert(schema.mergeInfo().type());
     return schema.leaves().fields().isEmpty()

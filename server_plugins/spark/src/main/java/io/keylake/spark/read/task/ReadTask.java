@@ -18,7 +18,8 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataType;
 
 /**
- * What every task of a scan knows: the wanted columns and how keys and versions are stored.
+ * The task of a scan, as far as all of its tasks are alike: the wanted columns and how keys and
+ * versions are stored.
  *
  * @param isOrdered whether the rows of a section have to come in key order
  * @param batchRows rows in a batch read from a file, and at most in a batch handed out

@@ -17,7 +17,7 @@ import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
 
-/** Which accumulator a reducer has on a type. */
+/** Makes the accumulator that a reducer has on a type. */
 public final class Accumulators {
   private Accumulators() {}
 

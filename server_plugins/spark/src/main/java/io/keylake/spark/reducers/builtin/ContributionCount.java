@@ -4,7 +4,7 @@ import io.keylake.spark.reducers.Accumulator;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.jspecify.annotations.Nullable;
 
-/** How many contributions there are, whatever they say. */
+/** The number of contributions, whatever they say. */
 final class ContributionCount extends Accumulator {
   private long count;
 

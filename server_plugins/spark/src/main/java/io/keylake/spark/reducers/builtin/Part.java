@@ -64,7 +64,8 @@ final class Part {
   }
 
   /**
-   * A value of a type whose sums can be too large. It is not null, since members can be required.
+   * A value in place of a sum that is too large, of the types that can have one. It is not null,
+   * since members can be required.
    */
   private static Object placeholder(DataType type) {
     if (type instanceof IntegerType) {

@@ -48,9 +48,7 @@ final class StructParts extends Accumulator {
     return new StructParts(type, parts, false);
   }
 
-  /**
-   * A struct of sums and the number of values that they are of: each contribution has all of these.
-   */
+  /** The parts of sums and of the numbers of their values: none makes sense without the others. */
   static StructParts ofSums(StructType type) {
     Map<String, Part> parts = new TreeMap<>();
     for (String name : type.fieldNames()) {

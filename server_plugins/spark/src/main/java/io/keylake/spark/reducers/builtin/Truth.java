@@ -4,7 +4,7 @@ import io.keylake.spark.reducers.Accumulator;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.jspecify.annotations.Nullable;
 
-/** Whether any contribution is true, or all of them are. */
+/** Says whether any contribution is true, or all of them are. */
 final class Truth extends Accumulator {
   private final boolean decisive;
   private boolean isDecided;

@@ -34,7 +34,7 @@ public final class ColumnFunctions {
   /** Chooses the function for the types of its arguments. */
   @FunctionalInterface
   interface Binding {
-    /** The function for some types of arguments; null where it does not take them. */
+    /** The function for these arguments; null where it does not take them. */
     @Nullable ColumnFunction of(String name, List<DataType> arguments);
   }
 

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 
-/** What is asked of the values of some days. */
+/** The kind of a window: what is asked of the values of some days. */
 enum WindowKind {
   SUM,
   AVG,

@@ -17,7 +17,7 @@ import org.apache.spark.sql.types.IntegerType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which columns of rows say whether two may be combined, and how.
+ * The columns of rows that say whether two may be combined, and how.
  *
  * @param types of all columns
  * @param key where the columns lie in which rows that are combined are the same
@@ -80,7 +80,7 @@ record CombineSpec(
   }
 
   /**
-   * For plans: by which key, and what is done with which column.
+   * The text that plans show: by which key, and what is done with which column.
    *
    * @param rows the columns
    */

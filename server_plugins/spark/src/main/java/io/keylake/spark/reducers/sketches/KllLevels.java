@@ -3,8 +3,8 @@ package io.keylake.spark.reducers.sketches;
 import java.util.Arrays;
 
 /**
- * What a Kll sketch keeps: levels of items, where an item of level h counts for 2^h values. Items
- * are longs in the order of the values that they mean.
+ * The levels of items that a Kll sketch keeps, where an item of level h counts for 2^h values.
+ * Items are longs in the order of the values that they mean.
  *
  * <p>When there are more items than the sketch may keep, the lowest level that is full is
  * compacted: sorted, and every other item moves up. Which half moves is taken from the items

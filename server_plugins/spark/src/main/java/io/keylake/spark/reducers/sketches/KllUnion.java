@@ -95,7 +95,10 @@ public final class KllUnion implements BytesUnion {
     levels.endMerge();
   }
 
-  /** The place where each level begins, and where the last one ends: the number of bytes. */
+  /**
+   * The places where each level begins, and where the last one ends, which says how many bytes
+   * there are.
+   */
   private int[] starts(ByteBuffer buffer) {
     int count = buffer.get(18);
     if (count < 1
@@ -148,7 +151,7 @@ public final class KllUnion implements BytesUnion {
     return flipped(bits);
   }
 
-  /** The bits of a float or double as a long in the same order, and back. */
+  /** Turns the bits of a float or double into a long in the same order, and back. */
   private static long flipped(long bits) {
     return bits < 0 ? bits ^ Long.MAX_VALUE : bits;
   }

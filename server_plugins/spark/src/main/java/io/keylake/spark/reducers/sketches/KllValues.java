@@ -2,13 +2,13 @@ package io.keylake.spark.reducers.sketches;
 
 import java.util.Locale;
 
-/** What the values of a Kll sketch are, which its bytes do not say. */
+/** The type of the values of a Kll sketch, which its bytes do not say. */
 public enum KllValues {
   LONG,
   FLOAT,
   DOUBLE;
 
-  /** The values of a type, by its name. */
+  /** The values by the name of the type. */
   public static KllValues of(String type) {
     return valueOf(type.toUpperCase(Locale.ROOT));
   }

@@ -6,7 +6,8 @@ import io.keylake.tables.KeylakeException;
 import java.util.Map;
 
 /**
- * What a column of sketches takes, for sentences about a contribution that is something else.
+ * The format that a column of sketches takes, for sentences about a contribution that is something
+ * else.
  *
  * @param name as users say it
  * @param family of the DataSketches library, in the third byte of all its sketches

@@ -15,8 +15,8 @@ import org.apache.spark.sql.types.DataType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether a reducer gives the same value whatever contributions are combined first, and in whatever
- * order unless it says that the order matters.
+ * Finds out whether a reducer gives the same value whatever contributions are combined first, and
+ * in whatever order unless it says that the order matters.
  *
  * <p>All few contributions of the samples are tried before many of them, so that what is found is
  * as small as can be. The many are drawn from a fixed seed, and made smaller where they fail.

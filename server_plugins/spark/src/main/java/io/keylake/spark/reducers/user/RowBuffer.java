@@ -27,7 +27,7 @@ public final class RowBuffer {
    */
   public record Column(GatheredColumn gathered, int position, int state) {}
 
-  /** The position of the states in a stored row: in a struct of so many members, as one of them. */
+  /** The place of the states in a stored row: in a struct of so many members, as one of them. */
   public record Info(int position, int members, int states, int count) {}
 
   /** Takes rows that are complete. */

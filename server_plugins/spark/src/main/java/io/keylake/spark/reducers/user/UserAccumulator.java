@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.types.DataType;
 import org.jspecify.annotations.Nullable;
 
-/** What a class of a user makes of contributions. */
+/** An accumulator of a class of a user. */
 public final class UserAccumulator extends Accumulator {
   private final String name;
   private final DataType type;

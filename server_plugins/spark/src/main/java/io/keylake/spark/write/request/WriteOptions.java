@@ -17,8 +17,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a writer says beside its rows. The names of options are the words of the Python verbs'
- * parameters.
+ * The options that a writer gives beside its rows. The names of options are the words of the Python
+ * verbs' parameters.
  *
  * @param version the column that holds the version of a row, or null
  * @param versionValue the version of every row, or null
@@ -48,7 +48,7 @@ public record WriteOptions(
     @Nullable Adopted adopts,
     @Nullable Long targetFileSize)
     implements Serializable {
-  /** The option with the delay of watermarks, in microseconds. */
+  /** The delay of the watermark, in microseconds. */
   public static final String WATERMARK_DELAY = "watermark_delay";
 
   private static final String VERSION_OF = "version_of.";
@@ -63,7 +63,7 @@ public record WriteOptions(
     APPLY_CHANGES,
     OVERWRITE;
 
-    /** The word of options and summaries. */
+    /** The word that options and summaries have. */
     public String word() {
       return name().toLowerCase(Locale.ROOT);
     }

@@ -127,7 +127,7 @@ public final class FewRows extends AccumulatorV2<FewRows.OfTask, Map<Integer, Li
     return told;
   }
 
-  /** The text of a plan, which is logged: it has no rows. */
+  /** The value without the rows: plans are logged. */
   @Override
   public String toString() {
     return "at most %,d rows of %,d bytes".formatted(limit.rows(), limit.bytes());

@@ -16,7 +16,7 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Where the columns lie that say where rows belong.
+ * The places of the columns that say where rows belong.
  *
  * @param place partition, bucket, and the rest of the key
  * @param columnsOfCell how many of them are the partition and the bucket

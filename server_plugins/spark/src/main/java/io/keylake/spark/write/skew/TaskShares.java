@@ -5,10 +5,10 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * How the partitions of a shuffle become tasks. Small neighbours are one task. A partition is hot,
- * and has to be divided, where it has much more than its share, or where there are fewer than cores
- * that could work on them: what divides it is one more shuffle of its rows, so that partitions are
- * left whole where all cores have their share of them.
+ * The shares of tasks in the partitions of a shuffle. Small neighbours are one task. A partition is
+ * hot, and has to be divided, where it has much more than its share, or where there are fewer than
+ * cores that could work on them: what divides it is one more shuffle of its rows, so that
+ * partitions are left whole where all cores have their share of them.
  *
  * @param whole tasks of whole partitions, in order
  * @param hot partitions

@@ -4,7 +4,7 @@ import io.keylake.spark.engine.SessionSettings;
 import java.io.Serializable;
 
 /**
- * What the session wants of tasks that read a shuffle.
+ * The size that the session wants of tasks that read a shuffle.
  *
  * @param bytes that are worth a task
  * @param leastBytes of a task, for which others wait rather than share

@@ -1,5 +1,5 @@
 /**
- * How the rows of a large write get to its tasks: by partition and bucket, and by ranges of keys
+ * Brings the rows of a large write to its tasks: by partition and bucket, and by ranges of keys
  * where one of these is hot.
  */
 @NullMarked

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StringType;
 
-/** Whether two incoming rows have the same key. */
+/** Says whether two incoming rows have the same key. */
 final class KeyEquality {
   private final Same[] columns;
 

@@ -37,7 +37,7 @@ public record PartWriters(
     return writer(files(table, places(table, part, attempt)));
   }
 
-  /** So many writers, which are used in one process. */
+  /** Makes so many writers, which are used in one process. */
   public List<KeyedDataWriter> writers(Table table, int parts) {
     List<KeyedDataWriter> writers = new ArrayList<>();
     SortedFiles first = files(table, places(table, 0, 0));

@@ -31,7 +31,9 @@ final class RowVersions {
     return onlyOfColumns ? newestOfColumns(row) : fixed;
   }
 
-  /** The version of a row whose columns alone have versions: the newest of these. */
+  /**
+   * The version of a row of which only columns have versions: it is as new as the newest of them.
+   */
   private long newestOfColumns(InternalRow row) {
     long newest = Long.MIN_VALUE;
     for (Column column : layout.values()) {

@@ -149,9 +149,7 @@ final class StoredRows {
     return asRow;
   }
 
-  /**
-   * The buffer of rows whose columns have reducers in Python: values follow when they are reduced.
-   */
+  /** The rows that wait for what is gathered for columns to be reduced. */
   RowBuffer pending(RowFold fold, int[] columns, RowBuffer.Target target) {
     List<RowBuffer.Column> gathered =
         IntStream.of(columns)
@@ -174,7 +172,10 @@ final class StoredRows {
     return places;
   }
 
-  /** Whether the stored ordering column says the version, which is then not stored twice. */
+  /**
+   * Says whether the stored ordering column says the version already, which is not stored twice
+   * then.
+   */
   private boolean isOrderingValue(InternalRow holder, long newest) {
     if (ordering < 0 || holder.isNullAt(values[ordering].position())) {
       return false;

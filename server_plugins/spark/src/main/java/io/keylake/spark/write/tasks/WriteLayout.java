@@ -24,7 +24,7 @@ import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where things lie in the rows that reach the writer, and in those it stores.
+ * The places of columns in the rows that reach the writer, and in those it stores.
  *
  * @param key the key columns
  * @param values the value columns that the rows carry
@@ -136,7 +136,7 @@ public record WriteLayout(
         stored(schema, positions.keySet(), leaves, states, options));
   }
 
-  /** The position of each column of the rows; the first of those that share a name. */
+  /** The place of each column of the rows; the first of those that share a name. */
   private static Map<String, Integer> positions(StructType rows) {
     Map<String, Integer> positions = new HashMap<>();
     String[] names = rows.fieldNames();
