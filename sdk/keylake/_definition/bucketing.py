@@ -1,4 +1,4 @@
-"""In which bucket a key lies: the same arithmetic as in the server.
+"""The bucket of a key, by the same arithmetic as in the server.
 
     bucket = murmur3(bytes of the columns of bucket_by) without its sign, modulo the number of buckets
 

@@ -87,7 +87,7 @@ def names_of(names: Names | None, word: str = "columns") -> tuple[str, ...]:
 
 @cache
 def _known(declared: type) -> dict[str, tuple[TypeAdapter[Any], str]]:
-    """For each word the check of its type, and what it may be."""
+    """The check of the type of each word, and what it may be."""
     strict = ConfigDict(strict=True, arbitrary_types_allowed=True)
     types, texts = get_type_hints(declared), get_type_hints(declared, include_extras=True)
     return {word: (TypeAdapter(types[word], config=strict), _text(texts[word])) for word in types}

@@ -43,7 +43,7 @@ class Picture(Figure):
         return shown.getvalue()
 
     def svg(self) -> str:
-        """As a part of a page, in the page's own colour of text."""
+        """The figure as a part of a page, in the page's own colour of text."""
         text = io.StringIO()
         self.savefig(text, format="svg")
         _, start, rest = text.getvalue().partition("<svg")

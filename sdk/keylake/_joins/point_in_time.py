@@ -52,7 +52,7 @@ class _Moment:
 def states_of(
     session: Session, samples: DataFrame, as_of: str | None, tables: Sequence[KeyedTable[Any]]
 ) -> list[tuple[State, ...]]:
-    """For each table the states that samples fall on; without `as_of` that is what each is now."""
+    """The states of each table that samples fall on; without `as_of` that is what each is now."""
     if as_of is None:
         return [(State(),)] * len(tables)
     micros = _micros(samples, as_of)

@@ -203,7 +203,7 @@ def _wrong_setting(spark: Any) -> str | None:
 
 
 def _lacking(columns: Sequence[str], below: _Node, spark: Any) -> str | None:
-    """That the place of a table's rows does not follow from these columns."""
+    """A sentence: the place of a table's rows does not follow from these columns."""
     for table, spec in _layouts(below, spark).items():
         wanted = [*spec["partition_by"], *spec["bucket_by"]]
         missing = [name for name in wanted if name.lower() not in {column.lower() for column in columns}]

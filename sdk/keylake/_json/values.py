@@ -182,7 +182,7 @@ class _Fit:
         return is_text if kind_of is None else f"({self.kind} = '{kind_of}' OR {is_text})"
 
     def _base64(self) -> str:
-        """Of text in either alphabet of base64."""
+        """The bytes of text in either alphabet of base64."""
         return f"try_to_binary(translate({got(self.value, 'string')}, '-_', '+/'), 'base64')"
 
     # --------------------------------------------------------------------------------------------------------- nested

@@ -41,7 +41,7 @@ def channel_to(url: str, *, is_own: bool) -> Any:
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     class TokenInHeader(DefaultChannelBuilder):
-        """As pyspark's: what has a token leads to this machine, or over TLS."""
+        """A channel like pyspark's: what has a token leads to this machine, or over TLS."""
 
         @property
         def token(self) -> None:

@@ -35,7 +35,7 @@ class Watermark:
 
 
 def watermark(time: datetime.datetime, *, stream: str | None = None) -> Watermark:
-    """For `at=`: the first commit with which all streams that say watermarks, or one of them, had come to a time.
+    """A moment for `at=`: the first commit with which all streams with watermarks, or one of them, had come to a time.
 
     >>> watermark(datetime.datetime(2026, 11, 1, tzinfo=datetime.timezone.utc)).stream is None
     True

@@ -152,7 +152,7 @@ class ConditionVerbs(Verbs):
         return tuple(found)
 
     def _reads_at(self, snapshots: list[int]) -> dict[int, float]:
-        """With how many runs a byte was read at some commits."""
+        """The number of runs with which a byte was read at some commits."""
         if not snapshots:
             return {}
         looks = [

@@ -28,7 +28,7 @@ class Experiment(ShownFields):
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Experiment:
-        """As a procedure returns it."""
+        """An experiment as a procedure returns it."""
         return cls(row["experiment"], row["columns"], row["dropped"])
 
 

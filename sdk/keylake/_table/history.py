@@ -32,7 +32,7 @@ class HistoryVerbs(Verbs):
         return History(str(self._handle.path), commits, self._commits_of_branches if on_main else None)
 
     def _commits_of_branches(self) -> dict[str, tuple[CommitInfo, ...]]:
-        """Of the newest branches, the commits that main has not."""
+        """The commits of the newest branches that main has not."""
         named = self._handle.part("branches").where("type = 'branch' AND name <> 'main'")
         rows = named.orderBy("committed_at", ascending=False).select("name").limit(MOST_BRANCHES).collect()
         on_main = {commit.snapshot_id for commit in self._handle.commits()}

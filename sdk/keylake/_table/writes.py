@@ -116,7 +116,7 @@ class WriteVerbs(Verbs):
         return self._write(rows, Intention("update", version=version, **check_labels(labels)))
 
     def _combined(self, names: Sequence[str]) -> list[str]:
-        """Of columns of rows, those whose values are combined; others are refused."""
+        """The columns of rows whose values are combined; others are refused."""
         spec = self._handle.writes
         given = {name.lower() for name in names}
         values = [column for column in spec.columns if column.name.lower() in given and column.name not in spec.key]

@@ -247,7 +247,7 @@ class Triggers(ShownTable):
         return tuple(fired), failures
 
     def _is_registered(self, trigger: Trigger) -> bool:
-        """It may have been removed while it ran."""
+        """Whether a trigger is registered: it may have been removed while it ran."""
         return self._registered.get(trigger.name) is trigger
 
     # -------------------------------------------------------------------------------------------------------- shown

@@ -38,7 +38,7 @@ def check_accumulator(table: str, field: NestedField, reducer: Reducer) -> None:
 
 
 def picked(entries: Entries, given: Stamp, values: Any, reducer: Reducer) -> Numbers:
-    """For each key the entry whose value the reducer takes as it is; -1 for none. Of Min, Max, BoolAnd and BoolOr."""
+    """The entry of each key whose value the reducer takes as it is; -1 for none. Of Min, Max, BoolAnd and BoolOr."""
     is_set = given.is_set & pc.is_valid(values).to_numpy(zero_copy_only=False)
     ranks = _ranks(values)
     smallest = isinstance(reducer, Min | BoolAnd)

@@ -35,7 +35,7 @@ def of_spark(array: Any, type_: IcebergType) -> Any:
 
 
 def _converted(array: Any, field: pa.Field | None, type_: IcebergType) -> Any:
-    """Of a file, `field` says the ids of members; without it, members have the names of the type."""
+    """The column as the type; `field` of a file says the ids of members, which otherwise have the names of the type."""
     wanted = natural(type_)
     if isinstance(type_, StructType):
         return _struct(array, field, type_)

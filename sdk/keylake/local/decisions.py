@@ -37,7 +37,7 @@ class Entries:
     keys: int
 
     def newest(self, stamp: Stamp) -> Numbers:
-        """For each key its entry with the largest (version, commit order); -1 for none.
+        """The entry of each key with the largest (version, commit order); -1 for none.
 
         >>> entries = Entries(np.array([0, 0, 0, 1]), 2)
         >>> entries.newest(Stamp(np.array([True, True, True, False]), np.array([5, 7, 7, 9]))).tolist()
@@ -53,7 +53,7 @@ class Entries:
         return winners
 
     def earliest(self, stamp: Stamp) -> Numbers:
-        """For each key its entry with the smallest (version, commit order); -1 for none."""
+        """The entry of each key with the smallest (version, commit order); -1 for none."""
         entry = np.flatnonzero(stamp.is_set)
         order = np.lexsort((stamp.at[entry], self.key[entry]))[::-1]
         winners = np.full(self.keys, NOWHERE, dtype=np.int64)

@@ -125,7 +125,7 @@ class Trial:
         return " ".join(str([self._samples[place].as_py() for place in group]) for group in case)
 
     def _values(self, cases: Sequence[Groups]) -> list[list[object]]:
-        """Of each case the value of all one after the other, in groups, and of the groups in the opposite order."""
+        """The values of each case: of all one after the other, in groups, and of the groups in the opposite order."""
         contributed = self._reduction.contribute(self._samples)
         whole = self._folded(contributed, [[place for group in case for place in group] for case in cases])
         stored = self._folded(contributed, [group for case in cases for group in case])

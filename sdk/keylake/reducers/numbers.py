@@ -60,7 +60,7 @@ class First(Reducer):
 
 @dataclass(frozen=True)
 class BoolAnd(Reducer):
-    """True when all contributions are true.
+    """Whether all contributions are true.
 
     >>> BoolAnd().to_json()
     {'type': 'BoolAnd'}
@@ -69,7 +69,7 @@ class BoolAnd(Reducer):
 
 @dataclass(frozen=True)
 class BoolOr(Reducer):
-    """True when any contribution is true.
+    """Whether any contribution is true.
 
     >>> BoolOr().to_json()
     {'type': 'BoolOr'}

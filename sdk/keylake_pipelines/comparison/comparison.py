@@ -111,7 +111,7 @@ class Comparison:
     def look_again(
         self, wanted: Mapping[KeyRange, Collection[Key]], bounded_by: str | None, wait: Callable[[], bool]
     ) -> dict[Key, Found] | None:
-        """Those of the wanted rows that differ; `wait` is called between the two, and says whether it has helped."""
+        """The wanted rows that differ; `wait` is called between the two, and says whether it has helped."""
         source: dict[Key, list[Values]] = {}
         for within, keys in wanted.items():
             for key, row in self._in_source(within, set()):

@@ -104,7 +104,7 @@ class FilesSource:
         return False
 
     def schemas(self) -> tuple[SourceSchema, ...]:
-        """None before the files are read."""
+        """The tables of the source; none before the files are read."""
         return ()
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
@@ -120,7 +120,7 @@ class FilesSource:
         """Files stay where they are."""
 
     def missing(self) -> str | None:
-        """That there are no files, or some that are of no table, as a sentence."""
+        """A sentence that there are no files, or some that are of no table."""
         if self._left_out is None or (self._files and not self._left_out):
             return None
         how = f"Write files into {self._folder}/TABLE/, with names that end in {', '.join(SUFFIXES)}."

@@ -118,7 +118,7 @@ class Offsets:
         return fresh if fresh > offset else offset + 1
 
     def first_value(self, offset: int) -> tuple[object | None, int | None]:
-        """From which value of the first column on to read at an offset, or which weight it has at least."""
+        """The value of the first column from which on to read at an offset, or the weight that it has at least."""
         if offset == BEGIN:
             return None, None
         if self.exact:

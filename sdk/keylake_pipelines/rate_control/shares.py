@@ -25,7 +25,7 @@ class Shares:
     of: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def after(self, rows: Mapping[str, int]) -> Shares:
-        """With one more batch."""
+        """The shares with one more batch."""
         if not (total := sum(rows.values())):
             return self
         newest = _NEWEST if self.of else 1.0

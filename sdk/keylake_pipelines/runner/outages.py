@@ -60,7 +60,7 @@ class Outage:
         return 0.0 if self._since is None else max(0.0, self._again_at - time.monotonic())
 
     def failed(self, error: KeylakeError) -> None:
-        """It was asked, and did not answer; an error where that has lasted too long."""
+        """Note that it was asked and did not answer; an error where that has lasted too long."""
         now = time.monotonic()
         if self._since is None:
             self._since = now
@@ -77,7 +77,7 @@ class Outage:
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def over(self) -> None:
-        """It has answered."""
+        """Note that it has answered."""
         if self._since is not None:
             LOG.info("%s: it answers again, after %.0f s. %s", self._name, time.monotonic() - self._since, self.said)
         self._since = self.said = None

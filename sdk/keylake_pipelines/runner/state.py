@@ -121,7 +121,7 @@ class PipelineState:
 
     @property
     def unit(self) -> str:
-        """That of the lag."""
+        """The unit of the lag."""
         return self.lag.rpartition(" ")[2]
 
     def _repr_html_(self) -> str:
@@ -208,7 +208,7 @@ class StateTable:
         return True
 
     def check_grows(self, partition: str, end: int) -> None:
-        """After positions were given up: rows of a log that are older than those of before would not count."""
+        """Refuse a log whose rows would not count: after positions were given up, they are older than those before."""
         before = self._given_up.get(partition, end)
         is_log = not re.search(r"[/ ]", partition)  # which are in the names of snapshots
         if is_log and end < before:

@@ -35,7 +35,7 @@ def by_table(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
 
 def offsets_in(rows: pa.Table) -> dict[str, tuple[int, int]]:
-    """For each partition of rows the first offset, and the one after the last.
+    """The first offset of each partition of rows, and the one after the last.
 
     >>> offsets_in(pa.table({"partition": ["p", "q", "p"], "offset": [4, 9, 7]}))
     {'p': (4, 8), 'q': (9, 10)}

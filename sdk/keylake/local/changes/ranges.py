@@ -48,7 +48,7 @@ class CommitRange:
 
     @property
     def writes(self) -> tuple[Snapshot, ...]:
-        """Those that can have changed an answer."""
+        """The commits that can have changed an answer."""
         return tuple(each for each in self.commits if summary_of(each)[names.VERB] not in _TIDYING)
 
     @property

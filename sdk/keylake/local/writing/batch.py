@@ -181,7 +181,7 @@ def _carried(rows: Any, spec: TableSpec) -> dict[str, Any]:
 
 
 def _natural(column: Any, type_: IcebergType) -> Any:
-    """From the form that Spark takes to the one that files have."""
+    """The column in the form that files have, from the one that Spark takes."""
     return of_spark(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column, type_)
 
 

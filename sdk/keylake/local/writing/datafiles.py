@@ -52,7 +52,7 @@ class _Metrics:
     upper: dict[int, bytes] = field(default_factory=dict)
 
     def add(self, column: NestedField, array: Any, *, whole: bool) -> None:
-        """Of a column that the file has; of lists and maps, nothing is said."""
+        """Add the metrics of a column that the file has; of lists and maps, nothing is said."""
         type_ = column.field_type
         if isinstance(type_, StructType):
             for number, member in enumerate(type_.fields):
@@ -85,7 +85,7 @@ class _Metrics:
             self.upper[id_] = to_bytes(type_, high)
 
     def add_absent(self, column: NestedField, rows: int) -> None:
-        """Of a field of versions that is null in all rows, which the file does not have."""
+        """Add the metrics of a field of versions that is null in all rows, which the file does not have."""
         if isinstance(column.field_type, StructType):
             for member in column.field_type.fields:
                 self.add_absent(member, rows)
@@ -178,7 +178,7 @@ class BatchFile:
         return stored, array
 
     def _stored_version(self, layout: Layout, versions: Any) -> Any:
-        """Null where the ordering column says it."""
+        """The version as it is stored: null where the ordering column says it."""
         stored = pa.array(versions)
         ordering = layout.ordering
         if ordering is None or ordering.name not in self.batch.columns:
