@@ -171,6 +171,37 @@ def test_lines_that_explain_are_not_counted(tmp_path: Path) -> None:
     assert lines_of_code(java) == 4
 
 
+# A comment that begins so is a fragment, such as "Of delete files." and "Null for main.", or has its subject last.
+WITHOUT_SUBJECT = re.compile(
+    r"(?:After|Also|As|At|Before|By|Empty|False|For|From|In|It|None|Not|Null|Of|So|That|They|Those|To|True|Until|With|Without)\b"
+)
+# So may a member, where its class is the subject; what describes a class is found in lists of classes, without one.
+QUESTION = re.compile(r"(?:How|What|When|Where|Whether|Which|Why)\b")
+
+
+@pytest.mark.parametrize("module", ["merge", "tables", "spark"])
+def test_a_comment_in_java_begins_with_its_subject(module: str) -> None:
+    found = []
+    for path in files(".java"):
+        if path.is_relative_to(JAVA / module / "src/main"):
+            for indent, text in re.findall(r"^( *)/\*\*\s+(?:\* )?(.*)", path.read_text(), flags=re.MULTILINE):
+                if WITHOUT_SUBJECT.match(text) or (not indent and QUESTION.match(text)):
+                    found.append(f"{path.name}: {text}")
+    assert not found
+
+
+def test_a_docstring_begins_with_its_subject() -> None:
+    found = []
+    for path in files(".py"):
+        if path.is_relative_to(ROOT / "sdk/keylake"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    text = ast.get_docstring(node) or ""
+                    if WITHOUT_SUBJECT.match(text):
+                        found.append(f"{path.name}: {text.splitlines()[0]}")
+    assert not found
+
+
 def test_the_readme_is_short() -> None:
     assert (ROOT / "README.md").read_text().count("\n") <= 90
 
