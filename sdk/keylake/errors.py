@@ -203,7 +203,7 @@ class GateFailed(KeylakeError):
 
 
 class TriggerFailed(KeylakeError):
-    """What a trigger ran has failed: `what` is the interval or commit event, and the error's cause what was raised."""
+    """A run of a trigger has failed: `what` is its interval or commit event, and the cause is what was raised."""
 
     def __init__(self, sentence: str, what: Interval | CommitEvent | None = None) -> None:
         super().__init__(sentence)

@@ -1,4 +1,4 @@
-"""Why a row reads as it does: what `explain_row` gives back. Small frozen values.
+"""The explanation of a row, which `explain_row` gives back. Small frozen values.
 
 An `Origin` says which commit wrote something. A `CellOrigin` is the value of one column with its origin, the stored
 contributions behind it where the column has an accumulator, and the stored values that do not count. A
@@ -26,7 +26,7 @@ _MOST_CHARACTERS = 60  # of a value in a table
 
 @dataclass(frozen=True, kw_only=True)
 class Origin(ShownFields):
-    """Where something in a row comes from: its version, and the commit and file that have it.
+    """The origin of something in a row: its version, and the commit and file that have it.
 
     >>> Origin(version=5, snapshot_id=None, commit_order=3, is_merged=True, files_merged=4).commit
     'one of 4 files that were merged'

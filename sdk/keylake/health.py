@@ -1,4 +1,4 @@
-"""How a table is doing: what `health()` gives back. Small frozen values, a picture, and a page."""
+"""The health of a table, which `health()` gives back. Small frozen values, a picture, and a page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_SHOWN = 100
 
 @dataclass(frozen=True)
 class StreamHealth(ShownFields):
-    """What one stream has written lately, and how far it is complete in event time."""
+    """The health of one stream: what it has written lately, and how far it is complete in event time."""
 
     stream: str | None
     commits: int
@@ -44,7 +44,7 @@ class StreamHealth(ShownFields):
 
 @dataclass(frozen=True)
 class ReadHealth(ShownFields):
-    """How a read of all columns takes the table, in bytes of its files.
+    """The bytes of a read of all columns, by how it takes the table, in bytes of its files.
 
     >>> ReadHealth(passed_through=60, settled=20, merged=20, rows=10, live_rows=9, read_amplification=1.4).share_merged
     0.2
@@ -70,7 +70,7 @@ class ReadHealth(ShownFields):
 
 @dataclass(frozen=True)
 class PastHealth(ShownFields):
-    """What of the past of a table is there, with all of its branches, and what a cleaning would remove.
+    """The past of a table with all of its branches: what is there, and what a cleaning would remove.
 
     >>> PastHealth(20, 0, 0, None, metadata_files=21, old_metadata_files=0, metadata_bytes=600_000,
     ...            newest_metadata_bytes=30_000).metadata_files
@@ -89,7 +89,7 @@ class PastHealth(ShownFields):
 
 @dataclass(frozen=True, repr=False)
 class Health(ShownTable):
-    """How a table or branch is doing: layout, reads, storage, streams, maintenance, and what to do."""
+    """The health of a table or branch: layout, reads, storage, streams, maintenance, and what to do."""
 
     table: str
     at: datetime.datetime

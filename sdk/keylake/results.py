@@ -1,4 +1,4 @@
-"""What verbs give back: small frozen values.
+"""Results of verbs: small frozen values.
 
 A `Commit` is what a write tells; a `CommitInfo` is what the table still knows about it later, and a `History` is a
 sequence of those, the newest first, that shows itself as a table.

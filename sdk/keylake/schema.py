@@ -51,7 +51,7 @@ class Group:
 
 @dataclass(frozen=True)
 class _Role:
-    """What a column is for. It travels in pydantic's field as its hook for JSON schemas, and leaves those alone."""
+    """The role of a column. It travels in pydantic's field as its hook for JSON schemas, and leaves those alone."""
 
     kind: str
     doc: str = ""
@@ -137,11 +137,11 @@ _STRICT = ConfigDict(
 
 
 class _ClassWords(TableWords, ConfigDict, total=False):
-    """What may stand beside the name of a class: the options of the table, and pydantic's own, which pydantic takes."""
+    """The words beside the name of a class: the options of the table, and pydantic's own, which pydantic takes."""
 
 
 class _NamedTable(TableWords, total=False):
-    """What keylake takes beside the name of a class."""
+    """The words that keylake takes beside the name of a class."""
 
     name: Annotated[str, "text such as 'namespace.table'"]
 

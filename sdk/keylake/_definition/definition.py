@@ -1,4 +1,4 @@
-"""What a table is made of, and everything that is refused about it.
+"""The parts of a table, and everything that is refused about it.
 
 A table is defined in many ways (a class, an Arrow or Iceberg schema, JSON), but it is checked here and only here:
 `TableSpec` calls these checks, one per part of the definition, whoever builds it. Each error names the value, the limit

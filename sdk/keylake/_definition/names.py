@@ -9,7 +9,7 @@ SPEC_PROPERTY = "keylake.spec"
 
 
 class RelationOption:
-    """What stands behind a table's name, `WITH ('after' = '17')`, or is an option of a stream."""
+    """A word behind a table's name, `WITH ('after' = '17')`, or is an option of a stream."""
 
     AFTER = "after"
     UNTIL = "until"

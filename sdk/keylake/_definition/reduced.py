@@ -1,4 +1,4 @@
-"""Which types a reducer takes: the same rules as the server's, so that a definition fails where it is written."""
+"""The types that a reducer takes: the same rules as the server's, so that a definition fails where it is written."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How results show themselves in terminals and notebooks."""
+"""Results as they show themselves in terminals and notebooks."""

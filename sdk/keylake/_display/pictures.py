@@ -41,7 +41,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Amplification:
-    """What reads and storage cost at a commit, for each byte that was live then."""
+    """The cost of reads and storage at a commit, for each byte that was live then."""
 
     at: datetime.datetime
     reads: float | None  # how many runs a byte was read with; None for commits that were not looked at
@@ -59,7 +59,7 @@ class Tier:
 
 @dataclass(frozen=True)
 class Lags:
-    """How far a stream is behind, in seconds: its last commit, its watermark, and its latest row when it came."""
+    """The lag of a stream, in seconds: its last commit, its watermark, and its latest row when it came."""
 
     stream: str
     last_commit: float
@@ -69,7 +69,7 @@ class Lags:
 
 @dataclass(frozen=True)
 class Condition:
-    """What the pictures of a table's health are drawn from."""
+    """The figures that the pictures of a table's health are drawn from."""
 
     bars: Sequence[Bar]
     tiers: Sequence[Tier]

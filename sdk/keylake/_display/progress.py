@@ -17,14 +17,14 @@ SHORTEST_SECONDS = 1.0  # work that is done sooner shows nothing
 
 
 class Stage(Protocol):
-    """What Spark says about one stage of a query."""
+    """The state of one stage of a query, as Spark says it."""
 
     num_tasks: int
     num_completed_tasks: int
 
 
 class Bars(Protocol):
-    """Where the bars of queries are drawn."""
+    """The place where the bars of queries are drawn."""
 
     def show(self, query: str, completed: int, total: int, seconds: float) -> None:
         """Draw the bar of a query, or move it on."""

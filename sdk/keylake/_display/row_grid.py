@@ -31,7 +31,7 @@ class GridCommit:
 
 @dataclass(frozen=True)
 class GridValue:
-    """What one commit has stored for one column."""
+    """The value that one commit has stored for one column."""
 
     text: str
     counts: bool

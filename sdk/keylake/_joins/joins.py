@@ -118,7 +118,7 @@ def _frame(session: Session, samples: object) -> DataFrame:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What tables have to share so that samples lie as all of them do."""
+    """The layout that tables have to share so that samples lie as all of them do."""
 
     buckets: int
     bucket_by: tuple[str, ...]

@@ -43,7 +43,7 @@ class State:
 
 @dataclass(frozen=True)
 class _Moment:
-    """Where a state begins."""
+    """The moment at which a state begins."""
 
     micros: int
     state: State

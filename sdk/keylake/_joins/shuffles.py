@@ -1,4 +1,4 @@
-"""Why a query moves rows between tasks, read from its plan.
+"""The reasons why a query moves rows between tasks, read from its plan.
 
 SortMergeJoin [id], [id]
 :- BatchScan lake.features.profile      keylake ...       stays where it is
@@ -31,7 +31,7 @@ _COLUMN = re.compile(r"(?:_keylake_\d+_\d+ (?:key )?)?([^,\[\]]+?)#\d+L?")
 
 @dataclass(frozen=True)
 class JoinExplanation(ShownFields):
-    """How often a plan moves and sorts rows, and why; printed, it says so in words."""
+    """The number of times that a plan moves and sorts rows, and why; printed, it says so in words."""
 
     shuffles: int
     sorts: int

@@ -1,4 +1,4 @@
-"""How the fields of a payload become columns, as its owner says it: which fields, names, types, and how many.
+"""The mapping of a payload's fields to columns, as its owner says it: which fields, names, types, and how many.
 
 payload {"id": 7, "userName": "ann", "home": {"zip": 1}}
 JsonMapping(rename={"userName": "name", "home.zip": "zip"}, exclude=["home"])
@@ -49,7 +49,7 @@ def field_path(text: str) -> FieldPath:
 
 @dataclass(frozen=True)
 class JsonMapping:
-    """Which fields of a payload become columns of which names and types; what is not said follows the general rules.
+    """A mapping of a payload's fields to columns, their names and types; what is not said follows the general rules.
 
     - `include`: these fields of the payload, and those that `rename` names, and no others.
     - `exclude`: these fields are left out. What `include` and `exclude` leave out is not rescued.

@@ -1,4 +1,4 @@
-"""What becomes of each field of a batch, decided once and before anything is written.
+"""The plan for each field of a batch, decided once and before anything is written.
 
     fields of the batch (names, kinds)  +  spec  +  mapping   ->   Plan
 
@@ -51,7 +51,7 @@ class Target:
 
 @dataclass
 class Plan:
-    """What a batch writes to which columns, what is added to the table first, and why other fields are rescued."""
+    """The plan of a batch: what it writes to which columns, what it adds first, and why other fields are rescued."""
 
     spec: TableSpec
     mapping: JsonMapping

@@ -51,7 +51,7 @@ class Rescued:
 
 @dataclass(frozen=True)
 class JsonCommit(Commit):
-    """What `update_json` tells: the commit, the columns that it added, and what it rescued."""
+    """The result of `update_json`: the commit, the columns that it added, and what it rescued."""
 
     added: tuple[str, ...] = ()
     rescued: int = 0

@@ -1,4 +1,4 @@
-"""What a keyed table has taken over from a plain Iceberg table."""
+"""The result of taking over a plain Iceberg table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keylake._display.html_table import ShownFields
 
 @dataclass(frozen=True)
 class Adopted(ShownFields):
-    """What `lake.adopt` has done, or would do. What a dry run cannot know is None."""
+    """The result of `lake.adopt`: what it has done, or would do. What a dry run cannot know is None."""
 
     commits: int  # of the plain table that were taken over, one by one; the first of a new table has all rows
     rows: int | None  # that were written: rows, and deletes of keys

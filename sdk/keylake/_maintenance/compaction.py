@@ -1,4 +1,4 @@
-"""How a table keeps its files few: the policy, the plan with its pictures, and the report of what was done."""
+"""Compaction keeps the files of a table few: the policy, the plan with pictures, and a report of what was done."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KIB = 1024
 
 @dataclass(frozen=True)
 class CompactionPolicy(Policy):
-    """When the runs of a bucket are merged or settled; as JSON it is the table property `keylake.compaction`.
+    """A policy of when the runs of a bucket are merged or settled; as JSON the table property `keylake.compaction`.
 
     Files from when the table had fewer buckets are divided, before anything else is done to them (`change_buckets`).
     Then four checks are made, in this order; the first that wants something gets it.
@@ -55,7 +55,7 @@ PolicyWord = Literal["full", "settle"]  # merges all there is; settles all there
 
 @dataclass(frozen=True)
 class RunPicture:
-    """What one commit, or one compaction, has left in a bucket."""
+    """A run: what one commit, or one compaction, has left in a bucket."""
 
     age: int  # its place in the order of commits
     bytes: int
@@ -107,7 +107,7 @@ class Merge(ShownFields):
 
 
 class CompactionPlan(ShownTable, Sequence[BucketPicture]):
-    """What a policy makes of a table as it stands. Nothing has been done yet.
+    """The plan that a policy makes of a table as it stands. Nothing has been done yet.
 
     >>> row = {"bucket": "3", "files": 2, "depth": 2, "bytes": 5_300_000, "run_ages": [1, 2],
     ...        "run_bytes": [5_000_000, 300_000], "run_rows": [90, 9], "reason": None, "because": None,
@@ -184,7 +184,7 @@ class CompactionPlan(ShownTable, Sequence[BucketPicture]):
 
 
 class CompactionReport(ShownTable, Sequence[Merge]):
-    """What a compaction has done, merge by merge.
+    """The report of a compaction, merge by merge.
 
     >>> print(CompactionReport("features.clicks", []))
     features.clicks: nothing to merge

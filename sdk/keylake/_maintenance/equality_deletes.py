@@ -1,4 +1,4 @@
-"""What became of the equality deletes of a plain Iceberg table."""
+"""The result of turning the equality deletes of a plain Iceberg table into positions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keylake._display.html_table import ShownFields
 
 @dataclass(frozen=True)
 class AppliedDeletes(ShownFields):
-    """What `lake.apply_equality_deletes` has done, or would do.
+    """The result of `lake.apply_equality_deletes`: what it has done, or would do.
 
     A portion is a set of data files with the same deletes: a partition, as a rule. What a dry run cannot know is None.
     """

@@ -19,7 +19,7 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class MaintenanceEntry(ShownFields):
-    """What became of one look at a table that found something to do.
+    """An entry of the log of maintenance: a look at a table that found something to do.
 
     >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     >>> print(MaintenanceEntry(at, "lake.a.b", None, "merged", merges=2, files_merged=26, files_written=4,

@@ -1,4 +1,4 @@
-"""What became of a plain table, or of Parquet files, that were made a keyed table."""
+"""The result of making a keyed table of a plain table, or of Parquet files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keylake._display.html_table import ShownFields
 
 @dataclass(frozen=True)
 class Registered(ShownFields):
-    """What `lake.register` has done."""
+    """The result of `lake.register`."""
 
     table: str  # the keyed table
     snapshot_id: int  # of its commit

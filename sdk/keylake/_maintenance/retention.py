@@ -1,4 +1,4 @@
-"""What of a table's past is kept, and what a cleaning has removed."""
+"""The policy for a table's past, and the result of a cleaning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _default(value: _Value) -> _Value:
 
 @dataclass(frozen=True)
 class RetentionPolicy(Policy):
-    """Which snapshots and files are kept; as JSON it is the table property `keylake.retention`.
+    """A policy that says which snapshots and files are kept; as JSON it is the table property `keylake.retention`.
 
     Tags and branches keep what they stand on, whatever is said here.
 
@@ -68,7 +68,7 @@ class RetentionPolicy(Policy):
 
 @dataclass(frozen=True)
 class Cleaned(ShownFields):
-    """What a cleaning has removed.
+    """The result of a cleaning: what it has removed.
 
     >>> print(Cleaned(snapshots_expired=3, files_deleted=14, orphans_deleted=0, manifests_rewritten=False))
     3 snapshots expired, 14 files and 0 orphans deleted

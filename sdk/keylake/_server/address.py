@@ -1,4 +1,4 @@
-"""Where a server listens."""
+"""The address at which a server listens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Spark server must be configured with to serve keyed tables. Pure text; the processes are in `embedded`."""
+"""The configuration of a Spark server that serves keyed tables. Pure text; the processes are in `embedded`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _CGROUP_MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 @dataclass(frozen=True)
 class Setup:
-    """What an embedded server is started with. Equal setups of one process share a server.
+    """The settings that an embedded server is started with. Equal setups of one process share a server.
 
     >>> Setup(Path("/data/lake"), memory="4 GB")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What a verb wants, as a value, before anything is sent: a Write, a Call, a Select or an Explain.
+"""A statement is what a verb wants, as a value, before anything is sent: a Write, a Call, a Select or an Explain.
 
     Write     df.writeTo(name).options(...)                       made by `intention.write`
     Call      CALL lake.system.<procedure>(...)
@@ -81,7 +81,7 @@ def dotted(parts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class TablePath:
-    """Where a table is: its dotted name, and the branch if it is not main, or experiments that are read with main.
+    """The place of a table: its dotted name, and the branch if it is not main, or experiments that are read with main.
 
     >>> print(TablePath("features.`user.profile`", "tmp_nightly").in_sql("lake"))
     `lake`.`features`.`user.profile`.`branch_tmp_nightly`

@@ -30,7 +30,7 @@ _OUTPUTS: tuple[Output, ...] = ("append", "update", "complete")
 
 
 class StreamVerbs(Verbs):
-    """What a table can do with streams."""
+    """The verbs of a table for streams."""
 
     def stream(
         self,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ChangeVerbs(Verbs):
-    """What a table can be asked about the rows that changed between commits."""
+    """The verbs about the rows that changed between commits."""
 
     def __init__(self, handle: Handle) -> None:
         super().__init__(handle)

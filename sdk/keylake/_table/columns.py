@@ -30,7 +30,7 @@ ColumnType: TypeAlias = Any
 
 @dataclass(frozen=True)
 class ColumnChanges:
-    """What is to change, checked against the columns that are known.
+    """Changes of columns, checked against the columns that are known.
 
     >>> spec = TableSpec.from_arrow(pa.schema([("id", pa.int64()), ("clicks", pa.int32())]), name="a.b", key="id")
     >>> ColumnChanges(spec, rename={"click": "views"}).to_json()
@@ -81,7 +81,7 @@ class ColumnChanges:
 
 
 class ColumnVerbs(Verbs):
-    """What columns a table has."""
+    """The verb that changes the columns of a table."""
 
     def alter(
         self,

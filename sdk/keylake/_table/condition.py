@@ -1,4 +1,4 @@
-"""How a table is doing: one look at its files, streams and maintenance, from metadata alone."""
+"""The health of a table: one look at its files, streams and maintenance, from metadata alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AMOUNTS = ("bytes", "rows", "live_rows")
 
 
 class ConditionVerbs(Verbs):
-    """How the table is doing."""
+    """The verbs about the health of a table."""
 
     def health(self) -> Health:
         """How the table or branch is doing: layout, reads, storage, streams, maintenance, and what to do.

@@ -1,4 +1,4 @@
-"""What all verbs of a table start from: the session, where the table or branch lies, and its spec."""
+"""The handle that all verbs of a table start from: the session, where the table or branch lies, and its spec."""
 
 from __future__ import annotations
 

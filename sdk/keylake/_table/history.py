@@ -13,7 +13,7 @@ MOST_BRANCHES, MOST_COMMITS = 8, 1000  # in the picture of a history
 
 
 class HistoryVerbs(Verbs):
-    """What a table can be asked about its commits."""
+    """The verbs about the commits of a table."""
 
     def history(self, *, at_most: int | None = None) -> History:
         """The commits of the table or branch, newest first: what they wrote, how much, and who.

@@ -29,7 +29,7 @@ Version = str | int | datetime.date | Mapping[str, str]  # a datetime is a date,
 
 
 class Labels(TypedDict, total=False):
-    """What any verb may say about its commit, for `history()` and for doing it again safely."""
+    """The labels that any verb may give to its commit, for `history()` and for doing it again safely."""
 
     stream: Annotated[str | None, "the name of the stream that the rows come from"]
     # A second commit with the same key does nothing and returns the first.

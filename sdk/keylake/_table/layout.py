@@ -24,7 +24,7 @@ from keylake.errors import DefinitionError, check_type
 
 @dataclass(frozen=True)
 class BucketChange(ShownFields):
-    """How many buckets a table had, and has from now on.
+    """A change of the number of buckets: what a table had, and has from now on.
 
     >>> BucketChange(before=16, after=64).after
     64
@@ -36,7 +36,7 @@ class BucketChange(ShownFields):
 
 @dataclass(frozen=True)
 class BucketAdvice(ShownFields):
-    """How many buckets a table should have, and why; `recommended` is `buckets` where all is well.
+    """An advice on the number of buckets of a table, and why; `recommended` is `buckets` where all is well.
 
     >>> BucketAdvice(buckets=16, recommended=64, reason="...").recommended
     64

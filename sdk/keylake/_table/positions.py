@@ -1,4 +1,4 @@
-"""How far readers of a table have come, by their names: consumers of its change feed, and triggers.
+"""The positions of readers of a table, by their names: consumers of its change feed, and triggers.
 
 The table itself keeps the positions, so that they survive every process. One moves only from where its reader believes
 it to be: of two readers with one name, the second is told.

@@ -38,7 +38,7 @@ Row = TypeVar("Row", bound=Table, default=Table)
 
 
 class ReadVerbs(Verbs, Generic[Row]):
-    """What a table can be asked for: its merged rows."""
+    """The verbs that read the merged rows of a table."""
 
     _model: type[Row]  # what a row that is read by its key becomes
 

@@ -30,7 +30,7 @@ _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 @dataclass(frozen=True)
 class PublishedKv(ShownFields):
-    """What was published: the rows of a commit, in a file for each group that has any.
+    """The result of `publish_kv`: the rows of a commit, in a file for each group that has any.
 
     >>> print(PublishedKv(17, groups=8192, files=8191, rows=1_000_000, tombstones=0, bytes=52_428_800, seconds=3.21))
     snapshot 17: 1,000,000 rows and 0 tombstones in 8,191 files for 8,192 groups, 52,428,800 bytes, 3.2 s
@@ -53,7 +53,7 @@ class PublishedKv(ShownFields):
 
 @dataclass(frozen=True)
 class PublishedIceberg(ShownFields):
-    """What was done to a plain copy, which now has the rows of `source_snapshot_id`.
+    """The result of `publish_iceberg`: what was done to a plain copy, which now has the rows of `source_snapshot_id`.
 
     >>> print(PublishedIceberg("changes", None, source_snapshot_id=17, snapshot_id=4, rows_written=12, rows_deleted=3))
     changes: snapshot 17 is snapshot 4 of the copy, 12 rows written and 3 deleted

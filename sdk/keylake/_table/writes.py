@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class WriteVerbs(Verbs):
-    """What a table can be told: rows to write, to delete, and to replace."""
+    """The verbs that write, delete and replace rows."""
 
     def upsert(
         self, rows: Rows, *, version: Version | None = None, evolve: bool = False, **labels: Unpack[Labels]

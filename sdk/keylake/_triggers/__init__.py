@@ -1,1 +1,1 @@
-"""What runs for closed intervals of event time and for commits."""
+"""Triggers, which run for closed intervals of event time and for commits."""

@@ -1,4 +1,4 @@
-"""What a trigger does: it looks what is due, runs that, and moves its position behind it, one after the other.
+"""A trigger looks what is due, runs that, and moves its position behind it, one after the other.
 
     position ── what is due, oldest first ── run ── position moved from where it was ──┐
        ▲                                      │ fails: the position stays              │

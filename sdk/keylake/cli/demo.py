@@ -15,7 +15,7 @@ DemoLake = Annotated[str, typer.Option("--lake", envvar="KEYLAKE_LAKE", help="Th
 
 
 class UserProfile(kl.Table, name=TABLE, buckets=2, versions="explicit"):
-    """What several streams know of a user."""
+    """A user, of whom several streams know some columns."""
 
     user_id: int = kl.key()
     city: str | None = kl.column()

@@ -1,4 +1,4 @@
-"""Whether the frames of an Avro file are whole: header, blocks, and the marker after each.
+"""A check that the frames of an Avro file are whole: header, blocks, and the marker after each.
 
 pyiceberg's decoder is fast because it does not look where the file ends: lengths that are garbled end the process.
 """

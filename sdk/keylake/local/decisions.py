@@ -23,7 +23,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True)
 class Stamp:
-    """Which entries have something, and at which version."""
+    """The entries that have something, and their versions."""
 
     is_set: Flags
     at: Numbers

@@ -1,4 +1,4 @@
-"""Which rows a read wants: conditions as text or as Arrow expressions, and what they say about keys."""
+"""The rows that a read wants: conditions as text or as Arrow expressions, and what they say about keys."""
 
 # pyright: reportUnknownParameterType=false
 

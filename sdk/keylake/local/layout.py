@@ -1,4 +1,4 @@
-"""How a keyed table lies in an Iceberg schema: the columns of its users, and the fields that hold versions."""
+"""The layout of a keyed table in an Iceberg schema: the columns of its users, and the fields that hold versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What manifest lists and manifests say; a damaged one is told as such, and never read as fewer rows."""
+"""Manifest lists and manifests; a damaged one is told as such, and never read as fewer rows."""
 
 from __future__ import annotations
 

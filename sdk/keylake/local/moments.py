@@ -1,4 +1,4 @@
-"""Which snapshot a read is of, and whether keylake made all that it holds."""
+"""The snapshot that a read is of, and the check that keylake made all that it holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of the tables that were asked for last."""
+"""A cache of the tables that were asked for last."""
 
 from __future__ import annotations
 

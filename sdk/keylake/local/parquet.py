@@ -35,7 +35,7 @@ _WHAT = "File"
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a field lies in a file: its names from the top, its first leaf and how many leaves it has."""
+    """The place of a field in a file: its names from the top, its first leaf and how many leaves it has."""
 
     path: tuple[str, ...]
     field: Any

@@ -1,4 +1,4 @@
-"""What reads of a table open, planned from metadata and kept: a plan of a snapshot never changes."""
+"""The files that reads of a table open, planned from metadata and kept: a plan of a snapshot never changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_CHANGED_ROWS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a read of a snapshot opens."""
+    """The files that a read of a snapshot opens."""
 
     layout: Layout
     files: tuple[StoredFile, ...]

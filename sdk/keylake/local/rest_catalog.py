@@ -24,7 +24,7 @@ from keylake.local.newest import Newest
 
 @dataclass(frozen=True)
 class _Answer:
-    """What the catalog said of a table last.
+    """The last answer of the catalog about a table.
 
     The tag of an answer with settings or credentials for the store is not used: an answer that repeats them may be
     needed although the table has not changed, as credentials expire.

@@ -1,4 +1,4 @@
-"""What reads without a server give: merged rows and changes, in the form that the caller works with."""
+"""The results of reads without a server: merged rows and changes, in the form that the caller works with."""
 
 # pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
 
@@ -105,7 +105,7 @@ class MergedRows(ArrowRows, Generic[Row]):
 
 @dataclass(frozen=True)
 class Change(Generic[Row]):
-    """How the row of one key has changed.
+    """A change of the row of one key.
 
     `kind` is insert, update or delete. `columns` are those that an update changed. `before` and `after` are the row,
     None where there was none, or is none any more. `commit` is the last write of the range.

@@ -1,4 +1,4 @@
-"""Whether a reducer in Python gives the same value whatever contributions are combined first."""
+"""A check that a reducer in Python gives the same value whatever contributions are combined first."""
 
 # pyarrow carries no types.
 # pyright: reportUnknownParameterType=false

@@ -40,7 +40,7 @@ class Max(Reducer):
 
 @dataclass(frozen=True)
 class Count(Reducer):
-    """How many contributions there were that are not null, whatever their value; a long column, 0 without any.
+    """The number of contributions that are not null, whatever their value; a long column, 0 without any.
 
     >>> Count().to_json()
     {'type': 'Count'}
@@ -60,7 +60,7 @@ class First(Reducer):
 
 @dataclass(frozen=True)
 class BoolAnd(Reducer):
-    """Whether all contributions are true.
+    """The conjunction of all contributions: true if all of them are.
 
     >>> BoolAnd().to_json()
     {'type': 'BoolAnd'}
@@ -69,7 +69,7 @@ class BoolAnd(Reducer):
 
 @dataclass(frozen=True)
 class BoolOr(Reducer):
-    """Whether any contribution is true.
+    """The disjunction of all contributions: true if any of them is.
 
     >>> BoolOr().to_json()
     {'type': 'BoolOr'}

@@ -11,7 +11,7 @@ from keylake.reducers.registers import Reducer
 
 @dataclass(frozen=True)
 class Own(Reducer):
-    """What a Java class of yours makes of all contributions: an implementation of `io.keylake.merge.Reducer`.
+    """A value that a Java class of yours makes of all contributions: an implementation of `io.keylake.merge.Reducer`.
 
     The server's setting `spark.keylake.reducers` names the classes that it may load, and `spark.jars` their jar. The
     class says which types it takes. Before a column has it, the server tries it with samples of the type, and refuses

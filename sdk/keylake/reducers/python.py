@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Steps(Protocol):
-    """What a reducer in Python does, for many keys in one call: element i of each array belongs to one key.
+    """The steps of a reducer in Python, for many keys in one call: element i of each array belongs to one key.
 
     No element depends on another element of its array. States are structs and never null; contributions are not null.
     """
@@ -37,7 +37,7 @@ class Steps(Protocol):
 
 @dataclass(frozen=True)
 class Python(Reducer):
-    """What a class of yours in Python makes of all contributions; `kl.reducer` makes one of the class.
+    """A value that a class of yours in Python makes of all contributions; `kl.reducer` makes one of the class.
 
     `name` is the class with its module, which Spark's Python workers import where the server's setting
     `spark.keylake.reducers` names it; `state` is the struct it keeps, as Spark writes types.

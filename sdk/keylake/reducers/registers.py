@@ -1,4 +1,4 @@
-"""What all reducers share, and the registers, which keep one of the values that were written."""
+"""The base of all reducers, and the registers, which keep one of the values that were written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keylake.errors import DefinitionError
 
 @dataclass(frozen=True)
 class Reducer:
-    """What all reducers share: a name, and the form that specs keep."""
+    """The base of all reducers: a name, and the form that specs keep."""
 
     states_defaults: ClassVar[bool] = False
     """Whether specs keep the options that are left out, too."""

@@ -25,7 +25,7 @@ class Average(Reducer):
 
 @dataclass(frozen=True)
 class Moments(Reducer):
-    """How many values there were and the sums of their first four powers, for variance, skewness and kurtosis.
+    """The number of values and the sums of their first four powers, for variance, skewness and kurtosis.
 
     The column is a struct<count: long, sum: double, sum2: double, sum3: double, sum4: double>. In SQL,
     `moments_of(value)` makes a contribution of one value; `moments_avg(column)`, `moments_var_samp`, `moments_var_pop`,

@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers for columns with reducers in Python. The server starts it, and asks it.
+"""The program in Spark's Python workers for columns with reducers in Python. The server starts it, and asks it.
 
 A question is a JSON object `{"do": "reduce" or "check", "name": the reducer}` and a stream of Arrow, each with its
 length before it, four bytes. The answer is a length, and a byte that says what follows: 0 the answer, 1 why the reducer

@@ -1,1 +1,1 @@
-"""How the rows of a table differ between two commits, told without a server."""
+"""The change feed of a table, without a server."""

@@ -1,4 +1,4 @@
-"""Where two Arrow arrays of one type differ: NaN is NaN, 0.0 is not -0.0, maps are lists of pairs."""
+"""The places at which two Arrow arrays of one type differ: NaN is NaN, 0.0 is not -0.0, maps are lists of pairs."""
 
 # pyright: reportUnknownParameterType=false, reportAttributeAccessIssue=false
 

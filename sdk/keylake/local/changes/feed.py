@@ -1,4 +1,4 @@
-"""How the merged rows of a table differ between two commits.
+"""The differences of the merged rows of a table between two commits.
 
 1. A key can have changed where a write of the range added a file that has it, or took one away.
 2. The rows of these keys alone are looked up in the files of both commits, and merged.

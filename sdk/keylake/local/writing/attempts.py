@@ -1,4 +1,4 @@
-"""What a write has sent to the catalog, and what became of it: taken, refused for certain, or not known yet.
+"""The attempts of a write: what the catalog was sent, and what became of it: taken, refused, or not known yet.
 
 An answer can be lost behind a commit that was taken, and a repeated request is then told of a conflict with itself. So
 after every failure the table is asked, and not the answer. Each attempt asserts the head of the branch that it was made

@@ -37,7 +37,7 @@ _REFUSALS = (BadRequestError, ForbiddenError)  # sending it again would not help
 
 @dataclass(frozen=True)
 class Facts:
-    """What the commits of a branch say that the next one has to carry on."""
+    """The facts that the commits of a branch say and the next one has to carry on."""
 
     taken_in: str
     highest_version: int | None
@@ -95,7 +95,7 @@ def _union(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Said:
-    """What a write says of itself, but for its versions."""
+    """The facts that a write says of itself, but for its versions."""
 
     verb: str
     rows: int

@@ -43,7 +43,7 @@ _FIELD_ID = b"PARQUET:field_id"
 
 @dataclass
 class _Metrics:
-    """What a manifest says of the columns of a file, by field id."""
+    """The metrics that a manifest has of the columns of a file, by field id."""
 
     values: dict[int, int] = field(default_factory=dict)
     nulls: dict[int, int] = field(default_factory=dict)
