@@ -198,7 +198,9 @@ class Health(ShownTable):
     def plot(self) -> Figure:
         """Draw runs of buckets, tiers, reads, amplification over time, commits, and lags of streams; needs matplotlib.
 
-        profiles.health().plot().savefig("health.png")
+        Example::
+
+            profiles.health().plot().savefig("health.png")
         """
         return self._condition().figure(self.table)
 

@@ -199,7 +199,9 @@ class Lake:
     def __getitem__(self, name: str) -> KeyedTable:
         """A table by its name, as `table` gives it.
 
-        profiles = lake["features.user_profile"]
+        Example::
+
+            profiles = lake["features.user_profile"]
         """
         return self.table(name)
 
@@ -211,6 +213,10 @@ class Lake:
 
         Raises `ServerUnreachable` if the server or the session is gone, and `Unavailable` if the catalog does not
         answer.
+
+        Example::
+
+            [table.name for table in lake.tables()]
         """
         rows = self._session.call(Call("tables")).to_pylist()
         return tuple(ListedTable(row["table"], row["versions"]) for row in sorted(rows, key=lambda row: row["table"]))
@@ -352,6 +358,10 @@ class Lake:
         """Take a keyed table out of the catalog, and return what it was. Its files stay, as with DROP TABLE.
 
         Raises `TableNotFound` if there is no such table, and `NotKeyed` if it is a plain one.
+
+        Example::
+
+            lake.drop("features.user_profile")
         """
         path, spec = self._found(name)
         self._session.drop(path)

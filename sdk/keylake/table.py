@@ -166,7 +166,9 @@ class KeyedTable(
     def __getitem__(self, columns: Names) -> TableColumns:
         """Some value columns of the table, for `kl.join`.
 
-        profiles["clicks", "spend"]
+        Example::
+
+            profiles["clicks", "spend"]
         """
         return self._knowing(lambda: TableColumns(self, names_of(columns)))
 

@@ -100,6 +100,10 @@ class LocalLake:
 
         Raises `ServerUnreachable` if the catalog does not answer, and `StoreFailed` if the metadata of a table cannot
         be read.
+
+        Example::
+
+            lake.tables()
         """
         found = list(table_names(self._catalog))
         with asking(self._catalog.name, self._catalog.properties):
@@ -152,7 +156,9 @@ class LocalLake:
     def __getitem__(self, name: str) -> LocalTable:
         """A table by its name, as `table` gives it.
 
-        profiles = lake["features.user_profile"]
+        Example::
+
+            profiles = lake["features.user_profile"]
         """
         return self.table(name)
 
