@@ -58,7 +58,7 @@ public interface Reducer {
   /** The value of the column; asked only where there are contributions. */
   @Nullable Object value();
 
-  /** What {@link #combine} needs beside the value; null where the value says all. */
+  /** The state that {@link #combine} needs beside the value; null where the value says all. */
   default byte @Nullable [] state() {
     return null;
   }

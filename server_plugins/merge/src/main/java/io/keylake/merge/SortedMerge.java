@@ -74,7 +74,7 @@ public final class SortedMerge implements Closeable {
     return out;
   }
 
-  /** How many stored rows have gone into the merge. */
+  /** The number of stored rows that have gone into the merge. */
   public long rowsIn() {
     return rowsIn;
   }

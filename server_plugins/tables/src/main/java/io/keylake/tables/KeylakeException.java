@@ -20,7 +20,7 @@ public final class KeylakeException extends SparkRuntimeException {
   /** A condition of Spark whose text is the given one; Spark's class takes only those it knows. */
   private static final String CONDITION_OF_SPARK = "USER_RAISED_EXCEPTION";
 
-  /** What went wrong, in the words of the client's error classes. */
+  /** The kind of an error, in the words of the client's error classes. */
   public enum Kind {
     DEFINITION("42000"),
     SCHEMA_MISMATCH("42804"),
@@ -76,7 +76,7 @@ public final class KeylakeException extends SparkRuntimeException {
     this.cause = cause;
   }
 
-  /** How the message begins, for errors that are raised inside a query. */
+  /** The line that a message begins with, for errors that are raised inside a query. */
   public static String line(Kind kind, String sentence) {
     return "[" + kind.condition() + "] " + inOneLine(sentence);
   }

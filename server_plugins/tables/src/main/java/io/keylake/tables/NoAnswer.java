@@ -54,7 +54,7 @@ public record NoAnswer(String part, String reason) {
 
   private static final Pattern STATUS = Pattern.compile("Status Code: (\\d{3})");
 
-  /** What the client of AWS says where nobody has told it who asks. */
+  /** The text of the client of AWS where nobody has told it who asks. */
   private static final String NO_CREDENTIALS = "Unable to load ";
 
   /**

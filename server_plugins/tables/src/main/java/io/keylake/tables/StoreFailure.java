@@ -21,7 +21,7 @@ import org.apache.iceberg.exceptions.RuntimeIOException;
  */
 @GuestApi
 public final class StoreFailure {
-  /** What systems say of the disk or the store, what that means, and what helps. */
+  /** A sign in what systems say of the disk or the store, its meaning, and what helps. */
   private record Meaning(String sign, String why, String help, Kind kind) {
     Meaning(String sign, String why, String help) {
       this(sign, why, help, Kind.STORE_FAILED);
@@ -257,7 +257,7 @@ public final class StoreFailure {
         .findFirst();
   }
 
-  /** What the innermost error says, or the one that says where in the file it was met. */
+  /** The text of the innermost error, or of the one that says where in the file it was met. */
   private static String root(Exception failure) {
     Throwable root =
         chain(failure)

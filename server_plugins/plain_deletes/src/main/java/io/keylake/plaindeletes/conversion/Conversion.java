@@ -49,7 +49,7 @@ public record Conversion(List<DeleteGroup> groups, List<FileScanTask> files)
         portion.groups(), portion.files().stream().map(PlannedFile::task).toList());
   }
 
-  /** What it runs with. */
+  /** The place where it runs. */
   public interface Place {
     /** Gives names to new files of a format. */
     OutputFileFactory names(FileFormat format);

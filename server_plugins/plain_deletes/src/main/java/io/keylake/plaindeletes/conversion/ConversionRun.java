@@ -59,7 +59,7 @@ public final class ConversionRun {
   }
 
   /**
-   * What was done.
+   * The outcome of a run.
    *
    * @param portions of data files with the same deletes: partitions, as a rule
    * @param rows that positions delete now
@@ -122,7 +122,7 @@ public final class ConversionRun {
     }
   }
 
-  /** What there is to do; no data file is opened, so the rows are not known. */
+  /** The work that there is; no data file is opened, so the rows are not known. */
   public Outcome plan() {
     Snapshot head = head();
     if (head == null) {

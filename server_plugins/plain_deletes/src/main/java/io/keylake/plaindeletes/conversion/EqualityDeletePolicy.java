@@ -86,7 +86,7 @@ public record EqualityDeletePolicy(long maxFiles, double maxShare, @Nullable Dou
             : hours.isNull() ? null : Double.valueOf(hours.doubleValue()));
   }
 
-  /** Why deletes are to be applied; empty where they are within the limits. */
+  /** The reason why deletes are to be applied; empty where they are within the limits. */
   public Optional<String> because(DeleteBacklog backlog, Instant now) {
     if (backlog.files() > maxFiles) {
       return Optional.of(

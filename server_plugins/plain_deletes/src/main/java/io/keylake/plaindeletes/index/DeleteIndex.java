@@ -137,7 +137,7 @@ public final class DeleteIndex implements AutoCloseable {
     return newest(key) > sequenceNumber;
   }
 
-  /** How many distinct keys are deleted. */
+  /** The number of distinct keys that are deleted. */
   public long keys() {
     return (spilled == null ? table.keys() : spilled.size()) + (ordinalOfNull == 0 ? 0 : 1);
   }

@@ -57,7 +57,10 @@ public record EqualityDeletes(List<DeleteGroup> groups, List<PlannedFile> files)
             .allMatch(field -> field != null && DeleteGroup.supports(field.type()));
   }
 
-  /** What delete files of one group have in common; no partition for those that apply to all. */
+  /**
+   * The values that delete files of one group have in common; no partition for those that apply to
+   * all.
+   */
   private record GroupKey(int specId, StructLikeWrapper partition, List<Integer> fieldIds) {
     boolean isGlobal() {
       return specId < 0;

@@ -43,7 +43,7 @@ interface KeyTable {
     return (int) ((tag & 0xffffffffL) * capacity >>> 32);
   }
 
-  /** How many slots a part has that is full at so many. */
+  /** The number of slots that a part gets when it is full with so many. */
   static int grown(int capacity) {
     return Math.max(8, capacity + (capacity < 4096 ? capacity / 2 : capacity / 4));
   }
@@ -53,7 +53,7 @@ interface KeyTable {
     return (keys + 1L) * 20 > capacity * 17L;
   }
 
-  /** How many slots keys need when no other will come. */
+  /** The number of slots that keys need when no other will come. */
   static int sealed(int keys) {
     return keys == 0 ? 0 : keys + keys / 4 + 1;
   }

@@ -34,7 +34,7 @@ final class Ordinals {
     return ordinal == 0 ? -1 : sequenceNumbers[ordinal - 1];
   }
 
-  /** How many bytes an ordinal needs. */
+  /** The number of bytes that an ordinal needs. */
   int width() {
     return width;
   }

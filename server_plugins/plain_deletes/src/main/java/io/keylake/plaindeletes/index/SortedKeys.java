@@ -156,7 +156,7 @@ final class SortedKeys {
       size++;
     }
 
-    /** What was written, to be looked up; nothing can be added then. */
+    /** The keys that were written, to be looked up; nothing can be added then. */
     SortedKeys finished() throws IOException {
       int entryBytes = BYTES_WITHOUT_TAIL + (haveTails ? Long.BYTES : 0);
       if (haveTails) { // the end of the last tail

@@ -104,7 +104,7 @@ record CopiedCommits(Table table, List<Copy> copies) {
   }
 
   /**
-   * What a branch has not of some commits.
+   * The copies of what a branch has not of some commits.
    *
    * @param target where it stands; null for nowhere
    */

@@ -117,7 +117,7 @@ public final class HistoryBranches {
     }
   }
 
-  /** How many writes have come late to a state, of which main has the files, too. */
+  /** The number of writes that have come late to a state, of which main has the files, too. */
   public int lateWrites(State state) {
     Set<Long> onMain = ids(new CommitLog(table, null).headId());
     int count = 0;

@@ -47,7 +47,7 @@ import org.jspecify.annotations.Nullable;
 public record Publication(
     Table table, String branch, @Nullable Long main, long head, CommitRange commits) {
   /**
-   * What came of it.
+   * The outcome of a publication.
    *
    * @param overlap what both sides have written since the base
    */

@@ -77,7 +77,7 @@ public final class BucketCounts {
     return new BucketCounts(table);
   }
 
-  /** What a table says of its partition fields; before a change, there is one. */
+  /** The counts that a table says of its partition fields; before a change, there is one. */
   static Map<String, Integer> byField(Table table) {
     Map<String, Integer> counts = new TreeMap<>();
     JsonNode said = SpecJson.parse(table.properties().getOrDefault(PROPERTY, "{}"));
@@ -89,7 +89,10 @@ public final class BucketCounts {
     return counts;
   }
 
-  /** What a table has to say of its partition fields when columns with their names get others. */
+  /**
+   * The text that a table has to say of its partition fields when columns with their names get
+   * others.
+   */
   public static String said(Table table) {
     return SpecJson.write(byField(table));
   }

@@ -41,7 +41,7 @@ final class MetadataFiles implements FileIO {
     }
   }
 
-  /** What tables read and write their own files with. */
+  /** The store with which tables read and write their own files. */
   FileIO store() {
     return store;
   }

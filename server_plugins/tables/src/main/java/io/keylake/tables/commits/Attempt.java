@@ -67,7 +67,7 @@ public final class Attempt {
     this.transaction = CertainOperations.of(table).newTransaction();
   }
 
-  /** What is required of the branch at the moment of the commit; the refusal says what to do. */
+  /** A requirement on the branch at the moment of the commit; the refusal says what to do. */
   @FunctionalInterface
   interface ParentCheck {
     void check(Parent parent);
@@ -225,7 +225,7 @@ public final class Attempt {
     return branch == null ? SnapshotRef.MAIN_BRANCH : branch;
   }
 
-  /** What properties of the table have to say, as they are now, and after the parts. */
+  /** The properties that the table has to have, as they are now, and after the parts. */
   private Map<String, String> remembered() {
     Map<String, String> remembered = new LinkedHashMap<>();
     Map<String, String> known = new LinkedHashMap<>(metadata().properties());
@@ -360,7 +360,7 @@ public final class Attempt {
       all.forEach(update::set);
     }
 
-    /** What comes from other branches, or comes back, may be there already. */
+    /** Checks offsets that come from other branches, or come back, and may be there already. */
     private void checkOffsets(Map<String, String> properties) {
       boolean brings =
           !said.sameAs().equals(NumberSet.EMPTY)
@@ -372,7 +372,7 @@ public final class Attempt {
       }
     }
 
-    /** What is remembered of it: its idempotency key and its offsets. */
+    /** The part of it that is remembered: its idempotency key and its offsets. */
     private Map<String, String> delivery(Map<String, String> properties) {
       Map<String, String> delivery = new LinkedHashMap<>();
       String key = labels.idempotencyKey();

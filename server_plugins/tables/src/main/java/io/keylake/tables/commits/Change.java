@@ -35,7 +35,7 @@ public interface Change {
   }
 
   /**
-   * What to say where other commits always came first.
+   * The error where other commits always came first.
    *
    * @return null for a change that gives way to others: it is planned anew, or not made
    */

@@ -57,7 +57,7 @@ public final class Commits {
   }
 
   /**
-   * What came of a change.
+   * The outcome of a change.
    *
    * @param isCommitted false where nothing was changed
    * @param snapshotId of the last part of the change; null where there is none
@@ -156,7 +156,7 @@ public final class Commits {
     return attempt.snapshotIds();
   }
 
-  /** What is required of the branch at each commit. */
+  /** The checks of the branch at each commit. */
   private List<ParentCheck> checks(Change change) {
     ParentCheck definition =
         parent ->

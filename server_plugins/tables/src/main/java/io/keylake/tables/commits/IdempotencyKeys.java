@@ -40,7 +40,7 @@ final class IdempotencyKeys {
   private IdempotencyKeys() {}
 
   /**
-   * What is known of a commit with a key.
+   * A commit with a key, as far as it is known.
    *
    * @param hash of the key
    */

@@ -158,7 +158,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
     return source != null && isWhole ? own.and(sameAs(all, byId, source)) : own;
   }
 
-  /** What came with a publication that does not say it. */
+  /** The commits that came with a publication that does not say them. */
   private static NumberSet publishedBy(
       Iterable<Snapshot> all, LongFunction<Snapshot> byId, Snapshot commit) {
     String published = commit.summary().get(WriteSummary.PUBLISHED_OF);

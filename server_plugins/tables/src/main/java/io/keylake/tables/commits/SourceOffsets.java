@@ -59,7 +59,10 @@ public final class SourceOffsets {
     this.commits = List.copyOf(commits);
   }
 
-  /** What one commit has brought, or several that are joined: then the newest of them is named. */
+  /**
+   * The offsets that one commit has brought, or several that are joined: then the newest of them is
+   * named.
+   */
   private record Taken(
       long sequenceNumber,
       long snapshotId,

@@ -68,7 +68,7 @@ public final class CompactionPlanner {
         new CommitLog(table, branch).headId());
   }
 
-  /** What the policy would make of any snapshot. */
+  /** A planner of what the policy would make of any snapshot. */
   CompactionPlanner(Table table, CompactionPolicy policy, Instant now, @Nullable Long snapshotId) {
     this(table, KeyedSchema.of(table), policy, now, snapshotId);
   }

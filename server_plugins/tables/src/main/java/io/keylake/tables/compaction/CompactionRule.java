@@ -19,7 +19,7 @@ interface CompactionRule {
           new ExpiredTombstonesRule());
 
   /**
-   * What a rule wants merged; all of a bucket where it wants it settled.
+   * The runs that a rule wants merged; all of a bucket where it wants it settled.
    *
    * @param because the figures that made it so
    */
@@ -55,7 +55,7 @@ interface CompactionRule {
 
   Optional<Pick> pick(BucketLayout layout, CompactionPolicy policy);
 
-  /** What the first rule that has a say wants. */
+  /** The pick of the first rule that has a say. */
   static Optional<Pick> first(BucketLayout layout, CompactionPolicy policy) {
     return layout.runs().isEmpty()
         ? Optional.empty()

@@ -33,7 +33,7 @@ public record SettledBuckets(
     boolean isSafeForPlainReads) {
 
   /**
-   * What was found in one bucket.
+   * The superseded rows that were found in one bucket.
    *
    * @param superseded by the location of the data file; without files in which nothing new is
    *     superseded

@@ -76,7 +76,7 @@ public final class Draft {
   }
 
   /**
-   * What takes the place of a table. Its snapshots stay; its rows do not.
+   * A draft that takes the place of a table. Its snapshots stay; its rows do not.
    *
    * @param given properties that the statement names; the others stay as they are
    */

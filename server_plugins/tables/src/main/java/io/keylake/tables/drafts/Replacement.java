@@ -146,7 +146,7 @@ record Replacement(
     return properties;
   }
 
-  /** What was noted of the commits of the old definition. */
+  /** The names of properties that were noted of the commits of the old definition. */
   private Set<String> forgotten() {
     Set<String> forgotten = new HashSet<>(base.properties().keySet());
     forgotten.removeIf(

@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  */
 record NewExperiment(String name, List<ColumnChange.Add> columns, List<String> without)
     implements Change {
-  /** What every engine can read behind the name of a table. */
+  /** The names that every engine can read behind the name of a table. */
   private static final Pattern NAME = Pattern.compile("\\w{1,100}");
 
   NewExperiment {

@@ -38,7 +38,7 @@ public final class OlderDefinition {
     }
   }
 
-  /** What to say of a commit that is read by itself only, or not at all. */
+  /** The error for a commit that is read by itself only, or not at all. */
   public static KeylakeException refusal(String table, Snapshot commit) {
     return new KeylakeException(
         UNSUPPORTED,

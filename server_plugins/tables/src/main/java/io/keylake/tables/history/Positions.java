@@ -34,7 +34,7 @@ public final class Positions {
   private final Table table;
   private final Kind kind;
 
-  /** What has a position. */
+  /** The kinds of readers that have a position. */
   public enum Kind {
     CONSUMER("keylake.consumer."),
     TRIGGER("keylake.trigger.");

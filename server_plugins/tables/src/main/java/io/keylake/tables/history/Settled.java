@@ -48,7 +48,7 @@ public record Settled(long through, Set<String> except, int of) {
     except = Set.copyOf(except);
   }
 
-  /** What a snapshot says of itself; null stands for a table without one. */
+  /** The state that a snapshot says of itself; null stands for a table without one. */
   public static Settled of(@Nullable Snapshot snapshot) {
     if (snapshot == null) {
       return NOTHING;
@@ -64,7 +64,10 @@ public record Settled(long through, Set<String> except, int of) {
     return new Settled(Long.parseLong(through), except, of);
   }
 
-  /** What a snapshot says of itself to be settled so far; nothing where that is too much to say. */
+  /**
+   * The properties by which a snapshot says that it is settled so far; nothing where that is too
+   * much to say.
+   */
   public Map<String, String> properties() {
     Map<String, String> properties = new LinkedHashMap<>();
     if (through != NOTHING.through && except.size() <= MOST_EXCEPTIONS) {
@@ -77,7 +80,7 @@ public record Settled(long through, Set<String> except, int of) {
     return properties;
   }
 
-  /** What this says of buckets, if there are so many: exceptions among others do not tell. */
+  /** The same for buckets, if there are so many: exceptions among others do not tell. */
   public Settled among(int buckets) {
     return except.isEmpty() || of == buckets ? this : NOTHING;
   }

@@ -34,12 +34,12 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     byStream = Collections.unmodifiableSortedMap(new TreeMap<>(byStream));
   }
 
-  /** What one write says. */
+  /** The watermark of one write. */
   public static Watermarks of(@Nullable String stream, long micros) {
     return new Watermarks(new TreeMap<>(Map.of(stream == null ? "" : stream, micros)));
   }
 
-  /** What is known after some commits. */
+  /** The watermarks that are known after some commits. */
   public static Watermarks of(Iterable<Snapshot> commits) {
     Watermarks known = NONE;
     for (Snapshot commit : commits) {
@@ -48,7 +48,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     return known;
   }
 
-  /** What is known where a branch stands. */
+  /** The watermarks that are known where a branch stands. */
   public static Watermarks of(Table table, @Nullable Long head) {
     List<Snapshot> commits = oldestFirst(table, head);
     boolean isLost =
@@ -86,7 +86,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
     return parse(commit.summary().get(PROPERTY));
   }
 
-  /** What a commit says; null where it says nothing. */
+  /** The watermarks that a commit says; null where it says nothing. */
   public static Watermarks parse(@Nullable String json) {
     SortedMap<String, Long> said = new TreeMap<>();
     SpecJson.parse(json == null ? "{}" : json)
@@ -110,7 +110,7 @@ public record Watermarks(SortedMap<String, Long> byStream) {
   }
 
   /**
-   * How far a stream is complete, or all that are known.
+   * The time up to which a stream is complete, or all that are known.
    *
    * @param stream null for all
    * @return null where nothing is known

@@ -131,7 +131,7 @@ public record WriteSummary(
   }
 
   /**
-   * What a compaction says of itself. It writes no version and no column of its own.
+   * The summary of a compaction. It writes no version and no column of its own.
    *
    * @param highestVersion of the commits before it, which may expire; null where there is none
    */
@@ -148,7 +148,7 @@ public record WriteSummary(
     return properties;
   }
 
-  /** What a settlement says of itself. It writes no row, version or column of its own. */
+  /** The summary of a settlement. It writes no row, version or column of its own. */
   public static Map<String, String> settled(
       long rowsSuperseded, Settled state, @Nullable Long highestVersion, boolean plainReads) {
     Map<String, String> properties = new LinkedHashMap<>();
@@ -233,7 +233,7 @@ public record WriteSummary(
   }
 
   /**
-   * What the adoption of a foreign commit says of itself.
+   * The summary of the adoption of a foreign commit.
    *
    * @param isLast whether no other foreign commit is left
    */
@@ -247,7 +247,7 @@ public record WriteSummary(
     return properties;
   }
 
-  /** What an undo says of itself. */
+  /** The summary of an undo. */
   public static Map<String, String> undo(List<Long> undone, @Nullable Long highestVersion) {
     Map<String, String> properties = new LinkedHashMap<>();
     properties.put(VERB, UNDO);
@@ -259,7 +259,7 @@ public record WriteSummary(
     return properties;
   }
 
-  /** What a commit that takes files out says of itself. */
+  /** The summary of a commit that takes files out. */
   public static Map<String, String> takenOut(String verb, @Nullable Long highestVersion) {
     Map<String, String> properties = new LinkedHashMap<>();
     properties.put(VERB, verb);
@@ -270,7 +270,7 @@ public record WriteSummary(
     return properties;
   }
 
-  /** What a publication says of itself; the commits before it have the rows. */
+  /** The summary of a publication; the commits before it have the rows. */
   public static Map<String, String> published(
       long head, @Nullable String report, @Nullable Long highestVersion) {
     Map<String, String> properties = new LinkedHashMap<>();
@@ -285,7 +285,7 @@ public record WriteSummary(
   }
 
   /**
-   * What a commit of another branch says of itself when it is made again.
+   * The summary of a commit of another branch when it is made again.
    *
    * @param where the part of it; null for all
    */
@@ -309,7 +309,7 @@ public record WriteSummary(
     return properties;
   }
 
-  /** What the last commit to the merged branch says of it. */
+  /** The properties by which the last commit to the merged branch says what it is made of. */
   public static Map<String, String> merged(long source) {
     return Map.of(
         VERB,

@@ -60,7 +60,7 @@ public record Isolation(
           TableProperties.MERGE_ISOLATION_LEVEL);
 
   /**
-   * What an experiment shows of main.
+   * The snapshot of main that an experiment shows.
    *
    * @param snapshotId null where main had no commit
    */

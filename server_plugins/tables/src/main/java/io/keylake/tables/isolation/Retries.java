@@ -17,7 +17,7 @@ public final class Retries {
 
   private Retries() {}
 
-  /** What a table states. */
+  /** The number that a table states. */
   public static int of(Map<String, String> properties) {
     String said = properties.getOrDefault(PROPERTY, DEFAULT).strip();
     int retries = said.matches("\\d{1,3}") ? Integer.parseInt(said) : -1;

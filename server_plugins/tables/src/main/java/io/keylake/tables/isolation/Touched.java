@@ -52,7 +52,7 @@ interface Touched {
     };
   }
 
-  /** What a statement has written: some columns of some keys. */
+  /** A test against what a statement has written: some columns of some keys. */
   static Touched written(Table table, KeyedSchema schema, List<DataFile> files) {
     BucketCounts counts = BucketCounts.of(table);
     int coarsest = counts.all().first();

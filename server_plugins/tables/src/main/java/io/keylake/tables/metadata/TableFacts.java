@@ -74,7 +74,7 @@ public final class TableFacts {
   public record Section(
       List<Serializable> partition, long number, long runs, String reading, Extent extent) {}
 
-  /** What a read does with a section. */
+  /** The way in which a read takes a section. */
   private enum Reading {
     /** One run whose rows are the answer as they stand. */
     PASSED_THROUGH,

@@ -120,8 +120,8 @@ public final class CertainOperations extends ForwardedOperations {
   }
 
   /**
-   * What the table is now; it is asked until it answers, or patience ends. Null for a new table
-   * that is not there.
+   * The metadata of the table now; it is asked until it answers, or patience ends. Null for a new
+   * table that is not there.
    */
   private @Nullable TableMetadata asked(
       WantedState wanted, Patience patience, RuntimeException failure) {

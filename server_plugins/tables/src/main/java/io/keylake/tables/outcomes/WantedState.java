@@ -54,7 +54,7 @@ record WantedState(@Nullable TableMetadata base, TableMetadata sent) {
         .toList();
   }
 
-  /** How a user finds out. */
+  /** The question by which a user finds out. */
   String question() {
     List<Snapshot> added = added();
     return added.isEmpty()

@@ -103,7 +103,7 @@ public record FileListing(
         .toList();
   }
 
-  /** What each write of a range has done, oldest first. */
+  /** The effect of each write of a range, oldest first. */
   public List<FileEffect> effects(CommitRange range) {
     Snapshot last = range.last();
     if (last == null) {
@@ -144,7 +144,9 @@ public record FileListing(
         after == null ? scan : scan.fromSnapshotExclusive(after), table.schema(), table.schema());
   }
 
-  /** What a commit has added bears its number; all else in its snapshot is older. */
+  /**
+   * The files that a commit has added, which bear its number; all else in its snapshot is older.
+   */
   private List<FileScanTask> addedBy(Snapshot commit) {
     return commit.summary().containsKey(SnapshotSummary.ADDED_FILES_PROP)
         ? at(commit.snapshotId()).stream()

@@ -23,7 +23,7 @@ public record PlannedFile(
     long wantedBytes,
     BitSet mayMatch) {
 
-  /** What is known of a wanted version leaf, or state. */
+  /** The presence of a wanted version leaf, or state. */
   Presence presence(int leaf) {
     return leaves.getOrDefault(leaf, Presence.PER_ROW);
   }

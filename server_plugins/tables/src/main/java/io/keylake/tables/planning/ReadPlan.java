@@ -39,7 +39,7 @@ public final class ReadPlan {
   }
 
   /**
-   * How fine a plain scan is to be spread.
+   * The fineness to which a plain scan is to be spread.
    *
    * @param partitionBytes what a task should read at most
    * @param parallelism how many tasks run at once
@@ -70,7 +70,7 @@ public final class ReadPlan {
     return new Slicer(schema, wanted, rowGroups).spread(buckets);
   }
 
-  /** How many files are read. */
+  /** The number of files that are read. */
   public long files() {
     return sections().flatMap(PlannedSection::files).count();
   }
@@ -119,7 +119,7 @@ public final class ReadPlan {
   }
 
   /**
-   * How many rows the answer has.
+   * The number of rows that the answer has.
    *
    * @param merged how many a section has whose runs are merged, where that is known
    * @return empty where only reading tells

@@ -70,7 +70,7 @@ public final class ReadPlanner {
   private final Map<String, Integer> overlayOfFile = new HashMap<>();
 
   /**
-   * What a read asks of a table: commits, rows, columns.
+   * The wish of a read.
    *
    * @param after if not null, only what commits after this one have written, merged among itself
    * @param filter on key columns only, chooses files: a filter on values could change which version
@@ -282,7 +282,7 @@ public final class ReadPlanner {
     return sections.sections(files.stream().map(this::planned).toList(), false);
   }
 
-  /** How far the runs of a bucket are settled that are as old as one of its files. */
+  /** The settling of the runs of a bucket that are as old as one of its files. */
   public Settling settling(DataFile file) {
     return settled.settling(partition(file), file.dataSequenceNumber());
   }

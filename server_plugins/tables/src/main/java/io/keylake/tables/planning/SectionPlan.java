@@ -162,7 +162,9 @@ public record SectionPlan(
         && (rules.order() == MergeRules.Order.VERSION || rules.wanted().hasStamps());
   }
 
-  /** How the runs are merged; only for a plan that does not pass its rows through. */
+  /**
+   * The rules by which the runs are merged; only for a plan that does not pass its rows through.
+   */
   public MergeRules merging() {
     return Objects.requireNonNull(rules, "rows that are passed through are not merged");
   }
@@ -181,7 +183,7 @@ public record SectionPlan(
     return columnClass;
   }
 
-  /** Which of the stored values of a wanted value column count. */
+  /** Says which of the stored values of a wanted value column count. */
   public Takes takes(int value) {
     return merging().classes().get(classOf(value)).takes();
   }

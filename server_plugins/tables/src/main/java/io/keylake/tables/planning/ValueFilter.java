@@ -120,7 +120,7 @@ final class ValueFilter {
     return ((Number) value).doubleValue() == 0;
   }
 
-  /** Which atoms some row of the file may satisfy. */
+  /** The atoms that some row of the file may satisfy. */
   BitSet mayMatch(DataFile file) {
     BitSet may = new BitSet(atoms.size());
     for (int i = 0; i < atoms.size(); i++) {

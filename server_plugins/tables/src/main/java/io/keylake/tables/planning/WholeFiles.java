@@ -28,7 +28,7 @@ public final class WholeFiles {
     this.condition = condition;
   }
 
-  /** What the partition decides need not be asked of the bounds of columns. */
+  /** Asks the partition first: what it decides need not be asked of the bounds of columns. */
   public Fit fit(DataFile file) {
     PartitionSpec spec = table.specs().get(file.specId());
     Expression left =

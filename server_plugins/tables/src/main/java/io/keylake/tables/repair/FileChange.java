@@ -243,7 +243,7 @@ public record FileChange(
     return chosen.isEmpty();
   }
 
-  /** What the files hold that it is about; there has to be one. */
+  /** The extent of the files that it is about; there has to be one. */
   public Extent extent() {
     return Extent.of(chosen, KeyedSchema.of(table));
   }

@@ -86,7 +86,7 @@ public record Undo(
     return undone.writes().stream().map(CommitLog.Entry::of).toList();
   }
 
-  /** How many rows these have written: no more keys than that are concerned. */
+  /** The number of rows that these have written: no more keys than that are concerned. */
   public long rows() {
     return writes().stream().mapToLong(each -> each.rows() == null ? 0 : each.rows()).sum();
   }

@@ -36,7 +36,8 @@ public sealed interface ColumnChange {
   }
 
   /**
-   * What statements mean by DEFAULT from now on. Rows that are there keep what they have.
+   * A change of what statements mean by DEFAULT from now on. Rows that are there keep what they
+   * have.
    *
    * @param value null for none
    */

@@ -374,7 +374,7 @@ final class ColumnUpdate {
     return String.join(".", path);
   }
 
-  /** What is left to Iceberg, as one sentence. */
+  /** The error for what is left to Iceberg, as one sentence. */
   private KeylakeException refused(List<String> path, RuntimeException e) {
     String what = path.isEmpty() ? "" : " at '" + shown(path) + "'";
     return new KeylakeException(

@@ -65,7 +65,7 @@ public final class SchemaChange {
     }
   }
 
-  /** What the table has to say where names in its spec change. */
+  /** The properties that a table gets where names in its spec change. */
   private static Map<String, String> properties(Table now, KeyedSchema before, KeyedSchema after) {
     Map<String, String> properties = new HashMap<>();
     if (!after.spec().equals(before.spec())) {

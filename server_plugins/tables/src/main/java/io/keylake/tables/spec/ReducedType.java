@@ -17,7 +17,7 @@ final class ReducedType {
 
   private ReducedType() {}
 
-  /** What a column must be of to have a reducer; null where the type fits. */
+  /** The type that a column lacks to have a reducer; null where the type fits. */
   static @Nullable String missing(Reducer reducer, Type type) {
     return switch (reducer.kind()) {
       case LATEST, LATEST_NOT_NULL, FIRST, OWN, PYTHON -> null; // a class says itself what it takes

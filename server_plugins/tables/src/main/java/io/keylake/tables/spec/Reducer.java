@@ -35,7 +35,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
   public static final Reducer LATEST = of(Kind.LATEST);
   public static final Reducer LATEST_NOT_NULL = of(Kind.LATEST_NOT_NULL);
 
-  /** What reducers there are. */
+  /** The kinds of reducers. */
   public enum Kind {
     /** The newest write wins. */
     LATEST("Latest"),
@@ -44,7 +44,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     SUM("Sum"),
     MIN("Min"),
     MAX("Max"),
-    /** How many contributions there are. */
+    /** The number of contributions. */
     COUNT("Count"),
     /** The contribution of the earliest version. */
     FIRST("First"),
@@ -79,9 +79,9 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     MOMENTS("Moments"),
     /** A struct whose members have reducers of their own. */
     STRUCT("Struct", new Members(MEMBERS)),
-    /** What a class of a user makes of all values. */
+    /** A value that a class of a user makes of all values. */
     OWN("Own", new Name("name")),
-    /** What a class of a user in Python makes of all values; its state is a struct. */
+    /** A value that a class of a user in Python makes of all values; its state is a struct. */
     PYTHON("Python", new Name("name"), new Name("state"));
 
     private final String type;
@@ -158,7 +158,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return (String) Objects.requireNonNull(options.get(option), option);
   }
 
-  /** What is done with the contributions to one part: to a day, or to a key of a map. */
+  /** The reducer of the contributions to one part: to a day, or to a key of a map. */
   public @Nullable Reducer of() {
     return (Reducer) options.get(OF);
   }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 sealed interface ReducerOption {
   String name();
 
-  /** What it is where it is left out; null where it is then not there. */
+  /** The value of the option where it is left out; null where it is then not there. */
   default @Nullable Object usual() {
     return null;
   }
@@ -84,7 +84,7 @@ sealed interface ReducerOption {
   }
 
   /**
-   * What is done with the contributions to one part of the column.
+   * A reducer of the contributions to one part of the column.
    *
    * @param usually the kind where it is left out; null where it is then not there
    */

@@ -42,7 +42,7 @@ public final class SpecProperties {
   private SpecProperties() {}
 
   /**
-   * What the clauses of a statement say.
+   * The clauses of a statement.
    *
    * @param buckets how many, or null where the statement does not say
    * @param bucketBy empty where the statement does not say: the whole key

@@ -53,7 +53,7 @@ final class Expiry {
     return new Expiry(table, policy, now, fence).expired();
   }
 
-  /** How many more there would be, if no consumer had anything to read. */
+  /** The number of snapshots that would expire besides, if no consumer had anything to read. */
   static int heldByConsumers(Table table, RetentionPolicy policy, Instant now) {
     Set<Long> all = new Expiry(table, policy, now, Lineage.fenceMillis(table)).expired();
     return all.size() - of(table, policy, now).size();

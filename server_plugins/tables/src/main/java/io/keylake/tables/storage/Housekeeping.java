@@ -35,7 +35,7 @@ public final class Housekeeping {
   private Housekeeping() {}
 
   /**
-   * What was done.
+   * The report of what was done.
    *
    * @param snapshots that expired
    * @param files of expired snapshots that were deleted: data, manifests and lists of them
@@ -105,7 +105,7 @@ public final class Housekeeping {
     return count;
   }
 
-  /** What the policy lets go, with the branches and tags whose own time has passed. */
+  /** Expires what the policy lets go, with the branches and tags whose own time has passed. */
   private static long expire(Table table, RetentionPolicy policy, Instant now) {
     List<String> expired = Collections.synchronizedList(new ArrayList<>());
     Backoff.retry(

@@ -36,7 +36,7 @@ final class KnownFiles {
     this.table = table;
   }
 
-  /** What the table knows as it was last refreshed. */
+  /** The files that the table knows as it was last refreshed. */
   static KnownFiles of(Table table) {
     KnownFiles known = new KnownFiles(table);
     ReachableFileUtil.metadataFileLocations(table, false).forEach(known::addMetadata);

@@ -56,7 +56,7 @@ record LostCommits(List<Snapshot> held, List<Snapshot> left) {
     }
   }
 
-  /** Why files cannot be deleted; null where they can. */
+  /** The reason why files cannot be deleted; null where they can. */
   @Nullable String obstacle() {
     if (held.isEmpty()) {
       return null;

@@ -61,7 +61,7 @@ public final class OldMetadata {
     return metadata.previousFiles().stream().map(TableMetadata.MetadataLogEntry::file).toList();
   }
 
-  /** What the present one names, and itself, the oldest first. */
+  /** The files that the present one names, and itself, the oldest first. */
   private static List<String> kept(Table table) {
     TableMetadata now = metadata(table);
     return Stream.concat(named(now).stream(), Stream.ofNullable(now.metadataFileLocation()))
@@ -80,7 +80,10 @@ public final class OldMetadata {
     }
   }
 
-  /** What an earlier one names; nothing where it is gone, cannot be read or is of another table. */
+  /**
+   * The files that an earlier one names; nothing where it is gone, cannot be read or is of another
+   * table.
+   */
   private List<String> named(String location) {
     try {
       TableMetadata read = TableMetadataParser.read(table.io(), location);
@@ -105,12 +108,12 @@ public final class OldMetadata {
     return locations.stream().filter(found::contains).toList();
   }
 
-  /** How many there are: the present one, those that it names, and old ones. */
+  /** The number of files: the present one, those that it names, and old ones. */
   public int files() {
     return kept.size() + oldFiles();
   }
 
-  /** How many of them a cleaning deletes. */
+  /** The number of files that a cleaning deletes. */
   public int oldFiles() {
     return old.stream().mapToInt(List::size).sum();
   }

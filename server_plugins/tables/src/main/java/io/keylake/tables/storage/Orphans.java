@@ -37,7 +37,7 @@ final class Orphans {
   private final List<Place> metadataFolders;
 
   /**
-   * What was found.
+   * The orphans that were found.
    *
    * @param files the locations of the orphans
    * @param obstacle why no file can be proven to be one; null where that is not so

@@ -29,7 +29,9 @@ final class TableUuid {
     return said.find() ? !UUID.fromString(said.group(1)).equals(own) : !isCutShort(beginning);
   }
 
-  /** What a writer that was killed has left describes no table. */
+  /**
+   * Says whether a file was cut short: what a writer that was killed has left describes no table.
+   */
   private static boolean isCutShort(String beginning) {
     return beginning.length() < BEGINNING_BYTES && !beginning.strip().endsWith("}");
   }
