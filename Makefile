@@ -80,9 +80,10 @@ nightly: environment build clients flink kafka mariadb moto mysql postgres yarn 
 	$(PYTEST) -m nightly -o faulthandler_timeout=900
 	KEYLAKE_RUNS=20 $(PYTEST) -m "slow or nightly" -o faulthandler_timeout=7200 $(RANDOM_TESTS)
 
-## make lint       formatting, style, types and nullness, Python and Java
+## make lint       formatting, style, types and nullness, Python and Java; the last commit's message
 .PHONY: lint
 lint: environment
+	.ci/message
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
