@@ -207,6 +207,14 @@ def test_no_family_of_verbs_inherits_from_another() -> None:
     assert all(Verbs in family.__bases__ for family in families)
 
 
+def test_only_tests_in_python_are_called_tests() -> None:
+    trees = [ast.parse((SDK / path).read_text()) for path in MODULES]
+    classes = [node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    assert not [name for name in classes if name.endswith(("Test", "Tests"))], (
+        "a class that ships is no test: rename it"
+    )
+
+
 def test_names_that_the_server_shares_stand_in_one_list() -> None:
     named = re.compile(r'"(?:spark\.)?keylake\.[a-z]+(?:[.-][a-z]+)*"')
     found = [str(path) for path in MODULES if path.stem != "names" and named.search((SDK / path).read_text())]
