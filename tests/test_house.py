@@ -119,6 +119,13 @@ def test_every_test_on_a_server_lies_in_a_room() -> None:
     assert not {room: size for room, size in sizes.items() if size > 20}
 
 
+def test_every_test_has_a_name_of_its_own() -> None:
+    """A name says what is tested, also where a list of failures shows nothing else."""
+    texts = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
+    named = Counter(name for text in texts for name in re.findall(r"^def (test_\w+)\(", text, flags=re.MULTILINE))
+    assert not [name for name, times in named.items() if times > 1]
+
+
 def test_a_shared_thing_has_a_noun() -> None:
     vague = re.compile(r"\b(utils?|common|helpers?|misc)\b", re.IGNORECASE)
     named = [

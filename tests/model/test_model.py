@@ -56,7 +56,7 @@ def answers(of: KeyedTable) -> dict[object, object]:
 
 
 @given(distinct(), st.randoms(use_true_random=False))
-def test_order_does_not_matter(written: list[Written], random: Random) -> None:
+def test_order_does_not_matter_to_the_model(written: list[Written], random: Random) -> None:
     shuffled = list(written)
     random.shuffle(shuffled)
     assert answers(table([row] for row in written)) == answers(table([row] for row in shuffled))
@@ -80,7 +80,7 @@ def test_repeating_anything_later_changes_nothing(written: list[Written], data: 
 
 
 @given(commits, st.sets(st.sampled_from(COLUMNS)))
-def test_columns_are_independent(written: list[list[Written]], wanted: set[str]) -> None:
+def test_columns_of_the_model_are_independent(written: list[list[Written]], wanted: set[str]) -> None:
     whole, some = table(written).read(), table(written).read(sorted(wanted))
     assert some == {key: {name: row[name] for name in sorted(wanted)} for key, row in whole.items()}
 

@@ -102,7 +102,7 @@ def run_in_this_process(source: Source, lake: kl.Lake, name: str, *, once: bool)
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", [FIRST, FIRST + 1, FIRST + 2])
-def test_mariadb(lake: kl.Lake, logged: MariaDb, tmp_path: Path, seed: int) -> None:
+def test_a_drill_with_mariadb(lake: kl.Lake, logged: MariaDb, tmp_path: Path, seed: int) -> None:
     name = fresh_name("drill").replace(".", "_")
     draw = random.Random(seed)
     shop = Shop(logged, name, draw, keeps_types=True)
@@ -198,7 +198,7 @@ class Mirrored:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", [FIRST + number for number in range(3)])
-def test_kafka(lake: kl.Lake, broker: Broker, tmp_path: Path, seed: int) -> None:
+def test_a_drill_with_kafka(lake: kl.Lake, broker: Broker, tmp_path: Path, seed: int) -> None:
     name = fresh_name("drill").replace(".", "_")
     draw = random.Random(seed)
     topic = broker.topic(2)

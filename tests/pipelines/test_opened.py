@@ -44,7 +44,7 @@ def tables_of(server: MariaDb, database: str) -> str:
     )
 
 
-def test_mariadb(lake: kl.Lake, logged: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mariadb_is_opened(lake: kl.Lake, logged: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = fresh_name("opened").replace(".", "_")
     monkeypatch.setitem(os.environ, "DB_PASSWORD", MariaDb.PASSWORD)
     logged.run(
@@ -65,7 +65,7 @@ def test_mariadb(lake: kl.Lake, logged: MariaDb, tmp_path: Path, monkeypatch: py
     assert {row["n"] for row in lake.table(f"{name}.orders").read().toArrow().to_pylist()} == {None, 7}
 
 
-def test_postgres(
+def test_postgres_is_opened(
     lake: kl.Lake, postgres: Postgres, postgres_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = fresh_name("opened").replace(".", "_")
@@ -89,7 +89,7 @@ def test_postgres(
     assert found(lake, name) == ROWS
 
 
-def test_kafka(lake: kl.Lake, broker: Broker, tmp_path: Path) -> None:
+def test_kafka_is_opened(lake: kl.Lake, broker: Broker, tmp_path: Path) -> None:
     name = fresh_name("opened").replace(".", "_")
     topic = broker.topic(1)
     source = f"  type: kafka\n  bootstrap.servers: {broker.servers}\n  topics: {topic}\n  format: canal-json\n"

@@ -59,7 +59,7 @@ def shop(lake: kl.Lake, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.Mo
     return Shop(lake, mariadb, tmp_path)
 
 
-def test_partitions_that_go(shop: Shop) -> None:
+def test_partitions_of_mariadb_that_go(shop: Shop) -> None:
     tables = ("dropped", "emptied", "exchanged", "converted")
     for table in tables:
         shop.run(
@@ -114,7 +114,7 @@ def test_names_that_are_swapped(shop: Shop) -> None:
     shop.check("a", "b")
 
 
-def test_another_key(shop: Shop, lake: kl.Lake) -> None:
+def test_a_table_that_gets_another_key(shop: Shop, lake: kl.Lake) -> None:
     """The keyed table keeps its key, is set aside, and is made anew when it is out of the way."""
     shop.run(
         "CREATE TABLE t (id INT PRIMARY KEY, other INT NOT NULL, v VARCHAR(9))",

@@ -74,7 +74,7 @@ def test_a_decimal_is_hashed_at_the_scale_of_its_column() -> None:
     assert {spec.bucket_of(value) for value in (decimal.Decimal("14.2"), decimal.Decimal("14.20"))} == {59}
 
 
-def test_a_value_that_is_no_key() -> None:
+def test_a_value_that_is_no_key_has_no_bucket() -> None:
     spec = TableSpec.from_iceberg(schema(["string"]), name="a.b", key="k1")
     with pytest.raises(BadRows, match=r"Column 'k1': 1\.5 \(double\) does not fit string"):
         spec.bucket_of(1.5)

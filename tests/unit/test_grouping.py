@@ -60,6 +60,6 @@ def test_a_table_without_groups_has_no_group_of_a_key() -> None:
         spec.group_of(7)
 
 
-def test_a_value_that_is_no_key() -> None:
+def test_a_value_that_is_no_key_has_no_group() -> None:
     with pytest.raises(TypeError, match=r"1\.5 cannot be part of a key"):
         group_of([StringType()], [1.5], 64, "crc32")

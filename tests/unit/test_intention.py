@@ -187,7 +187,7 @@ REFUSED: list[tuple[str, Intention, list[str], type[kl.KeylakeError], tuple[str,
 
 
 @pytest.mark.parametrize(("versions", "intention", "columns", "error", "words"), REFUSED, ids=str)
-def test_what_is_refused(
+def test_intentions_that_are_refused(
     versions: str, intention: Intention, columns: list[str], error: type[kl.KeylakeError], words: tuple[str, ...]
 ) -> None:
     with pytest.raises(error) as raised:

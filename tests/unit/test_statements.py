@@ -143,5 +143,5 @@ def test_a_compound_key() -> None:
     assert select.in_sql("lake").endswith("WHERE `a` = CAST(:k0 AS BIGINT) AND `b` = CAST(:k1 AS STRING)")
 
 
-def test_literals() -> None:
+def test_literals_of_statements() -> None:
     assert literal("a'b\\c`d\"e") == "'a\\'b\\\\c`d\"e'"

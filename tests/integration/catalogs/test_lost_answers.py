@@ -29,7 +29,9 @@ def by_proxy(lake: kl.Lake, rest_server: RestServer, proxy: LossyProxy) -> kl.La
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["after_409"])
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_change_is_made_once(by_proxy: kl.Lake, proxy: LossyProxy, fault: str, verb: str) -> None:
+def test_a_change_is_made_once_when_answers_are_lost(
+    by_proxy: kl.Lake, proxy: LossyProxy, fault: str, verb: str
+) -> None:
     check(by_proxy, proxy, fault, verb)
 
 
@@ -42,7 +44,9 @@ def test_a_change_is_made_once_with_every_fault(by_proxy: kl.Lake, proxy: LossyP
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["after_409", "before_cut"])
-def test_rows_are_published_and_picked_once(by_proxy: kl.Lake, proxy: LossyProxy, fault: str) -> None:
+def test_rows_are_published_and_picked_once_when_answers_are_lost(
+    by_proxy: kl.Lake, proxy: LossyProxy, fault: str
+) -> None:
     check_publishing(by_proxy, proxy, fault)
 
 

@@ -51,13 +51,17 @@ def in_postgres(proxy: LossyDatabase, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.mark.nightly
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_change_is_made_once(in_postgres: kl.Lake, proxy: LossyDatabase, fault: str, verb: str) -> None:
+def test_a_change_is_made_once_in_a_catalog_of_postgres(
+    in_postgres: kl.Lake, proxy: LossyDatabase, fault: str, verb: str
+) -> None:
     check(in_postgres, proxy, fault, verb)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("fault", FAULTS)
-def test_rows_are_published_and_picked_once(in_postgres: kl.Lake, proxy: LossyDatabase, fault: str) -> None:
+def test_rows_are_published_and_picked_once_in_a_catalog_of_postgres(
+    in_postgres: kl.Lake, proxy: LossyDatabase, fault: str
+) -> None:
     check_publishing(in_postgres, proxy, fault)
 
 

@@ -107,7 +107,7 @@ def test_keys_without_a_row(table: kl.KeyedTable) -> None:
         row["a"]
 
 
-def test_a_table_without_a_commit(lake: kl.Lake) -> None:
+def test_explain_row_of_a_table_without_a_commit(lake: kl.Lake) -> None:
     assert not create(lake).explain_row(**KEY).exists
 
 
@@ -238,7 +238,7 @@ def test_many_writes_of_a_key(lake: kl.Lake) -> None:
     assert (total.value, total.contribution_count, len(total.contributions)) == (24, 24, 20)
 
 
-def test_moments_and_branches(lake: kl.Lake, table: kl.KeyedTable) -> None:
+def test_explain_row_at_moments_and_on_branches(lake: kl.Lake, table: kl.KeyedTable) -> None:
     commits = list(reversed(table.history()))
     assert table.explain_row(**KEY, at=commits[1])["text"].value == "five"
     assert table.explain_row(**KEY, at=commits[1].committed_at)["text"].value == "five"
@@ -301,7 +301,7 @@ def in_sql(table: kl.KeyedTable) -> str:
     return f"CALL lake.system.explain_row(table => '{table.name}', key => named_struct('ID', 1, 'day', 'monday')"
 
 
-def test_in_sql(lake: kl.Lake, table: kl.KeyedTable) -> None:
+def test_explain_row_in_sql(lake: kl.Lake, table: kl.KeyedTable) -> None:
     call = in_sql(table)
     lines = [row.asDict() for row in lake.spark.sql(f"{call})").collect()]
     assert [(line["part"], line["version"]) for line in lines if line["column"] is None] == [("write", 9)]

@@ -54,7 +54,7 @@ def check_loss(row: kl.RowExplanation, cell: kl.CellOrigin, lost: kl.StoredValue
 
 @pytest.mark.parametrize("seed", seeds(few=1, many=0))
 @of_every_shape
-def test_a_random_history(lake: kl.Lake, shape: Shape, seed: int) -> None:
+def test_rows_of_a_random_history_are_explained(lake: kl.Lake, shape: Shape, seed: int) -> None:
     random = Random(seed)
     twin = shape.create(lake, fresh_name("explained"))
     for number, operation in enumerate(operations(shape, seed, count=7, rows=12)):

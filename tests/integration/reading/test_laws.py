@@ -30,7 +30,7 @@ def first(lake: kl.Lake) -> Twin:
 
 
 @of_every("seed", {"1": 1, "2": 2}, today=1)
-def test_order_does_not_matter(lake: kl.Lake, first: Twin, seed: int) -> None:
+def test_order_does_not_matter_to_tables(lake: kl.Lake, first: Twin, seed: int) -> None:
     shuffled = Random(seed).sample(HISTORY, len(HISTORY))
     assert written(lake, shuffled).read() == first.read()
 
@@ -59,7 +59,7 @@ def test_the_cut_into_commits_does_not_matter(lake: kl.Lake, first: Twin, rows: 
     assert written(lake, pieces).read() == first.read()
 
 
-def test_columns_are_independent(first: Twin) -> None:
+def test_columns_of_tables_are_independent(first: Twin) -> None:
     whole = first.read()
     for columns in ([], ["a"], ["e", "b"], ["d", "c", "a"]):
         part = {key: {name: row[name] for name in columns} for key, row in whole.items()}

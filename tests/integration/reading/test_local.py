@@ -55,7 +55,7 @@ def test_a_changed_schema(lake: kl.Lake, local: keylake.local.LocalLake) -> None
     agree(table, local.table(table.name))
 
 
-def test_moments_and_branches(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
+def test_local_reads_at_moments_and_on_branches(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
     table = created(lake, versions="explicit")
     first = table.upsert([{"id": n, "a": n, "b": None} for n in range(6)], version=1)
     between = datetime.datetime.now(datetime.timezone.utc)
@@ -117,7 +117,7 @@ def test_sums_are_exact(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
     assert len(found.read(columns=["id", "f"])) == 3
 
 
-def test_what_is_refused(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
+def test_local_reads_that_are_refused(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
     table = created(lake, reducers={"b": kl.Min()})
     commit = table.upsert([{"id": 1, "a": 1, "b": "x"}])
     found = local.table(table.name)

@@ -32,7 +32,7 @@ def at(twin: Twin, commits: int) -> int | None:
 
 @pytest.mark.slow
 @of_every_shape
-def test_random_ranges_of_a_history(lake: kl.Lake, local: keylake.local.LocalLake, shape: Shape) -> None:
+def test_changes_of_random_ranges_without_a_server(lake: kl.Lake, local: keylake.local.LocalLake, shape: Shape) -> None:
     random = Random(FIRST)
     twin = shape.create(lake, fresh_name("feed"))
     for number, operation in enumerate(operations(shape, FIRST + 17, count=8, rows=random.choice([5, 30]))):
@@ -201,7 +201,7 @@ def test_branches_and_ranges_that_are_none(lake: kl.Lake, local: keylake.local.L
             table.changes(**arguments)  # type: ignore[arg-type]
 
 
-def test_a_range_that_has_expired_says_so(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
+def test_a_range_that_has_expired_says_so_without_a_server(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
     twin = EXPLICIT.create(lake, fresh_name("feed"))
     first = twin.upsert(rows(range(5)), version=1)
     second = twin.update([{"id": 1, "a": 3}], version=4)

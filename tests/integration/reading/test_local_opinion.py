@@ -30,7 +30,7 @@ def read(table: keylake.local.LocalTable, twin: Twin, commits: int | None = None
 
 
 @of_every_shape
-def test_a_random_history(lake: kl.Lake, warehouse: Path, shape: Shape) -> None:
+def test_a_random_history_reads_the_same_without_a_server(lake: kl.Lake, warehouse: Path, shape: Shape) -> None:
     twin = twin_of(lake, shape, seed=FIRST + 3, count=5, rows=12)
     with keylake.local.open(warehouse) as local:
         table = local.table(twin.table.name)

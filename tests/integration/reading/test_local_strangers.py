@@ -56,7 +56,7 @@ def test_slips(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
     assert row["t"].tzinfo is datetime.timezone.utc
 
 
-def test_an_empty_table(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
+def test_an_empty_table_of_a_stranger(lake: kl.Lake, local: keylake.local.LocalLake) -> None:
     table = local.table(created(lake, fresh_name("strange")).name)
     assert (len(table.read()), table.get(id=1), table.get_many([{"id": 1}]), table.get_many([])) == (
         0,

@@ -23,7 +23,7 @@ def run(lake: kl.Lake, shape: Shape, seed: int, count: int, rows: int) -> Twin:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("seed", seeds(few=1, many=8))
-def test_a_random_history(lake: kl.Lake, shape: Shape, seed: int) -> None:
+def test_a_random_history_reads_as_the_model(lake: kl.Lake, shape: Shape, seed: int) -> None:
     random = Random(seed)
     count, rows = random.randint(1, 8), random.choice([1, 4, 4, 40, 300])
     twin = run(lake, shape, seed, count, rows)

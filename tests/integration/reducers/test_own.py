@@ -54,7 +54,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kl.Lake]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("seed", seeds(1, 6))
-def test_any_history_is_one_fold(lake: kl.Lake, name: str, seed: int) -> None:
+def test_any_history_is_one_fold_in_java(lake: kl.Lake, name: str, seed: int) -> None:
     random = Random(seed)
     twin = table_of(lake, CASES[name], buckets=random.choice([1, 3]))
     for operation in history(CASES[name], random, 7):
@@ -94,7 +94,7 @@ def create(lake: kl.Lake, reducer: str, type_: str = "DOUBLE") -> str:
         ("java.lang.Object", "DOUBLE", ["is not allowed", "spark.keylake.reducers", "Examples$Median"]),
     ],
 )
-def test_what_is_refused(lake: kl.Lake, reducer: str, type_: str, says: list[str]) -> None:
+def test_reducers_in_java_that_are_refused(lake: kl.Lake, reducer: str, type_: str, says: list[str]) -> None:
     with refused_in_sql(lake, "no.table", "DEFINITION", reducer, *says):
         create(lake, reducer, type_)
 

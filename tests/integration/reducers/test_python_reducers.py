@@ -43,7 +43,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kl.Lake]:
 @pytest.mark.slow
 @of_every("name", {name: name for name in CASES}, today=1)
 @pytest.mark.parametrize("seed", seeds(1, 4))
-def test_any_history_is_one_fold(lake: kl.Lake, name: str, seed: int) -> None:
+def test_any_history_is_one_fold_in_python(lake: kl.Lake, name: str, seed: int) -> None:
     random = Random(seed)
     twin = table_of(lake, CASES[name], buckets=random.choice([1, 3]))
     for operation in history(CASES[name], random, 7):
@@ -114,7 +114,7 @@ REFUSED = {
 
 
 @of_every("refused_reducer", REFUSED, today=4)
-def test_what_is_refused(lake: kl.Lake, refused_reducer: tuple[str, str, list[str]]) -> None:
+def test_reducers_in_python_that_are_refused(lake: kl.Lake, refused_reducer: tuple[str, str, list[str]]) -> None:
     reducer, state, says = refused_reducer
     with refused_in_sql(lake, "no.table", "DEFINITION", reducer, *says):
         create(lake, reducer, state, "DOUBLE")

@@ -88,7 +88,7 @@ def test_the_functions(lake: kl.Lake) -> None:
         ("window_sum(array(9223372036854775807, 1L), 2)", "BAD_ROWS", ("does not fit a long",)),
     ],
 )
-def test_what_is_refused(lake: kl.Lake, call: str, kind: str, words: tuple[str, ...]) -> None:
+def test_windows_that_are_refused(lake: kl.Lake, call: str, kind: str, words: tuple[str, ...]) -> None:
     with pytest.raises(Exception, match=rf"KEYLAKE_{kind}") as said:
         lake.spark.sql(f"SELECT {call}").collect()
     assert all(word in str(said.value) for word in words)

@@ -233,7 +233,7 @@ REFUSED = {
 }
 
 
-def test_what_is_refused(lake: kl.Lake) -> None:
+def test_changes_of_columns_that_are_refused(lake: kl.Lake) -> None:
     columns = "id INT, t INT, a INT, b INT, c INT, s STRUCT<x: INT>, PRIMARY KEY (id)"
     table = Evolving(lake, columns, "'ordering' = 't', 'column_group.g' = 'b, c'")
     table.run("INSERT INTO {t} VALUES (1, 1, 1, 1, 1, NULL)")

@@ -102,7 +102,7 @@ REFUSED = {
 }
 
 
-def test_what_is_refused(lake: kl.Lake) -> None:
+def test_defaults_that_are_refused(lake: kl.Lake) -> None:
     columns = "id INT, t INT, a INT, s STRUCT<x: INT>, PRIMARY KEY (id)"
     table = Evolving(lake, columns, "'ordering' = 't'")
     shown = table.columns

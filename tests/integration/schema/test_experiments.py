@@ -197,7 +197,7 @@ def test_all_write_at_once(lake: kl.Lake, made: Evolving) -> None:
     assert made.columns == ["id", "clicks", "score", "score_b"]
 
 
-def test_in_sql(lake: kl.Lake) -> None:
+def test_experiments_in_sql(lake: kl.Lake) -> None:
     made = Evolving(lake, "id BIGINT, clicks BIGINT, score DOUBLE, PRIMARY KEY (id)", "'versions' = 'commit'")
     made.run("INSERT INTO {t} VALUES (1, 1, 0.1D), (2, 2, 0.2D)")
 

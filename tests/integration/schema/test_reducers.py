@@ -184,7 +184,7 @@ REFUSED = {
 }
 
 
-def test_what_is_refused(lake: kl.Lake) -> None:
+def test_changes_of_reducers_that_are_refused(lake: kl.Lake) -> None:
     table = Evolving(lake, "id BIGINT, a INT, PRIMARY KEY (id)")
     table.run("INSERT INTO {t} VALUES (1, 1)", "ALTER TABLE {t} ADD COLUMN c INT")
     for properties, (kind, *words) in REFUSED.items():

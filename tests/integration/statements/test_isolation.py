@@ -157,7 +157,7 @@ def test_a_statement_reads_one_snapshot(lake: kl.Lake, gate: str, tmp_path: Path
     assert table.get(k=1, tenant=1)["a"] == 40
 
 
-def test_a_table_without_a_commit(lake: kl.Lake, gate: str, tmp_path: Path) -> None:
+def test_isolation_of_a_table_without_a_commit(lake: kl.Lake, gate: str, tmp_path: Path) -> None:
     table = create(lake, "serializable", empty=True)
     name = f"{lake.catalog}.{table.name}"
     lose_to_a_row(lake, gate, tmp_path, table, f"UPDATE {name} SET a = 1 WHERE {{gate}}", "1, 1, 50")

@@ -91,7 +91,7 @@ def test_as_a_plain_table(lake: kl.Lake, pair: tuple[str, str], statement: str) 
     assert rows(lake, pair[0]) == rows(lake, pair[1])
 
 
-def test_an_empty_table(lake: kl.Lake) -> None:
+def test_merge_into_an_empty_table(lake: kl.Lake) -> None:
     name = f"{lake.catalog}.{fresh_name('merge')}"
     run(lake, f"CREATE TABLE {name} (id INT, pay INT, PRIMARY KEY (id)) USING keylake")
     run(lake, f"MERGE INTO {name} t USING {CHANGES} c ON t.id = c.id WHEN MATCHED THEN DELETE")
@@ -130,7 +130,7 @@ def test_only_what_is_assigned_is_written(lake: kl.Lake) -> None:
     assert [tuple(row) for row in table.read().orderBy("id").collect()] == [(1, 100, 15, 15), (3, 300, 0, 15)]
 
 
-def test_versions_of_an_ordering_column(lake: kl.Lake) -> None:
+def test_merges_with_versions_of_an_ordering_column(lake: kl.Lake) -> None:
     """An action that sets the ordering column says the version; the others take the statement's, never an older one."""
     name = fresh_name("merge")
     full = f"{lake.catalog}.{name}"
@@ -177,7 +177,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("kind", "words", "actions"), REFUSED.values(), ids=REFUSED.keys())
-def test_refused(lake: kl.Lake, pair: tuple[str, str], kind: str, words: tuple[str, ...], actions: str) -> None:
+def test_merges_that_are_refused(
+    lake: kl.Lake, pair: tuple[str, str], kind: str, words: tuple[str, ...], actions: str
+) -> None:
     table = pair[0].removeprefix(f"{lake.catalog}.")
     with refused_in_sql(lake, table, kind, *words):
         run(lake, f"MERGE INTO {pair[0]} t USING {CHANGES} c ON t.id = c.id {actions}")

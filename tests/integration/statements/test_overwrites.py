@@ -47,7 +47,7 @@ def rows(lake: kl.Lake, table: str) -> list[tuple[object, ...]]:
 
 
 @of_every("partition", {name: name for name in PARTITIONS}, today=1)
-def test_the_answers_are_those_of_a_plain_table(lake: kl.Lake, mode: str, partition: str) -> None:
+def test_overwrites_answer_as_on_a_plain_table(lake: kl.Lake, mode: str, partition: str) -> None:
     keyed = create(lake, PARTITIONS[partition])
     plain = f"{lake.catalog}.{fresh_name('overwrites')}"
     partitioned = f"PARTITIONED BY {PARTITIONS[partition]}" if PARTITIONS[partition] else ""

@@ -132,7 +132,7 @@ CASES = {
 
 
 @of_every("case", CASES, today=1)
-def test_the_answers_are_those_of_a_plain_table(
+def test_updates_answer_as_on_a_plain_table(
     lake: kl.Lake, other: str, case: tuple[str, list[str]], setting: Setting
 ) -> None:
     kind, statements = case
@@ -183,7 +183,7 @@ def test_an_update_reads_little_and_joins_nothing(lake: kl.Lake) -> None:
     assert snapshots(lake, name) == before, "EXPLAIN runs nothing"
 
 
-def test_versions_of_an_ordering_column(lake: kl.Lake, setting: Setting) -> None:
+def test_updates_with_versions_of_an_ordering_column(lake: kl.Lake, setting: Setting) -> None:
     columns = "k BIGINT, t TIMESTAMP, a BIGINT, b BIGINT"
     keyed = create(lake, "'ordering' = 't'", columns)
     name = keyed.removeprefix(f"{lake.catalog}.")

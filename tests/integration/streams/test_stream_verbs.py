@@ -230,7 +230,7 @@ REFUSED: dict[str, tuple[Refused, type[kl.KeylakeError], str]] = {
 
 
 @pytest.mark.parametrize(("refused", "error", "words"), REFUSED.values(), ids=REFUSED)
-def test_refused(
+def test_verbs_of_streams_that_are_refused(
     lake: kl.Lake,
     table: kl.KeyedTable,
     tmp_path: Path,

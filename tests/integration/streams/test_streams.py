@@ -80,7 +80,9 @@ def test_modes_of_output(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path, mo
     ],
     ids=["no key", "no version", "another column"],
 )
-def test_refused(lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path, columns: str, words: str) -> None:
+def test_streams_that_are_refused(
+    lake: kl.Lake, table: kl.KeyedTable, tmp_path: Path, columns: str, words: str
+) -> None:
     files = tmp_path / "refused"
     arrive(files, "a", {"id": 1, "at": 7, "clicks": 7, "town": "Oslo"})
     with pytest.raises(Exception, match=f"KEYLAKE_(SCHEMA_MISMATCH|VERSION_MISSING).*{words}"):

@@ -52,7 +52,7 @@ def by_key(twin: Twin, frame: DataFrame) -> Found:
 
 @pytest.mark.slow
 @of_every_shape
-def test_random_ranges_of_a_history(lake: kl.Lake, shape: Shape) -> None:
+def test_changes_of_random_ranges(lake: kl.Lake, shape: Shape) -> None:
     random = Random(7)
     twin = shape.create(lake, fresh_name("changes"))
     for number, operation in enumerate(operations(shape, 501, count=8, rows=random.choice([5, 30]))):

@@ -324,7 +324,7 @@ def test_a_trigger_may_remove_itself(lake: kl.Lake, triggers: Triggers) -> None:
     assert Positions(lake._session, TablePath(table.name), "trigger").all() == {}
 
 
-def test_what_cannot_be_registered(lake: kl.Lake, triggers: Triggers) -> None:
+def test_triggers_that_are_refused(lake: kl.Lake, triggers: Triggers) -> None:
     table = create(lake)
     triggers.every(5, table, Runs(), name="taken")
     for sentence, wrong in {

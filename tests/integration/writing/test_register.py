@@ -110,7 +110,7 @@ def test_repeated_keys_need_an_order(lake: kl.Lake, plain: str, warehouse: Path)
     assert [(row[0], row[3]) for row in rows(lake, plain)] == newest()
 
 
-def test_an_empty_table(lake: kl.Lake, plain: str) -> None:
+def test_an_empty_table_is_registered(lake: kl.Lake, plain: str) -> None:
     lake.spark.sql(f"DELETE FROM {lake.catalog}.{plain}").collect()
     done = lake.register(plain, key=["id"])
     assert (done.rows_read, done.keys_written) == (0, 0)
@@ -134,7 +134,9 @@ def test_an_empty_table(lake: kl.Lake, plain: str) -> None:
         ("path => '/tmp', key => array('id')", "DEFINITION", ["both table and path"]),
     ],
 )
-def test_what_cannot_be_registered(lake: kl.Lake, shared: str, arguments: str, kind: str, words: list[str]) -> None:
+def test_tables_that_cannot_be_registered(
+    lake: kl.Lake, shared: str, arguments: str, kind: str, words: list[str]
+) -> None:
     into = fresh_name("registered")
     before = history_of(lake, shared)
     said = [word.format(plain=shared, into=into) for word in words]

@@ -229,7 +229,7 @@ def difference(lake: kl.Lake, name: str) -> str:
     return found.get(f"{name}.busy", "")
 
 
-def test_postgres(
+def test_a_check_of_postgres(
     lake: kl.Lake, postgres: Postgres, postgres_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = fresh_name("checked").replace(".", "_")

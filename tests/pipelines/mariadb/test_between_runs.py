@@ -108,7 +108,7 @@ def check_gone(shop: Followed) -> None:
     shop.check("w")
 
 
-def test_tables_that_go_are_emptied(shop: Followed) -> None:
+def test_tables_of_mariadb_that_go_are_emptied(shop: Followed) -> None:
     shop.run("DROP TABLE t", "RENAME TABLE u TO w")
     assert not shop.follow().set_aside
     shop.check("w")

@@ -134,7 +134,7 @@ def made(server: MariaDb, database: str, draw: random.Random, every: int) -> dic
 
 
 @of_every_behaviour
-def test_statements_among_transactions(
+def test_statements_among_transactions_of_mariadb(
     lake: kl.Lake,
     logged: MariaDb,
     tmp_path: Path,

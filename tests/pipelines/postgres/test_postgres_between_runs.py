@@ -43,7 +43,7 @@ def test_tables_that_go_are_set_aside(shop: Shop) -> None:
     shop.check("dropped", "renamed", "empty", "stays")
 
 
-def test_tables_that_go_are_emptied(shop: Shop) -> None:
+def test_tables_of_postgres_that_go_are_emptied(shop: Shop) -> None:
     assert shop.follow() == ()
     shop.run("DROP TABLE dropped", "ALTER TABLE renamed RENAME TO new")
     assert shop.follow() == ()

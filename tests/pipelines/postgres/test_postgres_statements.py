@@ -173,7 +173,7 @@ def followed(shop: Shop, behaviour: str) -> tuple[str, ...]:
 
 
 @of_every_behaviour
-def test_statements_among_transactions(
+def test_statements_among_transactions_of_postgres(
     shop: Shop, postgres: Postgres, postgres_database: str, run: int, behaviour: str, every: int
 ) -> None:
     seed = f"{SEED}-{run}"

@@ -138,7 +138,7 @@ def test_labels_that_are_renamed(shop: Shop) -> None:
     assert rows == [{"m": "happy", "ms": ["sad", "happy"]}]
 
 
-def test_partitions_that_go(shop: Shop) -> None:
+def test_partitions_of_postgres_that_go(shop: Shop) -> None:
     """Their rows are gone without a word in the log: the table is read once more."""
     tables = ("detached", "dropped", "emptied", "back")
     for table in tables:

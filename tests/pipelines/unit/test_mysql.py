@@ -191,7 +191,7 @@ def test_offsets_of_keys_grow_and_lead_back() -> None:
         ("boolean", b"\0", "false"),
     ],
 )
-def test_literals(form: str, text: str | bytes, expected: str) -> None:
+def test_literals_of_mysql(form: str, text: str | bytes, expected: str) -> None:
     assert FROM_TEXT[form](text) == expected
 
 
@@ -349,7 +349,7 @@ def test_words_around_a_statement() -> None:
         "ALTER TABLE t ADD PRIMARY KEY (a)",
     ],
 )
-def test_another_key(text: str) -> None:
+def test_statements_that_give_another_key(text: str) -> None:
     assert followed(known(t="id a"), text) == [KeyChanged(SourceTable(T), ("a",)), ("again", T)]
 
 
