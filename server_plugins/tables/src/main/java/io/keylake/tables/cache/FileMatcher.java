@@ -13,14 +13,10 @@ import org.apache.iceberg.expressions.InclusiveMetricsEvaluator;
 import org.apache.iceberg.expressions.Projections;
 
 /**
- * Says whether a file may have rows that a filter wants, by its partition and its statistics: what
+ * Whether a file may have rows that a filter wants, by its partition and its statistics: what
  * Iceberg's planning asks of each file that a manifest names.
  */
-<<<<<<<< HEAD:server_plugins/tables/src/main/java/io/keylake/tables/cache/FileMatcher.java
 public final class FileMatcher {
-========
-public final class FileFilter {
->>>>>>>> 33aeb9e0 (tables, spark: no class that ships is called a test):server_plugins/tables/src/main/java/io/keylake/tables/cache/FileFilter.java
   private final Schema schema;
   private final Expression filter;
   private final InclusiveMetricsEvaluator byStatistics;
@@ -29,11 +25,7 @@ public final class FileFilter {
   /**
    * @param schema has the names that the filter uses
    */
-<<<<<<<< HEAD:server_plugins/tables/src/main/java/io/keylake/tables/cache/FileMatcher.java
   public FileMatcher(Schema schema, Expression filter) {
-========
-  public FileFilter(Schema schema, Expression filter) {
->>>>>>>> 33aeb9e0 (tables, spark: no class that ships is called a test):server_plugins/tables/src/main/java/io/keylake/tables/cache/FileFilter.java
     this.schema = schema;
     this.filter = filter;
     this.byStatistics = new InclusiveMetricsEvaluator(schema, filter);
