@@ -1,4 +1,4 @@
-/** Spark's write interface: checks, layout, sorting and the files of a write. */
+/** Spark's write interface: writes of rows that are prepared, and their commits. */
 @NullMarked
 package io.keylake.spark.write;
 

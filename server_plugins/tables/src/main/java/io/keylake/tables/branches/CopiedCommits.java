@@ -5,12 +5,12 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Attempt;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.CopiedFiles;
 import io.keylake.tables.commits.Ledger;
 import io.keylake.tables.commits.NumberSet;
 import io.keylake.tables.commits.Overwrite;
 import io.keylake.tables.commits.Parent;
-import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.CommittedFiles;
 import io.keylake.tables.history.WriteSummary;
@@ -236,7 +236,7 @@ record CopiedCommits(Table table, List<Copy> copies) {
     return files.isEmpty() || Collections.disjoint(parent.files(), files);
   }
 
-  private Said said(Copy copy, Parent parent) {
+  private CommitSummary said(Copy copy, Parent parent) {
     Map<String, String> summary =
         new LinkedHashMap<>(WriteSummary.copied(copy.commit(), copy.where()));
     summary.putAll(parent.settled().properties());
@@ -245,12 +245,12 @@ record CopiedCommits(Table table, List<Copy> copies) {
       summary.put(WriteSummary.REPLACES, replaces); // what is left of it, and with today's columns
     }
     if (copy.where() == null) {
-      return Said.of(summary).sameAs(copy.sameAs());
+      return CommitSummary.of(summary).sameAs(copy.sameAs());
     }
     Set<String> locations = new HashSet<>();
     copy.files().forEach(file -> locations.add(file.location()));
-    return Said.of(summary)
-        .copying(List.of(new Said.Copied(copy.sameAs(), locations, replaces, false)));
+    return CommitSummary.of(summary)
+        .copying(List.of(new CommitSummary.Copied(copy.sameAs(), locations, replaces, false)));
   }
 
   /** All, but of each commit only files that a condition selects whole. */

@@ -11,10 +11,10 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.NumberSet;
 import io.keylake.tables.commits.Parent;
-import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.RetentionPolicy;
@@ -311,7 +311,7 @@ public final class HistoryBranches {
               throw Attempt.again(); // another state was archived, or one was dropped
             }
             long first = parent.sequenceNumber() - part;
-            Said late = branches.size() == 1 ? said : said.with(WriteSummary.LATE, id);
+            CommitSummary late = branches.size() == 1 ? said : said.with(WriteSummary.LATE, id);
             return late.sameAs(NumberSet.between(first, first + branches.size() - 1));
           });
     }

@@ -5,8 +5,8 @@ import static io.keylake.tables.KeylakeException.Kind.NOTHING_TO_DO;
 
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Attempt;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Commits;
-import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.WriteSummary;
 import java.util.HashMap;
@@ -67,7 +67,8 @@ public record MergedBranch(String working, long source) {
   public long publish(Table table) {
     Map<String, String> summary = new HashMap<>(WriteSummary.merged(source));
     summary.put(SOURCE_MILLIS, String.valueOf(table.snapshot(source).timestampMillis()));
-    Commits.Result result = new Commits(table).make(attempt -> addTo(attempt, Said.of(summary)));
+    Commits.Result result =
+        new Commits(table).make(attempt -> addTo(attempt, CommitSummary.of(summary)));
     if (!result.isCommitted()) {
       throw lost(table);
     }
@@ -81,7 +82,7 @@ public record MergedBranch(String working, long source) {
             .formatted(NAME, table.name()));
   }
 
-  private void addTo(Attempt attempt, Said said) {
+  private void addTo(Attempt attempt, CommitSummary said) {
     long snapshot = attempt.commit(working, attempt.transaction().newFastAppend(), parent -> said);
     ManageSnapshots references = attempt.references();
     if (attempt.parent(working).headOf(NAME) != null) {

@@ -7,10 +7,10 @@ import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Ledger;
 import io.keylake.tables.commits.Parent;
-import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.history.HighestVersion;
@@ -174,7 +174,8 @@ public record Publication(
               HighestVersion.larger(
                   parent.highestVersion(),
                   new CommitLog(table, branch).highestVersion().orElse(null));
-          return Said.of(WriteSummary.published(head, report, highest)).takingIn(ledger.commits());
+          return CommitSummary.of(WriteSummary.published(head, report, highest))
+              .takingIn(ledger.commits());
         });
   }
 

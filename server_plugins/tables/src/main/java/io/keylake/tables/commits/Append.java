@@ -26,7 +26,7 @@ public record Append(@Nullable String branch, List<DataFile> files, WriteSummary
   /** Says more of a part: the one with that number among all. */
   @FunctionalInterface
   public interface More {
-    Said of(Said said, Parent parent, int number);
+    CommitSummary of(CommitSummary said, Parent parent, int number);
   }
 
   /** Adds the files to several branches, each of which may say more of it. */
@@ -42,7 +42,7 @@ public record Append(@Nullable String branch, List<DataFile> files, WriteSummary
           parent -> {
             write.check(parent);
             boolean isFirst = parent.snapshot() == null;
-            return more.of(Said.ofWrite(write.summary(), isFirst, parent), parent, number);
+            return more.of(CommitSummary.ofWrite(write.summary(), isFirst, parent), parent, number);
           });
     }
   }

@@ -76,7 +76,7 @@ public final class Attempt {
   /** Decides what a part says, upon what is there at the moment of the commit. */
   @FunctionalInterface
   public interface Saying {
-    Said upon(Parent parent);
+    CommitSummary upon(Parent parent);
   }
 
   /** The transaction in which the updates of parts are made. */
@@ -266,9 +266,7 @@ public final class Attempt {
         });
   }
 
-  /**
-   * The numbers of the commits that are taken back, and of those that have made the same writes.
-   */
+  /** Of the commits that are taken back, and of those that have made the same writes. */
   private NumberSet numbers(Said said) {
     NumberSet numbers = NumberSet.EMPTY;
     for (long id : said.undone()) {
@@ -284,7 +282,8 @@ public final class Attempt {
     private final SnapshotUpdate<?> update;
     private final Saying saying;
     private final Set<String> names = new HashSet<>();
-    private Said said = Said.of(Map.of()); // nothing, until there is a parent to speak of
+    private CommitSummary said =
+        CommitSummary.of(Map.of()); // nothing, until there is a parent to speak of
     private @Nullable Parent parent;
     private Ledger ledger = Ledger.NOTHING; // of the parent, with what the part adds
     private long sequenceNumber;
@@ -332,7 +331,7 @@ public final class Attempt {
       }
     }
 
-    private void say(Parent parent, Said now) {
+    private void say(Parent parent, CommitSummary now) {
       said = now;
       this.parent = parent;
       sequenceNumber = parent.sequenceNumber();

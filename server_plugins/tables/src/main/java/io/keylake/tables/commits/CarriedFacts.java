@@ -38,6 +38,6 @@ public record CarriedFacts(@Nullable String branch) implements Change {
     attempt.commit(
         branch,
         attempt.transaction().newFastAppend(),
-        parent -> Said.ofSameRows(parent, "what earlier commits said"));
+        parent -> CommitSummary.ofSameRows(parent, "what earlier commits said"));
   }
 }

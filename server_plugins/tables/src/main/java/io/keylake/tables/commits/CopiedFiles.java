@@ -113,12 +113,15 @@ public final class CopiedFiles {
 
   /** The properties that change when files come to a branch. */
   static Map<String, String> with(
-      Map<String, String> properties, String branch, long cameWith, List<Said.Copied> copied) {
+      Map<String, String> properties,
+      String branch,
+      long cameWith,
+      List<CommitSummary.Copied> copied) {
     if (copied.isEmpty()) {
       return Map.of();
     }
     List<Entry> entries = new ArrayList<>(all(properties).getOrDefault(PREFIX + branch, List.of()));
-    for (Said.Copied each : copied) {
+    for (CommitSummary.Copied each : copied) {
       Set<String> hashes =
           each.locations().stream()
               .map(location -> ShortHash.of(location, BYTES))

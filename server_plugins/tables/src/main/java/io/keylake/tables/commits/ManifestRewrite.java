@@ -16,7 +16,7 @@ public record ManifestRewrite() implements Change {
     Map<Integer, PartitionSpec> specs = attempt.transaction().table().specs();
     RewriteManifests rewrite =
         attempt.transaction().rewriteManifests().clusterBy(file -> bucket(specs, file));
-    attempt.commit(null, rewrite, parent -> Said.ofSameRows(parent, "manifests"));
+    attempt.commit(null, rewrite, parent -> CommitSummary.ofSameRows(parent, "manifests"));
   }
 
   private static Integer bucket(Map<Integer, PartitionSpec> specs, DataFile file) {

@@ -37,7 +37,7 @@ public record Overwrite(
         overwrite,
         parent -> {
           write.check(parent);
-          return Said.ofWrite(write.summary(), replacesAll, parent);
+          return CommitSummary.ofWrite(write.summary(), replacesAll, parent);
         });
   }
 

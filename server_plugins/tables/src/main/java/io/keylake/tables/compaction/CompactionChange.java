@@ -2,7 +2,7 @@ package io.keylake.tables.compaction;
 
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
-import io.keylake.tables.commits.Said;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.history.WriteSummary;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -45,7 +45,7 @@ public record CompactionChange(@Nullable String branch, Compaction compaction, L
                   WriteSummary.compaction(
                       compaction.rows(), compaction.reason(), rows, parent.highestVersion()));
           said.putAll(parent.settled().properties());
-          return Said.of(said);
+          return CommitSummary.of(said);
         });
   }
 

@@ -2,8 +2,8 @@ package io.keylake.tables.compaction;
 
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Parent;
-import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.WriteSummary;
 import java.util.List;
 import org.apache.iceberg.DeleteFile;
@@ -41,7 +41,7 @@ public record SettlementChange(@Nullable String branch, SettledBuckets settled) 
             throw Attempt.stale();
           }
           boolean isSafe = parent.is(settled.plannedAt()) && settled.isSafeForPlainReads();
-          return Said.of(
+          return CommitSummary.of(
               WriteSummary.settled(
                   settled.rows(), settled.state(), parent.highestVersion(), isSafe));
         });

@@ -6,8 +6,8 @@ import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Overwrite;
-import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.schema.ColumnChange;
@@ -75,7 +75,7 @@ record NewExperiment(String name, List<ColumnChange.Add> columns, List<String> w
         experiment.branch(),
         nothing,
         parent ->
-            Said.of(summary.properties(true))
+            CommitSummary.of(summary.properties(true))
                 .with(WriteSummary.REPLACES, Overwrite.json(table, Expressions.alwaysTrue()))
                 .anew());
   }

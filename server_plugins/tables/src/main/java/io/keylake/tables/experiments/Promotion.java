@@ -6,8 +6,8 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Parent;
-import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.Lineage;
@@ -128,14 +128,14 @@ record Promotion(Experiment experiment, long head, List<List<DataFile>> layers) 
     attempt.references().removeBranch(experiment.branch()).commit();
   }
 
-  private Said said(Parent parent, Map<String, String> summary) {
+  private CommitSummary said(Parent parent, Map<String, String> summary) {
     Long now = parent.headOf(experiment.branch());
     if (now == null || now != head) {
       throw Attempt.stale();
     }
     Map<String, String> all = new LinkedHashMap<>(parent.settled().properties());
     all.putAll(summary);
-    return Said.of(all);
+    return CommitSummary.of(all);
   }
 
   private static Map<String, String> summary(KeyedSchema own, List<DataFile> files) {

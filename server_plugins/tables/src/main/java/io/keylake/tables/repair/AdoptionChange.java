@@ -5,7 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
-import io.keylake.tables.commits.Said;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.history.WriteSummary;
 import java.util.List;
 import org.apache.iceberg.DataFile;
@@ -37,7 +37,7 @@ public record AdoptionChange(Adoption adoption, List<DataFile> files, WriteSumma
           if (!parent.is(adoption.plannedAt())) {
             throw Attempt.stale();
           }
-          return Said.of(summary.adoption(adoption.snapshotId(), adoption.isLast()));
+          return CommitSummary.of(summary.adoption(adoption.snapshotId(), adoption.isLast()));
         });
   }
 

@@ -8,10 +8,10 @@ import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Ledger;
 import io.keylake.tables.commits.Parent;
-import io.keylake.tables.commits.Said;
 import io.keylake.tables.compaction.Compaction;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.CommitRange;
@@ -281,7 +281,7 @@ public record FileChange(
         delta,
         parent -> {
           check(parent, plannedAt);
-          return Said.of(WriteSummary.takenOut(verb, parent.highestVersion()))
+          return CommitSummary.of(WriteSummary.takenOut(verb, parent.highestVersion()))
               .copying(copied(gone, true));
         });
   }
@@ -313,7 +313,7 @@ public record FileChange(
           }
           Map<String, String> said = new LinkedHashMap<>(summary.properties(false));
           said.putAll(parent.settled().properties());
-          return Said.of(said).copying(copied(addition.files(), false));
+          return CommitSummary.of(said).copying(copied(addition.files(), false));
         });
   }
 
@@ -324,17 +324,18 @@ public record FileChange(
   }
 
   /** The files, by the commits that have written them. */
-  private List<Said.Copied> copied(List<DataFile> files, boolean isGone) {
+  private List<CommitSummary.Copied> copied(List<DataFile> files, boolean isGone) {
     Map<Long, Set<String>> byWriter = new TreeMap<>();
     for (DataFile file : files) {
       byWriter
           .computeIfAbsent(file.fileSequenceNumber(), writer -> new HashSet<>())
           .add(file.location());
     }
-    List<Said.Copied> copied = new ArrayList<>();
+    List<CommitSummary.Copied> copied = new ArrayList<>();
     byWriter.forEach(
         (writer, locations) ->
-            copied.add(new Said.Copied(Ledger.sameAs(table, writer), locations, null, isGone)));
+            copied.add(
+                new CommitSummary.Copied(Ledger.sameAs(table, writer), locations, null, isGone)));
     return copied;
   }
 

@@ -2,7 +2,7 @@ package io.keylake.tables.repair;
 
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
-import io.keylake.tables.commits.Said;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.history.WriteSummary;
 import java.util.List;
 import org.apache.iceberg.DataFile;
@@ -38,7 +38,8 @@ public record UndoChange(@Nullable String branch, Undo undo, List<DataFile> file
           if (!parent.is(undo.plannedAt())) {
             throw Attempt.stale();
           }
-          return Said.of(WriteSummary.undo(undone, parent.highestVersion())).undoing(undone);
+          return CommitSummary.of(WriteSummary.undo(undone, parent.highestVersion()))
+              .undoing(undone);
         });
   }
 

@@ -72,13 +72,13 @@ class CarriedFactsTest {
             attempt.commit(
                 null,
                 attempt.transaction().newRewrite().deleteFile(file(2)).addFile(file(3)),
-                parent -> Said.of(WriteSummary.compaction(1, "by hand", 1, VERSION))));
+                parent -> CommitSummary.of(WriteSummary.compaction(1, "by hand", 1, VERSION))));
     make(
         attempt ->
             attempt.commit(
                 null,
                 attempt.transaction().newFastAppend(),
-                parent -> Said.of(WriteSummary.settled(0, settled(), VERSION, true))));
+                parent -> CommitSummary.of(WriteSummary.settled(0, settled(), VERSION, true))));
     table.refresh();
   }
 

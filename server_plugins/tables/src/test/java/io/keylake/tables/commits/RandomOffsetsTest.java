@@ -206,7 +206,9 @@ class RandomOffsetsTest {
             attempt.commit(
                 branch,
                 attempt.transaction().newFastAppend(),
-                parent -> Said.of(WriteSummary.undo(List.of(commit), 9L)).undoing(List.of(commit)));
+                parent ->
+                    CommitSummary.of(WriteSummary.undo(List.of(commit), 9L))
+                        .undoing(List.of(commit)));
     for (long each : flipped) {
       if (!state.undone().remove(each)) {
         state.undone().add(each);
@@ -237,7 +239,8 @@ class RandomOffsetsTest {
                 to,
                 attempt.transaction().newFastAppend(),
                 parent ->
-                    Said.of(WriteSummary.copied(table.snapshot(commit), null)).sameAs(sameAs));
+                    CommitSummary.of(WriteSummary.copied(table.snapshot(commit), null))
+                        .sameAs(sameAs));
     if (hasSomeTwice(state)) {
       assertRefused(Kind.COMMIT_CONFLICT, copy);
       return;

@@ -105,7 +105,7 @@ class SourceOffsetsTest {
                     branch,
                     attempt.transaction().newFastAppend(),
                     parent ->
-                        Said.of(WriteSummary.undo(List.of(snapshotId), 9L))
+                        CommitSummary.of(WriteSummary.undo(List.of(snapshotId), 9L))
                             .undoing(List.of(snapshotId))));
     table.refresh();
   }
@@ -119,7 +119,7 @@ class SourceOffsetsTest {
                     branch,
                     attempt.transaction().newFastAppend(),
                     parent ->
-                        Said.of(WriteSummary.copied(table.snapshot(snapshotId), null))
+                        CommitSummary.of(WriteSummary.copied(table.snapshot(snapshotId), null))
                             .sameAs(NumberSet.of(numberOf(snapshotId)))));
     table.refresh();
   }

@@ -8,9 +8,9 @@ import io.keylake.tables.KeylakeException.Kind;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Attempt;
 import io.keylake.tables.commits.Change;
+import io.keylake.tables.commits.CommitSummary;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Parent;
-import io.keylake.tables.commits.Said;
 import io.keylake.tables.history.WriteSummaries;
 import java.nio.file.Path;
 import java.util.List;
@@ -34,7 +34,7 @@ class UnsentCommitTest {
   }
 
   /** Writes two commits, of which a part is decided upon its parent. */
-  private record TwoParts(List<DataFile> files, int number, Function<Parent, Said> ending)
+  private record TwoParts(List<DataFile> files, int number, Function<Parent, CommitSummary> ending)
       implements Change {
     @Override
     public void addTo(Attempt attempt) {
@@ -48,7 +48,7 @@ class UnsentCommitTest {
             parent ->
                 ends
                     ? ending.apply(parent)
-                    : Said.of(WriteSummaries.of("update").properties(false)));
+                    : CommitSummary.of(WriteSummaries.of("update").properties(false)));
       }
     }
 

@@ -40,9 +40,9 @@ class ReadingStrategyTest {
           "accumulates",
           "few-rows");
 
-  /** What a case says of a read and a section. */
-  private record Said(Map<String, Integer> numbers, Set<String> words) {
-    static Said of(String line) {
+  /** The words of a case: facts of a read and a section. */
+  private record Facts(Map<String, Integer> numbers, Set<String> words) {
+    static Facts of(String line) {
       Map<String, Integer> numbers = new HashMap<>(Map.of("columns", 2, "values", 1, "runs", 2));
       Set<String> words = new HashSet<>();
       for (String word : line.substring("section:".length()).trim().split(" +")) {
@@ -54,14 +54,14 @@ class ReadingStrategyTest {
           words.add(word);
         }
       }
-      return new Said(numbers, words);
+      return new Facts(numbers, words);
     }
 
     boolean is(String word) {
       return words.contains(word);
     }
 
-    SectionFacts facts() {
+    SectionFacts ofSection() {
       ReadFacts read =
           new ReadFacts(
               is("ordered"),
@@ -113,7 +113,7 @@ class ReadingStrategyTest {
         assertTrue(titles.add(line), line);
       } else if (line.startsWith("section:")) {
         found.add("----");
-        found.addAll(strategies(Said.of(line).facts()));
+        found.addAll(strategies(Facts.of(line).ofSection()));
         isExpected = true;
       }
     }

@@ -10,7 +10,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The facts that a part of a change says of itself when it is committed.
+ * The summary of a commit: its properties, and which writes of other commits it makes again, takes
+ * in or takes back.
  *
  * @param summary its own properties; those that every commit carries on are added to them
  * @param sameAs the commits whose writes it makes again, all of them
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param undone the ids of the snapshots whose writes it takes back
  * @param isAnew whether nothing counts as taken in that the branch has taken in before
  */
-public record Said(
+public record CommitSummary(
     Map<String, String> summary,
     NumberSet sameAs,
     NumberSet takesIn,
@@ -43,7 +44,7 @@ public record Said(
     }
   }
 
-  public Said {
+  public CommitSummary {
     summary = Map.copyOf(summary);
     copied = List.copyOf(copied);
     undone = List.copyOf(undone);
@@ -52,7 +53,7 @@ public record Said(
   /**
    * @param isOnlyOne whether nothing is left of what was written before
    */
-  static Said ofWrite(WriteSummary summary, boolean isOnlyOne, Parent parent) {
+  static CommitSummary ofWrite(WriteSummary summary, boolean isOnlyOne, Parent parent) {
     Map<String, String> said = new LinkedHashMap<>(parent.settled().properties());
     said.putAll(summary.properties(isOnlyOne && summary.hasOnlyVisibleRows()));
     WriteLabels labels = summary.labels();
@@ -67,42 +68,43 @@ public record Said(
    *
    * @param reason why it was made
    */
-  static Said ofSameRows(Parent parent, String reason) {
+  static CommitSummary ofSameRows(Parent parent, String reason) {
     Map<String, String> said = new LinkedHashMap<>(parent.settled().properties());
     said.putAll(WriteSummary.compaction(0, reason, 0, parent.highestVersion()));
     said.put(WriteSummary.PLAIN_READS, parent.isSafeForPlainReads() ? "safe" : "unmerged");
     return of(said);
   }
 
-  public static Said of(Map<String, String> summary) {
-    return new Said(summary, NumberSet.EMPTY, NumberSet.EMPTY, List.of(), List.of(), false);
+  public static CommitSummary of(Map<String, String> summary) {
+    return new CommitSummary(
+        summary, NumberSet.EMPTY, NumberSet.EMPTY, List.of(), List.of(), false);
   }
 
-  public Said with(String name, String value) {
+  public CommitSummary with(String name, String value) {
     Map<String, String> more = new LinkedHashMap<>(summary);
     more.put(name, value);
-    return new Said(more, sameAs, takesIn, copied, undone, isAnew);
+    return new CommitSummary(more, sameAs, takesIn, copied, undone, isAnew);
   }
 
   /** The same of a commit that makes others again. */
-  public Said sameAs(NumberSet commits) {
-    return new Said(summary, commits, takesIn, copied, undone, isAnew);
+  public CommitSummary sameAs(NumberSet commits) {
+    return new CommitSummary(summary, commits, takesIn, copied, undone, isAnew);
   }
 
-  public Said takingIn(NumberSet commits) {
-    return new Said(summary, sameAs, commits, copied, undone, isAnew);
+  public CommitSummary takingIn(NumberSet commits) {
+    return new CommitSummary(summary, sameAs, commits, copied, undone, isAnew);
   }
 
-  public Said copying(List<Copied> parts) {
-    return new Said(summary, sameAs, takesIn, parts, undone, isAnew);
+  public CommitSummary copying(List<Copied> parts) {
+    return new CommitSummary(summary, sameAs, takesIn, parts, undone, isAnew);
   }
 
-  public Said undoing(List<Long> snapshotIds) {
-    return new Said(summary, sameAs, takesIn, copied, snapshotIds, isAnew);
+  public CommitSummary undoing(List<Long> snapshotIds) {
+    return new CommitSummary(summary, sameAs, takesIn, copied, snapshotIds, isAnew);
   }
 
   /** The same of a commit with which a branch begins anew. */
-  public Said anew() {
-    return new Said(summary, sameAs, takesIn, copied, undone, true);
+  public CommitSummary anew() {
+    return new CommitSummary(summary, sameAs, takesIn, copied, undone, true);
   }
 }
