@@ -267,7 +267,7 @@ public final class Attempt {
   }
 
   /** Of the commits that are taken back, and of those that have made the same writes. */
-  private NumberSet numbers(Said said) {
+  private NumberSet numbers(CommitSummary said) {
     NumberSet numbers = NumberSet.EMPTY;
     for (long id : said.undone()) {
       Snapshot undone = metadata().snapshot(id);

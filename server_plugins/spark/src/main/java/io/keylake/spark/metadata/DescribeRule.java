@@ -1,7 +1,7 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.metadata;
 
-import io.keylake.spark.metadata.LocalRows;
 import io.keylake.spark.table.KeyedTable;
+import io.keylake.spark.table.NodeRule;
 import io.keylake.tables.metadata.Description;
 import io.keylake.tables.metadata.Description.Line;
 import java.util.ArrayList;
@@ -20,12 +20,12 @@ import scala.jdk.javaapi.CollectionConverters;
 /** Adds to DESCRIBE TABLE EXTENDED of a keyed table what Spark does not know of it. */
 public final class DescribeRule extends NodeRule {
   @Override
-  boolean concerns(LogicalPlan node) {
+  protected boolean concerns(LogicalPlan node) {
     return described(node) != null;
   }
 
   @Override
-  LogicalPlan changed(LogicalPlan node) {
+  protected LogicalPlan changed(LogicalPlan node) {
     return extended((DescribeRelation) node);
   }
 

@@ -1,8 +1,7 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.statements;
 
 import io.keylake.spark.engine.Shuffles;
 import io.keylake.spark.read.scan.ScannedRows;
-import io.keylake.spark.statements.MergeRewrite;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.ProjectExec;

@@ -1,8 +1,7 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.catalog;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.ClassicSession;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.KeyedSchema;

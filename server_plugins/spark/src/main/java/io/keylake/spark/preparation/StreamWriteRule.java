@@ -1,8 +1,9 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.preparation;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.table.KeyedTable;
+import io.keylake.spark.table.NodeRule;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.KeylakeException;
@@ -21,7 +22,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class StreamWriteRule extends NodeRule {
 
   @Override
-  boolean concerns(LogicalPlan node) {
+  protected boolean concerns(LogicalPlan node) {
     return node instanceof WriteToMicroBatchDataSource write
         && write.table() instanceof KeyedTable table
         && table.rows() == Rows.AS_GIVEN
@@ -29,7 +30,7 @@ public final class StreamWriteRule extends NodeRule {
   }
 
   @Override
-  LogicalPlan changed(LogicalPlan node) {
+  protected LogicalPlan changed(LogicalPlan node) {
     return prepared((WriteToMicroBatchDataSource) node);
   }
 

@@ -1,4 +1,4 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.preparation;
 
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 

@@ -1,14 +1,7 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.statements;
 
 import io.keylake.spark.read.scan.StatementRead.Said;
-import io.keylake.spark.statements.Assignments;
-import io.keylake.spark.statements.Columns;
-import io.keylake.spark.statements.Conditions;
-import io.keylake.spark.statements.MergeRewrite;
-import io.keylake.spark.statements.SaidStatement;
-import io.keylake.spark.statements.StatementTarget;
-import io.keylake.spark.statements.StatementVersions;
-import io.keylake.spark.statements.TargetView;
+import io.keylake.spark.table.NodeRule;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.spec.HelperColumn;
 import java.util.ArrayList;
@@ -46,13 +39,13 @@ public final class RowStatementRule extends NodeRule {
       "write the keys that it selects to a table first, and select those";
 
   @Override
-  boolean concerns(LogicalPlan node) {
+  protected boolean concerns(LogicalPlan node) {
     LogicalPlan table = HeldStatementRule.tableOf(node);
     return table != null && table.resolved();
   }
 
   @Override
-  LogicalPlan changed(LogicalPlan node) {
+  protected LogicalPlan changed(LogicalPlan node) {
     LogicalPlan held = Objects.requireNonNull(HeldStatementRule.tableOf(node), "a statement");
     LogicalPlan released = HeldStatementRule.released(node);
     if (!StatementTarget.isKeyed(Objects.requireNonNull(HeldStatementRule.tableOf(released)))) {

@@ -1,6 +1,7 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.preparation;
 
 import io.keylake.spark.table.KeyedTable;
+import io.keylake.spark.table.NodeRule;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.spec.KeyedSchema;
@@ -31,12 +32,12 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class KeyedWriteRule extends NodeRule {
 
   @Override
-  boolean concerns(LogicalPlan node) {
+  protected boolean concerns(LogicalPlan node) {
     return node instanceof V2WriteCommand;
   }
 
   @Override
-  LogicalPlan changed(LogicalPlan node) {
+  protected LogicalPlan changed(LogicalPlan node) {
     return prepare((V2WriteCommand) node);
   }
 

@@ -1,15 +1,16 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.table;
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.runtime.AbstractPartialFunction;
 
 /** A rule of the analyzer that changes nodes of a plan one by one, from the leaves up. */
-abstract class NodeRule extends Rule<LogicalPlan> {
-  abstract boolean concerns(LogicalPlan node);
+public abstract class NodeRule extends Rule<LogicalPlan> {
+  /** Whether the rule changes a node. */
+  protected abstract boolean concerns(LogicalPlan node);
 
-  /** What stands in the place of a node that the rule concerns. */
-  abstract LogicalPlan changed(LogicalPlan node);
+  /** The plan in the place of a node that the rule concerns. */
+  protected abstract LogicalPlan changed(LogicalPlan node);
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {

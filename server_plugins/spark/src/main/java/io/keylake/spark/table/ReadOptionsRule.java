@@ -1,8 +1,7 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.table;
 
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.ClassicSession;
-import io.keylake.spark.table.KeyedTable;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -48,12 +47,12 @@ public final class ReadOptionsRule extends NodeRule {
   public static Rule<LogicalPlan> ofOthers() {
     return new NodeRule() {
       @Override
-      boolean concerns(LogicalPlan node) {
+      protected boolean concerns(LogicalPlan node) {
         return other(node) != null;
       }
 
       @Override
-      LogicalPlan changed(LogicalPlan node) {
+      protected LogicalPlan changed(LogicalPlan node) {
         DataSourceV2Relation mention = Objects.requireNonNull(other(node), "a table of others");
         String[] name = mention.identifier().get().namespace();
         int last = name.length - 1;
@@ -88,14 +87,14 @@ public final class ReadOptionsRule extends NodeRule {
   }
 
   @Override
-  boolean concerns(LogicalPlan node) {
+  protected boolean concerns(LogicalPlan node) {
     return node instanceof UnresolvedRelation relation
         && !relation.isStreaming()
         && !relation.clearWritePrivileges().options().isEmpty();
   }
 
   @Override
-  LogicalPlan changed(LogicalPlan node) {
+  protected LogicalPlan changed(LogicalPlan node) {
     return named((UnresolvedRelation) node);
   }
 

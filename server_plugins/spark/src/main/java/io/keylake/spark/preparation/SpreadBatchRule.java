@@ -1,4 +1,4 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.preparation;
 
 import io.keylake.spark.reducers.partial.CombinedRows;
 import io.keylake.spark.table.KeyedTable;

@@ -1,6 +1,5 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.statements;
 
-import io.keylake.spark.statements.RetriedStatement;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.v2.AppendDataExec;

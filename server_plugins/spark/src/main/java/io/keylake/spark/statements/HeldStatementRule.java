@@ -1,6 +1,6 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.statements;
 
-import io.keylake.spark.statements.SaidStatement;
+import io.keylake.spark.table.NodeRule;
 import java.util.Objects;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
@@ -56,13 +56,13 @@ public final class HeldStatementRule extends NodeRule {
   }
 
   @Override
-  boolean concerns(LogicalPlan node) {
+  protected boolean concerns(LogicalPlan node) {
     LogicalPlan table = tableOf(node);
     return table != null && !isHeld(table) && !table.resolved();
   }
 
   @Override
-  LogicalPlan changed(LogicalPlan node) {
+  protected LogicalPlan changed(LogicalPlan node) {
     LogicalPlan table = Objects.requireNonNull(tableOf(node), "a statement that changes rows");
     return withTable(node, new Filter(isNamed(table) ? UNTIL_KNOWN : UNTIL_NAMED, table));
   }

@@ -1,8 +1,6 @@
-package io.keylake.spark.rules;
+package io.keylake.spark.statements;
 
-import io.keylake.spark.statements.MergeEvolution;
-import io.keylake.spark.statements.StatementTarget;
-import io.keylake.spark.statements.TargetView;
+import io.keylake.spark.table.NodeRule;
 import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
@@ -30,7 +28,7 @@ public final class StatementTargetRule extends NodeRule {
   private static final TreeNodeTag<LogicalPlan> SOURCE = new TreeNodeTag<>("keylake.source");
 
   @Override
-  boolean concerns(LogicalPlan node) {
+  protected boolean concerns(LogicalPlan node) {
     LogicalPlan table = HeldStatementRule.tableOf(node);
     return table != null
         && HeldStatementRule.waitsForTable(table)
@@ -38,7 +36,7 @@ public final class StatementTargetRule extends NodeRule {
   }
 
   @Override
-  LogicalPlan changed(LogicalPlan node) {
+  protected LogicalPlan changed(LogicalPlan node) {
     LogicalPlan said = HeldStatementRule.released(node);
     LogicalPlan table = HeldStatementRule.tableOf(said);
     if (table == null || !StatementTarget.isKeyed(table)) {
