@@ -126,6 +126,13 @@ def test_every_test_has_a_name_of_its_own() -> None:
     assert not [name for name, times in named.items() if times > 1]
 
 
+def test_no_test_is_imported_by_another() -> None:
+    """What several of them use lies beside them, so that a test can be changed without a look at the others."""
+    imported = re.compile(r"^ *(?:from|import) .*\btest_\w+", flags=re.MULTILINE)
+    found = {str(path.relative_to(ROOT)): imported.findall(path.read_text()) for path in (ROOT / "tests").rglob("*.py")}
+    assert not {path: lines for path, lines in found.items() if lines}
+
+
 def test_a_shared_thing_has_a_noun() -> None:
     vague = re.compile(r"\b(utils?|common|helpers?|misc)\b", re.IGNORECASE)
     named = [

@@ -9,6 +9,7 @@ import pytest
 
 import keylake as kl
 from integration.class_archive import ARCHIVE, OPTIONS, USES_IT
+from integration.query_plans import changed_settings
 from integration.raw import catalog_of, check_raw_rows, tables_of
 
 # Half an hour off the whole ones, with daylight saving, and another zone than the one the tests' process may be in.
@@ -32,3 +33,10 @@ def lake(warehouse: Path) -> Iterator[kl.Lake]:
         yield lake
         with closing(catalog_of(lake)) as catalog:
             check_raw_rows(tables_of(catalog))
+
+
+@pytest.fixture
+def without_broadcasts(lake: kl.Lake) -> Iterator[None]:
+    """Small tables are joined as large ones are."""
+    with changed_settings(lake, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
+        yield

@@ -23,15 +23,10 @@ from keylake_pipelines.source.absence import SourceAway
 from keylake_pipelines.source.source import Step
 from keylake_pipelines.source.tables import ColumnAdded, ColumnModified, TableCreated
 from pipelines.broker import Broker, as_json
+from pipelines.kafka.source import JSON, source_of
 from pipelines.scripted import found, settings
 
 pytestmark = pytest.mark.slow
-
-JSON = MessageFormat("json", key=("id",))
-
-
-def source_of(lake: kl.Lake, broker: Broker, topic: str, said: MessageFormat = JSON, **words: Any) -> KafkaSource:
-    return KafkaSource(lake._session, Topics(broker.servers, (topic,), **words), said)
 
 
 def rows_of(steps: tuple[Step, ...]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from integration.event_log import EventLog
 from integration.histories import COMPOUND, Shape
 from integration.twin import Twin, fresh_name
 from keylake_pipelines.multi_table.write import TableBatch, write_tables
-from pipelines.test_many_tables import COLUMNS, Change, change, create, name_of, rows, written
+from pipelines.many_tables import COLUMNS, Change, change, create, name_of, rows, written
 
 STRUCT = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])
 TYPES: dict[str, pa.DataType] = {

@@ -10,10 +10,10 @@ from keylake.errors import DefinitionError, SourceFailed
 from keylake_pipelines.mysql.source import MySqlSource
 from keylake_pipelines.source.source import Step
 from pipelines.mariadb.applied import Applied
+from pipelines.mariadb.captured import source_of, taken
 from pipelines.mariadb.mysql_server import MySql
 from pipelines.mariadb.server import MariaDb
 from pipelines.mariadb.types import MYSQL_TYPES, TYPES
-from pipelines.test_mariadb import source_of, taken
 
 pytestmark = pytest.mark.slow
 

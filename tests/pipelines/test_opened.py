@@ -10,6 +10,7 @@ import keylake as kl
 from integration.twin import fresh_name
 from keylake_pipelines.pipeline.running import planned
 from pipelines.broker import Broker
+from pipelines.defined import defined, tables_of
 from pipelines.mariadb.server import MariaDb
 from pipelines.postgres_server import PASSWORD, Postgres
 
@@ -25,23 +26,6 @@ def found(lake: kl.Lake, name: str) -> list[dict[str, object]]:
 
 def run_once(lake: kl.Lake, tmp_path: Path, name: str, source: str) -> kl.PipelineReport:
     return kl.run_pipeline(defined(tmp_path, name, source), lake, once=True)
-
-
-def defined(tmp_path: Path, name: str, source: str) -> kl.Pipeline:
-    file = tmp_path / "pipeline.yaml"
-    file.write_text(
-        f"source:\n{source}sink:\n  type: keylake\n  namespace: {name}\n"
-        f"pipeline:\n  name: {name}\n  schema.change.behavior: evolve\n"
-    )
-    return kl.Pipeline.load(file)
-
-
-def tables_of(server: MariaDb, database: str) -> str:
-    """The source of a definition that reads all tables of a database."""
-    return (
-        f"  type: mysql\n  hostname: 127.0.0.1\n  port: {server.port}\n  username: {MariaDb.READER}\n"
-        f"  password: ${{DB_PASSWORD}}\n  tables: {database}.\\.*\n"
-    )
 
 
 def test_mariadb_is_opened(lake: kl.Lake, logged: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -23,10 +23,10 @@ from integration.twin import fresh_name
 from keylake.cli.app import app
 from keylake_pipelines.runner.control import states
 from keylake_pipelines.runner.state import PipelineState
+from pipelines.waiting import LIMIT_SECONDS, wait_for
 
 pytestmark = pytest.mark.slow
 
-LIMIT_SECONDS = 60.0
 NEVER = datetime.datetime.fromtimestamp(0, datetime.UTC)
 KEY = ("pipeline", "target", "partition", "offset", "number")
 TEXT = """
@@ -108,13 +108,6 @@ class Commands:
 
     def arrive(self, name: str, first: int, count: int) -> None:
         arrive(self.incoming / "orders", name, *({"id": first + n, "total": n, "city": "oslo"} for n in range(count)))
-
-
-def wait_for(is_so: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + LIMIT_SECONDS
-    while not is_so():
-        assert time.monotonic() < until, f"not within {LIMIT_SECONDS:.0f} s: {what}"
-        time.sleep(0.1)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pyiceberg.types import DecimalType, StringType
 
 from keylake import DefinitionError, TableSpec, Unsupported
 from keylake._definition.grouping import group_of
-from unit.test_bucketing import read, schema
+from unit.key_cases import read, schema
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "groups.json").read_text())
 PRIMES = (8191, 999_983)

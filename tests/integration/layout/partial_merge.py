@@ -3,7 +3,7 @@
 from collections import Counter
 
 import keylake as kl
-from integration.reading.test_metadata import rows_of
+from integration.reading.metadata_rows import rows_of
 
 
 def some_of_each_bucket(table: kl.KeyedTable) -> kl.CompactionPolicy:

@@ -12,9 +12,9 @@ import keylake as kl
 from integration.histories import operations
 from integration.layout.partial_merge import some_of_each_bucket
 from integration.random_runs import of_every
-from integration.reading.test_metadata import SHAPES, WHOLE, of_commits, rows, rows_of, three_commits
+from integration.reading.metadata_rows import SHAPES, WHOLE, of_commits, rows, rows_of, three_commits
 from integration.refusals import refused, refused_in_sql
-from integration.time.test_changes import appended, by_key, expected_appended
+from integration.time.appended import appended, by_key, expected_appended
 from integration.twin import Twin, fresh_name
 from model.model import KeyedTable
 

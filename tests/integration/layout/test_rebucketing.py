@@ -16,13 +16,13 @@ from integration.histories import COMPOUND, Operation, Shape, operations
 from integration.query_plans import explained, planned
 from integration.random_runs import of_every
 from integration.raw import catalog_of, in_pyiceberg, in_spark
-from integration.reading.test_joins import without_broadcasts  # noqa: F401 - a fixture
 from integration.refusals import refused, refused_in_sql
 from integration.spark_processes import connect_server, kill
-from integration.time.test_changes import appended, at, by_key, expected_appended
+from integration.time.appended import appended, at, by_key, expected_appended
 from integration.twin import Found, Twin, fresh_name
 from integration.twin import by_key as rows_by_key
 
+pytestmark = pytest.mark.usefixtures("without_broadcasts")
 SHAPES = {
     "bucketed by one column": Shape("explicit", buckets=2),
     "bucketed by both": Shape("ordering", COMPOUND, buckets=1),
@@ -172,7 +172,6 @@ def literal(value: object) -> str:
 
 @shaped
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_broadcasts")
 def test_joins_of_a_table_on_its_way(lake: kl.Lake, shape: Shape) -> None:
     half = mid_move(lake, shape, seed=760)
     moved = mid_move(lake, shape, seed=761)

@@ -1,7 +1,6 @@
 """Joins, groupings and windows that Spark does where tables lie, and the same ones with shuffles: rows are equal."""
 
 import threading
-from collections.abc import Iterator
 from datetime import date
 from random import Random
 
@@ -14,6 +13,7 @@ from integration.query_plans import changed_settings, rows_of
 from integration.random_runs import of_every, seeds
 from integration.twin import Twin, fresh_name
 
+pytestmark = pytest.mark.usefixtures("without_broadcasts")
 BUCKETING = "spark.sql.sources.v2.bucketing"
 SHUFFLED = {f"{BUCKETING}.enabled": "false"}
 DAY = date(1970, 1, 1)
@@ -25,12 +25,6 @@ SHAPES = {
     "key groups": Shape("explicit", COMPOUND, key_groups=7),
 }
 HOW = ("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
-
-
-@pytest.fixture(autouse=True)
-def without_broadcasts(lake: kl.Lake) -> Iterator[None]:
-    with changed_settings(lake, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
-        yield
 
 
 def filled(lake: kl.Lake, shape: Shape, seed: int, buckets: int | None = None) -> Twin:

@@ -10,7 +10,7 @@ import pytest
 import keylake as kl
 from integration.query_plans import changed_settings
 from integration.random_runs import of_every
-from integration.reducers.test_reducers import CASES
+from integration.reducers.reduced import CASES
 from integration.refusals import refused
 from integration.twin import Twin, fresh_name
 from model.sums import SumOverflow

@@ -1,9 +1,6 @@
 """Reducers that users write in Java: loaded where they are allowed, tried before a column has them."""
 
-import shutil
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 
 import pyarrow as pa
@@ -11,12 +8,11 @@ import pytest
 
 import keylake as kl
 from integration.random_runs import seeds
-from integration.reducers.test_reducers import Reduced, check, history, lists_of, one_of, table_of
+from integration.reducers.acme_jar import acme_jar
+from integration.reducers.reduced import Reduced, check, history, lists_of, one_of, table_of
 from integration.refusals import refused, refused_in_sql
 from integration.twin import fresh_name
-from keylake._server.server import find_jars
 
-CODE = Path(__file__).with_name("Examples.java")
 CLASSES = ("Median", "Trail", "RoundedSum", "Sticky", "Hidden", "Other", "Missing")
 
 
@@ -34,16 +30,8 @@ CASES = {
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kl.Lake]:
     """A server that may load the classes."""
     made = tmp_path_factory.mktemp("own")
-    java = shutil.which("java")
-    assert java is not None
-    compiler = Path(java).resolve().with_name("javac")
-    jars = ":".join(map(str, find_jars()))
-    subprocess.run([compiler, "-cp", jars, "-d", str(made / "classes"), str(CODE)], check=True)
-    jar = made / "acme.jar"
-    shutil.make_archive(str(made / "acme"), "zip", made / "classes")
-    (made / "acme.zip").rename(jar)
     settings = {
-        "spark.jars": str(jar),
+        "spark.jars": str(acme_jar(made)),
         "spark.keylake.reducers": ", ".join(own(name).name for name in CLASSES),
         "spark.sql.shuffle.partitions": "2",
     }

@@ -11,7 +11,7 @@ import pytest
 import keylake as kl
 from integration.random_runs import of_every, seeds
 from integration.reducers import acme
-from integration.reducers.test_reducers import Reduced, check, check_explanations, history, one_of, table_of
+from integration.reducers.reduced import Reduced, check, check_explanations, history, one_of, table_of
 from integration.refusals import refused, refused_in_sql
 from integration.twin import fresh_name
 

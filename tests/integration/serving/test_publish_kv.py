@@ -13,7 +13,7 @@ from pyarrow import parquet
 from rocksdict import Options, Rdict
 
 import keylake as kl
-from integration.serving.test_key_groups import create, keys_of_all_types
+from integration.serving.grouped_keys import create, keys_of_all_types
 from integration.twin import Twin, fresh_name
 
 ROWS = 300

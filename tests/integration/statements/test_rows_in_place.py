@@ -6,7 +6,7 @@ import pytest
 
 import keylake as kl
 from integration.query_plans import changed_settings, explained
-from integration.statements.test_update_and_delete import COMMIT, create, one, run
+from integration.statements.one_table import COMMIT, create, one, run
 
 OTHER = "(SELECT id AS k, id AS v FROM range(8))"
 

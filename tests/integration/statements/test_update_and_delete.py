@@ -8,12 +8,9 @@ import keylake as kl
 from integration.query_plans import changed_settings, explained
 from integration.random_runs import of_every
 from integration.refusals import refused_in_sql, snapshots
+from integration.statements.one_table import COMMIT, create, one, run
 from integration.twin import fresh_name
 
-COLUMNS = """
-    k BIGINT, day DATE, a BIGINT, b STRING, c DOUBLE, `a, b ``c` INT, `select` STRING,
-    s STRUCT<x: BIGINT, y: STRUCT<z: STRING, w: BIGINT>>, n ARRAY<BIGINT>, m MAP<STRING, BIGINT>
-"""
 ROWS = """
     SELECT id AS k, DATE '2026-01-01' + CAST(id % 3 AS INT) AS day, IF(id % 4 = 0, NULL, id * 10) AS a,
         IF(id % 5 = 0, NULL, concat('text ', id)) AS b, id / 7 AS c, CAST(id AS INT) AS `a, b ``c`, 'v' AS `select`,
@@ -21,7 +18,6 @@ ROWS = """
         array(id, NULL) AS n, map('one', id) AS m
     FROM range(12)
 """
-COMMIT = "'versions' = 'commit'"
 KEYED = {
     "commit": "'versions' = 'commit', 'column_group.g' = 'a, b', 'reduce.c' = 'LatestNotNull'",
     "explicit": "'versions' = 'explicit'",
@@ -79,26 +75,8 @@ STATEMENTS = {
 }
 
 
-def run(lake: kl.Lake, statement: str, **names: str) -> None:
-    lake.spark.sql(statement.format(**names)).collect()
-
-
-def create(lake: kl.Lake, properties: str, columns: str = COLUMNS, key: str = "k", clauses: str = "") -> str:
-    name = f"{lake.catalog}.{fresh_name('statements')}"
-    run(
-        lake,
-        "CREATE TABLE " + name + f" ({columns}, PRIMARY KEY ({key})) USING keylake {clauses}"
-        f" TBLPROPERTIES ({properties})",
-    )
-    return name
-
-
 def rows(lake: kl.Lake, table: str) -> list[str]:
     return sorted(str(row) for row in lake.spark.sql(f"SELECT * FROM {table}").toArrow().to_pylist())
-
-
-def one(lake: kl.Lake, query: str) -> object:
-    return lake.spark.sql(query).first()[0]
 
 
 Setting = Callable[[object], None]

@@ -7,7 +7,7 @@ import pytest
 import keylake as kl
 from integration.histories import Shape
 from integration.refusals import refused
-from integration.time.test_changes import three_commits
+from integration.time.appended import three_commits
 from integration.twin import Twin, fresh_name
 
 

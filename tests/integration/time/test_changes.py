@@ -1,53 +1,27 @@
 """Reads of a range of commits: what they have written, and how the merged rows differ before and after them."""
 
-from collections.abc import Mapping
 from random import Random
 
 import pytest
-from pyspark.sql import DataFrame
 
 import keylake as kl
-from integration.changed_rows import Found, changes_by_key, expected_changes
+from integration.changed_rows import expected_changes
 from integration.histories import Shape, operations, shapes
 from integration.query_plans import explained
 from integration.random_runs import of_every_shape
 from integration.refusals import refused, refused_in_sql
-from integration.twin import Twin, comparable, fresh_name
-from model.model import Key
+from integration.time.appended import (
+    EXPLICIT,
+    appended,
+    at,
+    by_key,
+    expected_appended,
+    rows,
+    three_commits,
+)
+from integration.twin import fresh_name
 
 SHAPES = dict(shapes())
-EXPLICIT = Shape("explicit", buckets=4)
-
-
-def comparable_key(key: Key) -> Key:
-    return tuple(map(comparable, key))
-
-
-def at(twin: Twin, commits: int) -> int | None:
-    return twin.commits[commits - 1].snapshot_id if commits else None
-
-
-def appended(twin: Twin, after: int, until: int) -> Found:
-    rows = twin.table.appended(after=at(twin, after), until=at(twin, until)).toArrow().to_pylist()
-    found: Found = {}
-    for row in rows:
-        key = tuple(comparable(row.pop(name)) for name in twin.model.key)
-        assert key not in found
-        is_deleted = row.pop("_deleted")
-        found[key] = None if is_deleted else {name: comparable(value) for name, value in row.items()}
-        assert not is_deleted or set(row.values()) == {None}
-    return found
-
-
-def expected_appended(twin: Twin, after: int, until: int) -> Found:
-    return {
-        comparable_key(key): row and {name: comparable(value) for name, value in row.items()}
-        for key, row in twin.model.appended(after, until).items()
-    }
-
-
-def by_key(twin: Twin, frame: DataFrame) -> Found:
-    return changes_by_key(twin, frame.toArrow())
 
 
 @pytest.mark.slow
@@ -85,18 +59,6 @@ def test_few_keys_of_many(lake: kl.Lake, shape: Shape) -> None:
     for after in range(2, count):
         net = twin.table.changes(after=at(twin, after))
         assert by_key(twin, net) == expected_changes(twin, after, count), after
-
-
-def rows(first: int, after: int, value: int) -> list[Mapping[str, object]]:
-    return [{"id": key, "a": value, "b": "same", "c": None, "d": None, "e": None} for key in range(first, after)]
-
-
-def three_commits(lake: kl.Lake) -> Twin:
-    twin = EXPLICIT.create(lake, fresh_name("changes"))
-    twin.upsert(rows(0, 100, 1), version=1)
-    twin.upsert(rows(500, 600, 1), version=2)
-    twin.update([{"id": 7, "a": 2}], version=3)
-    return twin
 
 
 def test_an_overwrite_of_nothing_is_a_write(lake: kl.Lake) -> None:

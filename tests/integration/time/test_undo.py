@@ -9,9 +9,9 @@ import keylake as kl
 from integration.changed_rows import differences
 from integration.histories import Operation, Shape, operations, shapes
 from integration.random_runs import of_every_shape
-from integration.reading.test_metadata import of_commits
+from integration.reading.metadata_rows import of_commits
 from integration.refusals import refused
-from integration.time.test_changes import by_key as changes_by_key
+from integration.time.appended import by_key as changes_by_key
 from integration.twin import Found, Twin, fresh_name, given
 from model.model import KeyedTable
 

@@ -14,10 +14,10 @@ import keylake as kl
 from integration.commands import invoked
 from integration.twin import fresh_name
 from keylake_pipelines.runner.control import forget, resnapshot, states, stop
+from pipelines.defined import defined, tables_of
 from pipelines.mariadb.server import MariaDb
 from pipelines.postgres_server import PASSWORD, Postgres
 from pipelines.running import running
-from pipelines.test_opened import defined, tables_of
 
 pytestmark = pytest.mark.slow
 

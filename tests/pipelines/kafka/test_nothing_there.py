@@ -9,8 +9,8 @@ from integration.twin import fresh_name
 from keylake_pipelines.pipeline.running import planned
 from keylake_pipelines.runner.control import states
 from pipelines.broker import Broker, as_json
+from pipelines.defined import defined
 from pipelines.scripted import found
-from pipelines.test_opened import defined
 
 pytestmark = pytest.mark.slow
 

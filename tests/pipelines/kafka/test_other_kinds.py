@@ -16,8 +16,8 @@ from keylake_pipelines.runner.control import resnapshot, states
 from keylake_pipelines.runner.loop import run
 from keylake_pipelines.runner.settings import Behaviour, PipelineReport
 from pipelines.broker import Broker, as_json
+from pipelines.kafka.source import source_of
 from pipelines.scripted import found, settings
-from pipelines.test_kafka import source_of
 
 pytestmark = pytest.mark.slow
 

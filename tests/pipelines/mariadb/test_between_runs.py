@@ -9,10 +9,10 @@ import pytest
 
 import keylake as kl
 from keylake_pipelines.runner.control import forget, resnapshot, resume, states
+from pipelines.defined import defined, tables_of
+from pipelines.mariadb.followed_shop import Shop
 from pipelines.mariadb.server import MariaDb
 from pipelines.running import running
-from pipelines.test_opened import defined, tables_of
-from pipelines.test_unlogged import Shop
 
 pytestmark = pytest.mark.slow
 

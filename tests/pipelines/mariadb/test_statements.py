@@ -17,10 +17,10 @@ import keylake as kl
 from keylake_pipelines.runner.control import resnapshot, states
 from pipelines.checks.compared import differing, ordered
 from pipelines.checks.statement_load import Load, of_every_behaviour
+from pipelines.defined import defined, tables_of
+from pipelines.mariadb.followed_shop import Shop
 from pipelines.mariadb.server import MariaDb
 from pipelines.mariadb.statements import OF_PARTITIONS, PLAIN
-from pipelines.test_opened import defined, tables_of
-from pipelines.test_unlogged import Shop
 
 pytestmark = pytest.mark.slow
 

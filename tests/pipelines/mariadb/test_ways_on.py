@@ -11,10 +11,10 @@ import pytest
 import keylake as kl
 from integration.commands import invoked
 from keylake_pipelines.runner.control import states
+from pipelines.defined import defined, tables_of
+from pipelines.mariadb.followed_shop import Shop
 from pipelines.mariadb.server import MariaDb
-from pipelines.test_opened import defined, tables_of
-from pipelines.test_processes import wait_for
-from pipelines.test_unlogged import Shop
+from pipelines.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import pytest
 
 import keylake as kl
 from keylake_pipelines.runner.control import states
+from pipelines.mariadb.followed_shop import Shop
 from pipelines.mariadb.server import MariaDb
-from pipelines.test_unlogged import Shop
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ import keylake as kl
 from integration.twin import fresh_name
 from keylake_pipelines.runner.control import resnapshot, states
 from pipelines.checks.compared import ordered
+from pipelines.defined import defined
 from pipelines.postgres_server import Postgres
-from pipelines.test_opened import defined
 
 
 class Shop:
