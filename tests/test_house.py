@@ -194,7 +194,7 @@ WITHOUT_SUBJECT = re.compile(
 QUESTION = re.compile(r"(?:How|What|When|Where|Whether|Which|Why)\b")
 
 
-@pytest.mark.parametrize("module", ["merge", "tables", "spark"])
+@pytest.mark.parametrize("module", ["merge", "tables", "spark", "pipelines", "plain_deletes"])
 def test_a_comment_in_java_begins_with_its_subject(module: str) -> None:
     found = []
     for path in files(".java"):

@@ -1,6 +1,4 @@
-/**
- * How equality deletes are turned into positions by a server: a call, a task of maintenance, a job.
- */
+/** Equality deletes become positions: by a call, a task of maintenance, a job. */
 @NullMarked
 package io.keylake.plaindeletes.work;
 

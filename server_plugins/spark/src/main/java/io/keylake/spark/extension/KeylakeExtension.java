@@ -7,8 +7,8 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 
 /**
- * What a guest adds to the server. {@code java.util.ServiceLoader} finds it when the server starts:
- * its jar lies beside that of the core, and has the same version.
+ * The parts that a guest adds to the server. {@code java.util.ServiceLoader} finds it when the
+ * server starts: its jar lies beside that of the core, and has the same version.
  *
  * <ol>
  *   <li>A process makes one instance of each guest, with the constructor without parameters. The

@@ -7,7 +7,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What became of one look at a table that found something to do.
+ * The result of one look at a table that found something to do.
  *
  * @param branch null for main
  * @param state merged, applied, lost, failed or not cleaned

@@ -13,8 +13,8 @@ import org.apache.iceberg.expressions.InclusiveMetricsEvaluator;
 import org.apache.iceberg.expressions.Projections;
 
 /**
- * Whether a file may have rows that a filter wants, by its partition and its statistics: what
- * Iceberg's planning asks of each file that a manifest names.
+ * The test of a file, whether it may have rows that a filter wants, by its partition and its
+ * statistics: what Iceberg's planning asks of each file that a manifest names.
  */
 public final class FileMatcher {
   private final Schema schema;

@@ -266,7 +266,9 @@ public final class Attempt {
         });
   }
 
-  /** Of the commits that are taken back, and of those that have made the same writes. */
+  /**
+   * The numbers of the commits that are taken back, and of those that have made the same writes.
+   */
   private NumberSet numbers(CommitSummary said) {
     NumberSet numbers = NumberSet.EMPTY;
     for (long id : said.undone()) {

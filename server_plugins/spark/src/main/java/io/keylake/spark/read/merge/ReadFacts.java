@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.types.Types.NestedField;
 
 /**
- * What all sections of a read have in common of what a {@link ReadingStrategy} is chosen by.
+ * The facts that all sections of a read have in common and a {@link ReadingStrategy} is chosen by.
  *
  * @param isOrdered whether the order of rows is of use
  * @param isFiltered whether files are asked for a part of their rows

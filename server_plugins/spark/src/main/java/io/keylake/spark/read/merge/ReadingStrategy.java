@@ -4,7 +4,8 @@ import io.keylake.spark.read.selection.SelectionCache;
 import io.keylake.tables.planning.SectionPlan;
 
 /**
- * How a section is read. It is chosen once, before a file is opened, by {@link #of(SectionFacts)}:
+ * The way in which a section is read. It is chosen once, before a file is opened, by {@link
+ * #of(SectionFacts)}:
  *
  * <ol>
  *   <li>The plan passes the rows through: {@link Way#PASS_THROUGH}.

@@ -8,8 +8,8 @@ import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.util.List;
 
 /**
- * What a {@link ReadingStrategy} is chosen by: the plan of a section, the read, and what this
- * process knows.
+ * The facts that a {@link ReadingStrategy} is chosen by: the plan of a section, the read, and what
+ * this process knows.
  *
  * @param isPassedThrough whether the plan gives the rows of one run as they stand
  * @param runs how many runs the section has

@@ -46,7 +46,7 @@ final class Sieve {
    */
   private static final double MOST_PASSING = 0.25;
 
-  /** Without a filter, rows are spared of runs of which less than this share is needed, ... */
+  /** The share of a run below which its rows are spared where there is no filter, ... */
   private static final double MOST_OF_A_RUN = 0.1;
 
   /** ... if these runs hold at least this share of all rows. */

@@ -13,8 +13,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a selection is kept by: all that decides which rows of a section win. Files never change and
- * their names are unique, so equal ones have equal selections, whatever the snapshot.
+ * The key that a selection is kept by: all that decides which rows of a section win. Files never
+ * change and their names are unique, so equal ones have equal selections, whatever the snapshot.
  *
  * @param leaves those that say which rows have the wanted columns, where a run has them in some
  *     rows only: the rules do not tell columns apart

@@ -1,4 +1,7 @@
-/** What every task of a read gets: the columns that it gives, and the filters that it may use. */
+/**
+ * The parts that every task of a read gets: the columns that it gives, and the filters that it may
+ * use.
+ */
 @NullMarked
 package io.keylake.spark.read.task;
 

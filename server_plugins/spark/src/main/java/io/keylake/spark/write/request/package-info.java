@@ -1,4 +1,4 @@
-/** What a write says: its options, and the columns of its rows, held against the table. */
+/** The request of a write: its options, and the columns of its rows, held against the table. */
 @NullMarked
 package io.keylake.spark.write.request;
 

@@ -1,4 +1,4 @@
-/** What the tasks of a write do: rows in key order become the rows of files, and these files. */
+/** The tasks of a write: rows in key order become the rows of files, and these files. */
 @NullMarked
 package io.keylake.spark.write.tasks;
 
