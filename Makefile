@@ -106,6 +106,11 @@ build: $(JARS)/.built
 wheel: environment build
 	$(BIN)/python -m pip wheel . ./sdk/keylake_pipelines ./server_plugins --quiet --no-deps --no-build-isolation --wheel-dir dist
 
+## make rooms      draw which rooms of the code need which, into sdk/docs
+.PHONY: rooms
+rooms: environment
+	$(BIN)/python tests/rooms.py
+
 ## make bench      figures: all of them, or NAME=first; SCALE=0.1 makes a quick one; further words: python tests/benchmarks --help
 .PHONY: bench
 bench: environment build $(if $(filter pipelines,$(NAME)),flink kafka mariadb postgres)

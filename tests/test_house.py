@@ -49,7 +49,18 @@ ROOMS = {
     "sdk": {"docs", "keylake", "keylake_pipelines", "README.md", "requirements.lock"},
     "server_plugins": {"merge", "tables", "spark", "pipelines", "plain_deletes"}
     | {"pom.xml", "mvnw", "pyproject.toml", "wheel_of_jars.py", "NOTICE"},
-    "tests": {"cases", "public", "unit", "model", "integration", "pipelines", "deletes", "benchmarks", "conftest.py"}
+    "tests": {
+        "cases",
+        "public",
+        "unit",
+        "model",
+        "integration",
+        "pipelines",
+        "deletes",
+        "benchmarks",
+        "conftest.py",
+        "rooms.py",
+    }
     | {"test_house.py", "test_house_documents.py", "test_house_java.py", "test_house_python.py"},
 }
 

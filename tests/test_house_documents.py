@@ -9,6 +9,7 @@ import pytest
 
 import keylake
 import keylake.local
+import rooms
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ROOT / "sdk" / "docs"
@@ -125,3 +126,9 @@ def test_every_missed_target_is_told() -> None:
     results = [json.loads(path.read_text()) for path in (ROOT / "tests/benchmarks/results").glob("*.json")]
     missed = {result["benchmark"] for result in results if any(each["met"] is False for each in result["figures"])}
     assert not [name for name in missed if f"`NAME={name}`" not in told]
+
+
+@pytest.mark.parametrize("part", rooms.parts())
+def test_rooms_are_drawn_as_they_are(part: str) -> None:
+    drawn = (DOCUMENTS / f"rooms_{part}.svg").read_text()
+    assert drawn == rooms.drawing(rooms.parts()[part]), "run `make rooms`"

@@ -1,16 +1,13 @@
 """The rooms of the Java modules: how large they are, who may import whom, and what only one of them may name."""
 
 import re
-from collections import defaultdict
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-JAVA = Path(__file__).parents[1] / "server_plugins"
-MAP = JAVA.with_name("sdk") / "README.md"
-CORE = ("merge", "tables", "spark")
-GUESTS = ("plain_deletes", "pipelines")  # jars of their own, which the core does without
+from rooms import CORE, GUESTS, JAVA, SDK, classes_of, of_module, package_of, rooms_named_by
+
+MAP = SDK / "README.md"
 MODULES = (*CORE, *GUESTS)
 MOST_FILES_OF_A_ROOM = 20
 
@@ -48,48 +45,20 @@ INTERNALS = [
 ]
 
 
-def package(module: str) -> str:
-    return module.replace("_", "")
-
-
-@cache
-def sources(module: str) -> dict[str, list[Path]]:
-    """The classes of each room, by file; the room of the module's own package has no name.
-
-    A room may have rooms inside, as `reducers.builtin`: each of them is a room of its own.
-    """
-    top = JAVA / module / "src/main/java/io/keylake" / package(module)
-    rooms: dict[str, list[Path]] = defaultdict(list)
-    for path in sorted(top.rglob("[A-Z]*.java")):
-        rooms[".".join(path.relative_to(top).parts[:-1])].append(path)
-    return rooms
-
-
 def imports(path: Path) -> list[str]:
     return re.findall(r"^import (?:static )?([\w.]+)", path.read_text(), flags=re.MULTILINE)
 
 
-def rooms_named_by(module: str, room: str) -> set[str]:
-    """The other rooms of the module whose classes this one names."""
-    named = re.compile(rf"\bio\.keylake\.{package(module)}\.((?:[a-z]\w*\.)*)[A-Z]")
-    found = {
-        match.removesuffix(".")
-        for path in sources(module)[room]
-        for match in named.findall(re.sub(r'"[^"\n]*"', "", path.read_text()))
-    }
-    return found - {room}
-
-
 @pytest.mark.parametrize("module", MODULES)
 def test_a_room_is_small(module: str) -> None:
-    sizes = {room: len(paths) for room, paths in sources(module).items()}
+    sizes = {room: len(paths) for room, paths in classes_of(module).items()}
     assert not {room: size for room, size in sizes.items() if size > MOST_FILES_OF_A_ROOM}
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_only_tests_in_java_are_called_tests(module: str) -> None:
     declared = re.compile(r"\b(?:class|enum|interface|record) (\w+Tests?)\b")
-    texts = [path.read_text() for paths in sources(module).values() for path in paths]
+    texts = [path.read_text() for paths in classes_of(module).values() for path in paths]
     assert not [name for text in texts for name in declared.findall(text)], "a class that ships is no test: rename it"
 
 
@@ -98,7 +67,7 @@ def test_the_map_names_every_room_and_no_other(module: str) -> None:
     """A table `| room of `<module>` | ... |` of the map; a room within a room is `outer/inner` there."""
     rows = MAP.read_text().partition(f"| room of `{module}` |")[2].partition("\n\n")[0].splitlines()
     named = [name for row in rows[2:] for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
-    rooms = {room.replace(".", "/") for room in sources(module) if room}
+    rooms = {room.replace(".", "/") for room in classes_of(module) if room}
     assert sorted(named) == sorted(rooms)
 
 
@@ -112,17 +81,13 @@ def rooms_in_a_circle(named: dict[str, set[str]]) -> set[str]:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_rooms_form_no_circle(module: str) -> None:
-    assert not rooms_in_a_circle({room: rooms_named_by(module, room) for room in sources(module)})
+    assert not rooms_in_a_circle({room: rooms_named_by(module, room) for room in classes_of(module)})
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_rooms_with_what_is_inside_form_no_circle(module: str) -> None:
     """A room with its inner rooms taken as one: what `reducers.user` names, `reducers` names."""
-    named: dict[str, set[str]] = defaultdict(set)
-    for room in sources(module):
-        outer = room.partition(".")[0]
-        named[outer] |= {other.partition(".")[0] for other in rooms_named_by(module, room)} - {outer}
-    assert not rooms_in_a_circle(named)
+    assert not rooms_in_a_circle(of_module(module))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +98,7 @@ def test_rooms_with_what_is_inside_form_no_circle(module: str) -> None:
     ],
 )
 def test_java_imports_point_one_way(module: str, own: list[str]) -> None:
-    for paths in sources(module).values():
+    for paths in classes_of(module).values():
         for path in paths:
             foreign = [name for name in imports(path) if not any(name.startswith(f"{root}.") for root in own)]
             if path.stem == "KeylakeException":  # errors have the form that Spark's clients know
@@ -144,21 +109,21 @@ def test_java_imports_point_one_way(module: str, own: list[str]) -> None:
 
 @pytest.mark.parametrize("room", ["index", "conversion"])
 def test_rooms_of_a_guest_that_know_iceberg_only(room: str) -> None:
-    for path in sources("plain_deletes")[room]:
+    for path in classes_of("plain_deletes")[room]:
         assert not [name for name in imports(path) if "spark" in name], path.name
 
 
 @pytest.mark.parametrize("module", CORE)
 def test_the_core_knows_no_guest(module: str) -> None:
-    guest = re.compile(rf"\bio\.keylake\.(?:{'|'.join(map(package, GUESTS))})\b")
-    paths = [path for paths in sources(module).values() for path in paths]
+    guest = re.compile(rf"\bio\.keylake\.(?:{'|'.join(map(package_of, GUESTS))})\b")
+    paths = [path for paths in classes_of(module).values() for path in paths]
     assert not [path.name for path in paths if guest.search(path.read_text())]
 
 
 @pytest.mark.parametrize("guest", GUESTS)
 def test_a_guest_uses_what_the_core_marks_for_guests(guest: str) -> None:
-    own = f"io.keylake.{package(guest)}."
-    paths = [path for paths in sources(guest).values() for path in paths]
+    own = f"io.keylake.{package_of(guest)}."
+    paths = [path for paths in classes_of(guest).values() for path in paths]
     texts = [re.sub(r'"[^"\n]*"', "", path.read_text()) for path in paths]
     named = {name for text in texts for name in re.findall(r"\bio\.keylake\.(?:[a-z]\w*\.)+[A-Z]\w*", text)}
     assert "io.keylake.spark.extension.KeylakeExtension" in named
@@ -166,9 +131,9 @@ def test_a_guest_uses_what_the_core_marks_for_guests(guest: str) -> None:
 
 
 def test_marks_for_guests_are_needed() -> None:
-    texts = [path.read_text() for guest in GUESTS for paths in sources(guest).values() for path in paths]
+    texts = [path.read_text() for guest in GUESTS for paths in classes_of(guest).values() for path in paths]
     for module in CORE:
-        for room, paths in sources(module).items():
+        for room, paths in classes_of(module).items():
             name = ".".join(filter(None, ("io.keylake", module, room)))
             marked = [path.stem for path in paths if is_marked(f"{name}.{path.stem}")]
             assert not [each for each in marked if not any(re.search(rf"\b{each}\b", text) for text in texts)]
@@ -186,7 +151,7 @@ def test_internals_are_named_in_one_room() -> None:
     found = {
         path.name: names
         for module in ("spark", *GUESTS)
-        for room, paths in sources(module).items()
+        for room, paths in classes_of(module).items()
         if (module, room) != ("spark", "engine")
         for path in paths
         if (names := set(internal.findall(path.read_text())))
@@ -196,14 +161,14 @@ def test_internals_are_named_in_one_room() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_copies_of_libraries_inside_of_iceberg_are_not_used(module: str) -> None:
-    paths = [path for room in sources(module).values() for path in room]
+    paths = [path for room in classes_of(module).values() for path in room]
     copies = ("org.apache.iceberg.relocated.", "org.apache.iceberg.shaded.")
     assert not [path.name for path in paths if any(copy in path.read_text() for copy in copies)]
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_nullness_is_checked_in_every_room(module: str) -> None:
-    for paths in sources(module).values():
+    for paths in classes_of(module).values():
         package = paths[0].with_name("package-info.java")
         assert package.exists(), package
         assert "\n@NullMarked\npackage " in package.read_text(), package

@@ -16,9 +16,7 @@ import keylake
 import keylake.local
 from keylake import KeyedTable, KeylakeError, errors
 from keylake._table.handle import Namespace, Verbs
-
-ROOT = Path(__file__).parents[1]
-SDK = ROOT / "sdk"
+from rooms import ROOT, SDK, imports, modules_of, own_imports, room_of
 
 # A module imports from its own room and from earlier ones only, so rooms form no circle. A module at the top of the
 # core, which people import, is a room of its own.
@@ -78,50 +76,8 @@ FOR_EXTENSIONS = {
     "keylake.cli.shown",
 }
 MOST_FILES_OF_A_ROOM = 20
-MODULES = tuple(
-    sorted(
-        path.relative_to(SDK)
-        for package in ROOMS
-        for path in (SDK / package).rglob("*.py")
-        if path.name != "__init__.py"
-    )
-)
+MODULES = tuple(module for package in ROOMS for module in modules_of(package))
 INIT_FILES = tuple(sorted(path.relative_to(SDK) for package in ROOMS for path in (SDK / package).rglob("__init__.py")))
-
-
-def room_of(module: Path) -> str:
-    return module.parts[1].removesuffix(".py")
-
-
-def imports(path: Path, *, for_types: bool) -> Iterator[str]:
-    tree = ast.parse(path.read_text())
-    for_types_only = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
-    for node in ast.walk(tree):
-        if node in for_types_only and not for_types:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("keylake"):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or "."
-
-
-def own_imports(module: Path, *, for_types: bool = False) -> frozenset[Path]:
-    """The modules of the package that this one imports: when it runs, or for type checkers, too."""
-    found: set[Path] = set()
-    for name in imports(SDK / module, for_types=for_types):
-        parts = name.split(".") if name.startswith(f"{module.parts[0]}.") else []
-        found.update(
-            path for end in range(2, len(parts) + 1) if (path := Path(*parts[:end]).with_suffix(".py")) in MODULES
-        )
-    return frozenset(found)
 
 
 @cache
