@@ -132,3 +132,20 @@ def test_every_missed_target_is_told() -> None:
 def test_rooms_are_drawn_as_they_are(part: str) -> None:
     drawn = (DOCUMENTS / f"rooms_{part}.svg").read_text()
     assert drawn == rooms.drawing(rooms.parts()[part]), "run `make rooms`"
+
+
+# Names that no table or commit keeps: of plans, of options, and of a process.
+NOT_STORED = {"bucket_of", "buckets", "by_bucket", "key_range", "reducers.worker", "said", "source", "tasks"}
+
+
+def test_the_format_names_what_is_stored() -> None:
+    """Properties of tables and of summaries of snapshots, which Java and Python both write."""
+    literal = re.compile(r'"keylake\.([a-z_.-]+)"')
+    java = {name for path in rooms.JAVA.glob("*/src/main/java/**/*.java") for name in literal.findall(path.read_text())}
+    python = {name for path in rooms.SDK.glob("keylake/**/names.py") for name in literal.findall(path.read_text())}
+    assert java >= NOT_STORED
+    families = tuple(name for name in java if name.endswith("."))
+    known = {name for name in python if name.startswith(families) or any(each.startswith(name) for each in java)}
+    assert known == python, "the server has other names"
+    specified = (DOCUMENTS / "format.md").read_text()
+    assert not [name for name in sorted(java - NOT_STORED) if f"keylake.{name}" not in specified]
