@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from keylake.errors import KeylakeError, NothingToDo, ServerUnreachable, StoreFailed, TableNotFound
+from keylake.extension import session_of
 from keylake.reducers import Latest
 from keylake_pipelines.comparison.comparison import Comparison, Found, Key, Shaped
 from keylake_pipelines.comparison.results import PipelineCheck, RowDifference, TableCheck
@@ -146,7 +147,7 @@ class Checker:
 
     def _is_short(self, name: str, planned: _Planned) -> bool:
         rows = self._lake.table(name).read(columns=list(planned.comparison.key))
-        with self._lake._session.asking():  # pyright: ignore[reportPrivateUsage]
+        with session_of(self._lake).asking():
             return rows.limit(self._rows_at_once + 1).count() <= self._rows_at_once
 
     def _all_ranges(self, planned: _Planned) -> Iterator[KeyRange]:

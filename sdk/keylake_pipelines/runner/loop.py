@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keylake.errors import BadRows, KeylakeError, ServerUnreachable
+from keylake.extension import session_of
 from keylake_pipelines.runner.ahead import ReadAhead
 from keylake_pipelines.runner.asides import OF_NO_TABLE, Asides
 from keylake_pipelines.runner.changes import Changes
@@ -115,7 +116,7 @@ class _Loop:
         while True:
             try:
                 if self._failing.lasts:
-                    self._lake._session.open_again()  # pyright: ignore[reportPrivateUsage]
+                    session_of(self._lake).open_again()
                 if not self._round():
                     return
                 self._failing.over()

@@ -27,6 +27,7 @@ from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
 from keylake import Fired, SqlStep, Triggers, register_steps
 from keylake.errors import DefinitionError, KeylakeError
+from keylake.extension import session_of
 
 if TYPE_CHECKING:
     from keylake.lake import Lake
@@ -59,7 +60,7 @@ class Steps:
         self._left = list(steps)
         self._of_table = {each.step.table: each for each in steps}  # those of one table have the same event time
         self._once = once
-        self._triggers = Triggers(lake._session)  # pyright: ignore[reportPrivateUsage]
+        self._triggers = Triggers(session_of(lake))
         self._told: Fired | None = None
         self.failed: dict[str, str] = {}
 
