@@ -9,7 +9,9 @@ The one place that imports pyspark at run time. Everything goes over Spark Conne
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import operator
 import uuid
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import parquet
+from pyiceberg.types import IcebergType
 
 from keylake._definition.names import Setting
 from keylake._server.address import Address
@@ -134,12 +137,29 @@ class Session:
 
         As a plan it goes to the server once. A statement would go there to be parsed, and again to be run.
         """
-        from pyspark.sql.connect.functions import col, lit
+        from pyspark.sql.connect.functions import col
 
         with self.asking():
             frame = self.spark.table(path.in_sql(self.catalog))
             for name, type_, value in key:
-                frame = frame.where(col(quoted(name)) == lit(as_parameter(value)).cast(sql_type(type_)))
+                frame = frame.where(col(quoted(name)) == _literal(type_, value))
+            return rows_of(frame)
+
+    def look_up_all(self, path: TablePath, keys: Sequence[KeyParts]) -> pa.Table:
+        """The rows of some keys, in no order, with the columns that the table has now; times are in UTC.
+
+        Each column of the key is asked for its values first: that is what leaves out buckets, files and pages.
+        """
+        from pyspark.sql.connect.functions import col
+
+        with self.asking():
+            frame = self.spark.table(path.in_sql(self.catalog))
+            equal = [[col(quoted(name)) == _literal(type_, value) for name, type_, value in key] for key in keys]
+            for column, (name, type_, _) in enumerate(keys[0]):
+                values = dict.fromkeys(key[column][2] for key in keys)
+                frame = frame.where(col(quoted(name)).isin(*(_literal(type_, value) for value in values)))
+            if len(keys[0]) > 1:
+                frame = frame.where(_any([functools.reduce(operator.and_, each) for each in equal]))
             return rows_of(frame)
 
     def frame_of(self, select: Select, where: str | Column | None) -> DataFrame:
@@ -398,3 +418,18 @@ def _check_condition(where: object) -> None:
     from pyspark.sql import Column
 
     check_type("where", where, str | Column | None, "a condition in Spark's SQL, such as 'clicks > 0', or a column")
+
+
+def _literal(type_: IcebergType, value: object) -> Column:
+    """A value of a key column, of the type of the column."""
+    from pyspark.sql.connect.functions import lit
+
+    return lit(as_parameter(value)).cast(sql_type(type_))
+
+
+def _any(conditions: Sequence[Column]) -> Column:
+    """Conditions joined by OR as a tree of equal halves: Spark walks expressions by recursion."""
+    if len(conditions) == 1:
+        return conditions[0]
+    half = len(conditions) // 2
+    return _any(conditions[:half]) | _any(conditions[half:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, cast
 
@@ -35,6 +35,8 @@ _NO_REFERENCE = "Cannot find matching snapshot ID or reference name"
 _NO_SNAPSHOT = "Cannot find snapshot with ID"
 
 Row = TypeVar("Row", bound=Table, default=Table)
+
+_KEYS_OF_A_QUERY = 500
 
 
 class ReadVerbs(Verbs, Generic[Row]):
@@ -145,6 +147,40 @@ class ReadVerbs(Verbs, Generic[Row]):
             self._current()
         rows = found.to_pylist()
         return self._model.from_row(rows[0]) if rows else None
+
+    def get_many(self, keys: Iterable[Mapping[str, object]], *, as_of: BusinessTime | None = None) -> list[Row | None]:
+        """The rows of some keys, in the order of the keys; None where there is no row.
+
+        Each key is a mapping from the key columns to their values, as `get` takes it. A key may come more than once.
+        500 keys are one query, which opens the buckets that they lie in. `as_of` is the business time of an archived
+        state.
+
+        Raises `SchemaMismatch` if a key has other columns than the table's, `BadRows` if a value of it does not fit,
+        `TableNotFound` for an unknown archived state, and `ForeignCommit` after a commit of another engine.
+
+        Example::
+
+            profiles.get_many([{"user_id": 7, "day": today}, {"user_id": 8, "day": today}])
+        """
+        check_type("keys", keys, Iterable, "a list of mappings such as {'user_id': 7}")
+        given = tuple(keys)
+        return self._knowing(lambda: self._rows(given, as_of))
+
+    def _rows(self, keys: Sequence[Mapping[str, object]], as_of: BusinessTime | None) -> list[Row | None]:
+        for key in keys:
+            check_type("A key", key, Mapping, "a mapping from the key columns to their values")
+        sought = [self._key_parts("get_many", key) for key in keys]
+        values = [tuple(value for _, _, value in parts) for parts in sought]
+        distinct = list(dict(zip(values, sought, strict=True)).values())
+        path = self._handle.at_state(as_of).path if keys else self._handle.path
+        found: dict[tuple[object, ...], Row] = {}
+        for begin in range(0, len(distinct), _KEYS_OF_A_QUERY):
+            rows = self._handle.session.look_up_all(path, distinct[begin : begin + _KEYS_OF_A_QUERY])
+            if begin == 0 and not has_names_of(self.spec.iceberg_schema().as_struct(), rows.schema):
+                self._current()
+            for row in map(self._model.from_row, rows.to_pylist()):
+                found[self.spec.fitted_key(*(row[name] for name in self.spec.key))] = row
+        return [found.get(value) for value in values]
 
     def explain_row(
         self,

@@ -1,9 +1,13 @@
 """Look-ups of one key: the driver reads a few small files itself, plans no job, and answers as tasks do."""
 
 from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from random import Random
+from uuid import UUID
 
+import pyarrow as pa
 import pytest
 
 import keylake as kl
@@ -166,3 +170,50 @@ def test_another_server_is_seen_at_once(tmp_path: Path) -> None:
         assert table.get(id=1) is None
         there.table(Row).upsert([Row(id=1, a=-1)], version=1)
         assert table.get(id=1) == Row(id=1, a=-1)
+
+
+def test_many_keys_are_as_each_alone(lake: kl.Lake) -> None:
+    table = merged(lake).table
+    keys = [{"id": key} for key in (7, 70000, 99, 7, 0, -1)]
+    found = table.get_many(keys)
+    assert found == [table.get(key) for key in keys]
+    assert [row is None for row in found] == [False, True, False, False, False, True]
+    assert table.get_many(iter(keys)) == found
+    assert table.get_many([]) == []
+    everything = table.get_many({"id": key} for key in range(1200))
+    assert [row is not None for row in everything] == [key < 100 for key in range(1200)]
+
+
+TYPES: dict[str, tuple[pa.DataType, list[object]]] = {
+    "who_id": (pa.uuid(), [UUID(int=7), UUID(int=0)]),
+    "day": (pa.date32(), [date(2026, 11, 1), date(1969, 12, 31)]),
+    "at": (pa.timestamp("us", "UTC"), [datetime(2026, 11, 1, 2, 30, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC)]),
+    "local": (pa.timestamp("us"), [datetime(2026, 11, 1, 2, 30, 0, 1), datetime(1900, 1, 1)]),
+    "amount": (pa.decimal128(12, 2), [Decimal("1.50"), Decimal(-2)]),
+    "raw": (pa.binary(), [b"\x00\xff", b""]),
+    "who": (pa.string(), ["O'Hara \\ \n", ""]),
+    "is_on": (pa.bool_(), [True, False]),
+}
+
+
+@pytest.mark.parametrize("column", TYPES)
+def test_many_keys_of_each_type(lake: kl.Lake, column: str) -> None:
+    kind, values = TYPES[column]
+    name = fresh_name("many")
+    schema = pa.schema([("id", pa.int32()), (column, kind), ("v", pa.int32())])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=name, key=["id", column], versions="explicit"))
+    rows = [{"id": n, column: value, "v": n} for n, value in enumerate((*values, *values))]
+    table.upsert(rows, version=1)
+    keys = [{"id": row["id"], column: row[column]} for row in rows]
+    crossed = [{"id": keys[0]["id"], column: keys[1][column]}]
+    assert [row and row["v"] for row in table.get_many([*reversed(keys), *crossed])] == [3, 2, 1, 0, None]
+
+
+def test_keys_that_are_none(lake: kl.Lake) -> None:
+    table = merged(lake).table
+    with pytest.raises(kl.SchemaMismatch, match=r"The key of .* is 'id', and get_many\(\) has 'a'"):
+        table.get_many([{"a": 7}])
+    with pytest.raises(kl.BadRows):
+        table.get_many([{"id": "seven"}])
+    with pytest.raises(kl.DefinitionError, match="A key is 7"):
+        table.get_many([7])  # type: ignore[list-item]
