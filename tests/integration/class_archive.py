@@ -18,7 +18,8 @@ ARCHIVE = Path(__file__).parents[2] / ".build" / "classes.jsa"
 
 # Most of the code that tests need runs a few times only. With Java's first compiler alone and a collector without
 # threads of its own, a server takes about half of the processor time; the code cache is as large as for both compilers.
-OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+# Assertions are on: what code holds to be true always is tried by all that tests do.
+OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -ea:io.keylake..."
 
 # What Java says of an archive that it cannot use would be read as the output of a program.
 USES_IT = f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:disable -Xlog:all=error:stderr"

@@ -38,6 +38,18 @@ final class LoserTree {
     if (cursors.length > 0) {
       losers[0] = cursors.length == 1 ? enter(0) : play(1);
     }
+    assert winsAgainstAll() : Arrays.toString(losers);
+  }
+
+  /** Whether the winner comes before every other run that has a key. */
+  private boolean winsAgainstAll() {
+    int winner = winner();
+    for (int run = 0; run < cursors.length; run++) {
+      if (run != winner && !cursors[run].drained() && (winner < 0 || before(run, winner))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private int play(int node) {

@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.function.Function;
 import java.util.function.ToLongFunction;
+import java.util.stream.Stream;
 
 /**
  * A key range and the runs that overlap there. Sections of a bucket never overlap and follow each
@@ -55,7 +56,35 @@ public record Section<F>(List<SortedRun<F>> runs) {
     if (!overlapping.isEmpty()) {
       sections.add(new Section<>(runs(overlapping, lower, upper, age, order)));
     }
+    assert areApart(sections, lower, upper, order) : sections;
+    assert sections.stream().flatMap(Section::files).count() == files.size() : sections;
     return sections;
+  }
+
+  private Stream<F> files() {
+    return runs.stream().flatMap(run -> run.files().stream());
+  }
+
+  /** Whether each section ends before the next begins, and each file before the next of its run. */
+  private static <F, K> boolean areApart(
+      List<Section<F>> sections, Function<F, K> lower, Function<F, K> upper, Comparator<K> order) {
+    K end = null;
+    for (Section<F> section : sections) {
+      K first = section.files().map(lower).min(order).orElseThrow();
+      if (end != null && order.compare(end, first) >= 0) {
+        return false;
+      }
+      end = section.files().map(upper).max(order).orElseThrow();
+      for (SortedRun<F> run : section.runs()) {
+        for (int file = 1; file < run.files().size(); file++) {
+          K before = upper.apply(run.files().get(file - 1));
+          if (order.compare(before, lower.apply(run.files().get(file))) >= 0) {
+            return false;
+          }
+        }
+      }
+    }
+    return true;
   }
 
   private static <F, K> List<SortedRun<F>> runs(

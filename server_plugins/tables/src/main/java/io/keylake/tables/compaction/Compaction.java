@@ -39,6 +39,8 @@ public record Compaction(
     inputs = List.copyOf(inputs);
     superseded = List.copyOf(superseded);
     stretches = List.copyOf(stretches);
+    assert !inputs.isEmpty() : reason;
+    assert inputs.stream().map(DataFile::location).distinct().count() == inputs.size() : inputs;
   }
 
   /** The partition as Iceberg has it for one of the inputs. */
