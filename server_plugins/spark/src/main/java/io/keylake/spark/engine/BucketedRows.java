@@ -1,14 +1,14 @@
 package io.keylake.spark.engine;
 
+import io.keylake.spark.plans.PhysicalNode;
 import java.util.List;
-import java.util.Objects;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.execution.KeyGroupedPartitionedScan;
 import org.apache.spark.sql.execution.SparkPlan;
-import scala.collection.immutable.IndexedSeq;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -18,7 +18,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * there are, those from which shuffled rows come, too, though these lie in others. It is public
  * because Spark copies plans by their constructors.
  */
-public final class BucketedRows extends SparkPlan implements KeyGroupedPartitionedScan<Object> {
+public final class BucketedRows extends PhysicalNode implements KeyGroupedPartitionedScan<Object> {
   private static final long serialVersionUID = 1L;
   private final SparkPlan shuffle;
   private final Partitioning buckets;
@@ -55,39 +55,17 @@ public final class BucketedRows extends SparkPlan implements KeyGroupedPartition
   }
 
   @Override
-  public Seq<SparkPlan> children() {
-    return CollectionConverters.asScala(List.<SparkPlan>of()).toSeq();
+  protected List<? extends @Nullable Object> parts() {
+    return List.of(shuffle, buckets);
   }
 
   @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
+  protected List<SparkPlan> inputs() {
+    return List.of();
+  }
+
+  @Override
+  protected SparkPlan over(List<SparkPlan> inputs) {
     return this;
-  }
-
-  @Override
-  public int productArity() {
-    return 2;
-  }
-
-  @Override
-  public Object productElement(int n) {
-    return n == 0 ? shuffle : buckets;
-  }
-
-  @Override
-  public boolean canEqual(Object other) {
-    return other instanceof BucketedRows;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof BucketedRows that
-        && shuffle.equals(that.shuffle)
-        && buckets.equals(that.buckets);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(shuffle, buckets);
   }
 }

@@ -1,8 +1,8 @@
 package io.keylake.spark.join;
 
+import io.keylake.spark.plans.PhysicalNode;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -15,7 +15,6 @@ import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
-import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -24,7 +23,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * Joins one sorted input with keyed tables, all of them in one pass over their batches. It is
  * public because Spark copies plans by their constructors.
  */
-public final class KeyedMergeJoin extends SparkPlan {
+public final class KeyedMergeJoin extends PhysicalNode {
   private static final long serialVersionUID = 1L;
   private static final String ROWS_OUT = "numOutputRows";
   private final Seq<SparkPlan> inputs;
@@ -110,40 +109,17 @@ public final class KeyedMergeJoin extends SparkPlan {
   }
 
   @Override
-  public Seq<SparkPlan> children() {
-    return inputs;
+  protected List<? extends @Nullable Object> parts() {
+    return List.of(inputs, output, plan);
   }
 
   @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new KeyedMergeJoin(children, output, plan);
+  protected List<SparkPlan> inputs() {
+    return CollectionConverters.asJava(inputs);
   }
 
   @Override
-  public int productArity() {
-    return 3;
-  }
-
-  @Override
-  public Object productElement(int n) {
-    return n == 0 ? inputs : n == 1 ? output : plan;
-  }
-
-  @Override
-  public boolean canEqual(Object other) {
-    return other instanceof KeyedMergeJoin;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof KeyedMergeJoin that
-        && inputs.equals(that.inputs)
-        && output.equals(that.output)
-        && plan.equals(that.plan);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(inputs, output, plan);
+  protected SparkPlan over(List<SparkPlan> inputs) {
+    return new KeyedMergeJoin(CollectionConverters.asScala(inputs).toSeq(), output, plan);
   }
 }

@@ -2,21 +2,21 @@ package io.keylake.spark.statements;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
+import io.keylake.spark.plans.CommandNode;
 import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
-import scala.collection.immutable.IndexedSeq;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.Seq;
 
 /**
  * The write of a statement, and again the whole statement while commits of others come between its
  * read and its own commit. It is public because Spark copies plans by their constructors.
  */
-public final class RetriedStatement extends V2CommandExec {
+public final class RetriedStatement extends CommandNode {
   private static final long serialVersionUID = 1L;
   private final SparkPlan write;
   private final Rerun rerun;
@@ -57,39 +57,17 @@ public final class RetriedStatement extends V2CommandExec {
   }
 
   @Override
-  public Seq<SparkPlan> children() {
-    return Columns.seq(List.of(write));
+  protected List<? extends @Nullable Object> parts() {
+    return List.of(write, rerun);
   }
 
   @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new RetriedStatement(children.head(), rerun);
+  protected List<SparkPlan> inputs() {
+    return List.of(write);
   }
 
   @Override
-  public int productArity() {
-    return 2;
-  }
-
-  @Override
-  public Object productElement(int n) {
-    return n == 0 ? write : rerun;
-  }
-
-  @Override
-  public boolean canEqual(Object other) {
-    return other instanceof RetriedStatement;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof RetriedStatement that
-        && write.equals(that.write)
-        && rerun == that.rerun;
-  }
-
-  @Override
-  public int hashCode() {
-    return write.hashCode();
+  protected SparkPlan over(List<SparkPlan> inputs) {
+    return new RetriedStatement(inputs.get(0), rerun);
   }
 }

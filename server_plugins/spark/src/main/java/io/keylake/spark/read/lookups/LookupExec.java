@@ -1,9 +1,9 @@
 package io.keylake.spark.read.lookups;
 
+import io.keylake.spark.plans.PhysicalNode;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Objects;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.types.DataType;
-import scala.collection.immutable.IndexedSeq;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -19,7 +19,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * Rows that the driver reads when the plan runs. It is public because Spark copies plans by their
  * constructors.
  */
-public final class LookupExec extends SparkPlan {
+public final class LookupExec extends PhysicalNode {
   private static final long serialVersionUID = 1L;
   private final Seq<Attribute> output;
   private final transient LookupRows rows;
@@ -77,37 +77,17 @@ public final class LookupExec extends SparkPlan {
   }
 
   @Override
-  public Seq<SparkPlan> children() {
-    return CollectionConverters.asScala(List.<SparkPlan>of()).toSeq();
+  protected List<? extends @Nullable Object> parts() {
+    return Arrays.asList(output, rows);
   }
 
   @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
+  protected List<SparkPlan> inputs() {
+    return List.of();
+  }
+
+  @Override
+  protected SparkPlan over(List<SparkPlan> inputs) {
     return this;
-  }
-
-  @Override
-  public int productArity() {
-    return 2;
-  }
-
-  @Override
-  public Object productElement(int n) {
-    return n == 0 ? output : rows;
-  }
-
-  @Override
-  public boolean canEqual(Object other) {
-    return other instanceof LookupExec;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof LookupExec that && output.equals(that.output) && rows.equals(that.rows);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(output, rows);
   }
 }

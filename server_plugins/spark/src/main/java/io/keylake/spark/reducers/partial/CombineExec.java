@@ -1,7 +1,7 @@
 package io.keylake.spark.reducers.partial;
 
+import io.keylake.spark.plans.PhysicalNode;
 import java.util.List;
-import java.util.Objects;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -10,7 +10,6 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
 import org.jspecify.annotations.Nullable;
-import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -19,7 +18,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * Combines rows of the same key as they pass. It is public because Spark copies plans by their
  * constructors.
  */
-public final class CombineExec extends SparkPlan {
+public final class CombineExec extends PhysicalNode {
   private static final long serialVersionUID = 1L;
   private static final String ROWS_OUT = "numOutputRows";
   private final SparkPlan rows;
@@ -64,44 +63,22 @@ public final class CombineExec extends SparkPlan {
   }
 
   @Override
-  public Seq<SparkPlan> children() {
-    return CollectionConverters.asScala(List.of(rows)).toSeq();
-  }
-
-  @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new CombineExec(children.head(), combining);
-  }
-
-  @Override
   public String simpleString(int maxFields) {
     return nodeName() + " " + combining.text(CollectionConverters.asJava(output()));
   }
 
   @Override
-  public int productArity() {
-    return 2;
+  protected List<? extends @Nullable Object> parts() {
+    return List.of(rows, combining);
   }
 
   @Override
-  public Object productElement(int n) {
-    return n == 0 ? rows : combining;
+  protected List<SparkPlan> inputs() {
+    return List.of(rows);
   }
 
   @Override
-  public boolean canEqual(Object other) {
-    return other instanceof CombineExec;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof CombineExec that
-        && rows.equals(that.rows)
-        && combining.equals(that.combining);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(rows, combining);
+  protected SparkPlan over(List<SparkPlan> inputs) {
+    return new CombineExec(inputs.get(0), combining);
   }
 }

@@ -1,5 +1,6 @@
 package io.keylake.spark.reducers.partial;
 
+import io.keylake.spark.plans.LogicalNode;
 import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
@@ -14,8 +15,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataTypes;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
-import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -24,7 +25,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * leaves of a key is not said: one where a key is frequent, and all where hardly any comes again.
  * It is public because Spark copies plans by their constructors.
  */
-public final class CombinedRows extends LogicalPlan {
+public final class CombinedRows extends LogicalNode {
   private static final long serialVersionUID = 1L;
   private final LogicalPlan rows;
   private final CombineSpec combining;
@@ -81,44 +82,22 @@ public final class CombinedRows extends LogicalPlan {
   }
 
   @Override
-  public Seq<LogicalPlan> children() {
-    return CollectionConverters.asScala(List.of(rows)).toSeq();
-  }
-
-  @Override
-  public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new CombinedRows(children.head(), combining);
-  }
-
-  @Override
   public String simpleString(int maxFields) {
     return nodeName() + " " + combining.text(CollectionConverters.asJava(output()));
   }
 
   @Override
-  public int productArity() {
-    return 2;
+  protected List<? extends @Nullable Object> parts() {
+    return List.of(rows, combining);
   }
 
   @Override
-  public Object productElement(int n) {
-    return n == 0 ? rows : combining;
+  protected List<LogicalPlan> inputs() {
+    return List.of(rows);
   }
 
   @Override
-  public boolean canEqual(Object other) {
-    return other instanceof CombinedRows;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof CombinedRows that
-        && rows.equals(that.rows)
-        && combining.equals(that.combining);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(rows, combining);
+  protected LogicalPlan over(List<LogicalPlan> inputs) {
+    return new CombinedRows(inputs.get(0), combining);
   }
 }

@@ -1,18 +1,17 @@
 package io.keylake.spark.write.driverwrite;
 
+import io.keylake.spark.plans.CommandNode;
 import io.keylake.spark.write.DriverWrite;
 import io.keylake.spark.write.skew.SpreadExec;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.CancellationException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
 import org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2Exec;
-import scala.collection.immutable.IndexedSeq;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -21,7 +20,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * otherwise another job does, as Spark has planned it. It is public because Spark copies plans by
  * their constructors.
  */
-public final class BatchWriteExec extends V2CommandExec {
+public final class BatchWriteExec extends CommandNode {
   private static final long serialVersionUID = 1L;
   private final SparkPlan byTasks;
 
@@ -66,42 +65,22 @@ public final class BatchWriteExec extends V2CommandExec {
     return seq(List.of());
   }
 
-  @Override
-  public Seq<SparkPlan> children() {
-    return seq(List.of(byTasks));
-  }
-
   private static <T> Seq<T> seq(List<T> list) {
     return CollectionConverters.asScala(list).toSeq();
   }
 
   @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new BatchWriteExec(children.head());
+  protected List<? extends @Nullable Object> parts() {
+    return List.of(byTasks);
   }
 
   @Override
-  public int productArity() {
-    return 1;
+  protected List<SparkPlan> inputs() {
+    return List.of(byTasks);
   }
 
   @Override
-  public Object productElement(int n) {
-    return byTasks;
-  }
-
-  @Override
-  public boolean canEqual(Object other) {
-    return other instanceof BatchWriteExec;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof BatchWriteExec that && byTasks.equals(that.byTasks);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(byTasks);
+  protected SparkPlan over(List<SparkPlan> inputs) {
+    return new BatchWriteExec(inputs.get(0));
   }
 }

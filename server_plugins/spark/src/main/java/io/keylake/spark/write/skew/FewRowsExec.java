@@ -1,20 +1,19 @@
 package io.keylake.spark.write.skew;
 
+import io.keylake.spark.plans.PhysicalNode;
 import java.util.List;
-import java.util.Objects;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.execution.SparkPlan;
-import scala.collection.immutable.IndexedSeq;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Tells the driver the rows that pass, while they are few. It is public because Spark copies plans
  * by their constructors.
  */
-public final class FewRowsExec extends SparkPlan {
+public final class FewRowsExec extends PhysicalNode {
   private static final long serialVersionUID = 1L;
   private final SparkPlan rows;
   private final FewRows few;
@@ -40,37 +39,17 @@ public final class FewRowsExec extends SparkPlan {
   }
 
   @Override
-  public Seq<SparkPlan> children() {
-    return CollectionConverters.asScala(List.of(rows)).toSeq();
+  protected List<? extends @Nullable Object> parts() {
+    return List.of(rows, few);
   }
 
   @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new FewRowsExec(children.head(), few);
+  protected List<SparkPlan> inputs() {
+    return List.of(rows);
   }
 
   @Override
-  public int productArity() {
-    return 2;
-  }
-
-  @Override
-  public Object productElement(int n) {
-    return n == 0 ? rows : few;
-  }
-
-  @Override
-  public boolean canEqual(Object other) {
-    return other instanceof FewRowsExec;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof FewRowsExec that && rows.equals(that.rows) && few == that.few;
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(rows, few);
+  protected SparkPlan over(List<SparkPlan> inputs) {
+    return new FewRowsExec(inputs.get(0), few);
   }
 }

@@ -2,9 +2,10 @@ package io.keylake.spark.write.skew;
 
 import io.keylake.spark.engine.Shuffles;
 import io.keylake.spark.engine.Shuffles.Shuffled;
+import io.keylake.spark.plans.PhysicalNode;
 import io.keylake.spark.write.skew.KeyRanges.Point;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Objects;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -15,7 +16,6 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.jspecify.annotations.Nullable;
-import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -30,7 +30,7 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>What makes the rows runs once. It is public because Spark copies plans by their constructors.
  */
-public final class SpreadExec extends SparkPlan {
+public final class SpreadExec extends PhysicalNode {
   private static final long serialVersionUID = 1L;
   private static final int POINTS_PER_RANGE = 64;
   private static final int POINTS_PER_TASK = 1024;
@@ -133,41 +133,17 @@ public final class SpreadExec extends SparkPlan {
   }
 
   @Override
-  public Seq<SparkPlan> children() {
-    return seq(List.of(shuffle));
+  protected List<? extends @Nullable Object> parts() {
+    return Arrays.asList(shuffle, spreading, size, few);
   }
 
   @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new SpreadExec(children.head(), spreading, size, few);
+  protected List<SparkPlan> inputs() {
+    return List.of(shuffle);
   }
 
   @Override
-  public int productArity() {
-    return 4;
-  }
-
-  @Override
-  public @Nullable Object productElement(int n) {
-    return n == 0 ? shuffle : n == 1 ? spreading : n == 2 ? size : few;
-  }
-
-  @Override
-  public boolean canEqual(Object other) {
-    return other instanceof SpreadExec;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof SpreadExec that
-        && shuffle.equals(that.shuffle)
-        && spreading.equals(that.spreading)
-        && size.equals(that.size)
-        && Objects.equals(few, that.few);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(shuffle, spreading, size, few);
+  protected SparkPlan over(List<SparkPlan> inputs) {
+    return new SpreadExec(inputs.get(0), spreading, size, few);
   }
 }

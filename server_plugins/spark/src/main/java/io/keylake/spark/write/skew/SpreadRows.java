@@ -1,19 +1,18 @@
 package io.keylake.spark.write.skew;
 
+import io.keylake.spark.plans.LogicalNode;
 import java.util.List;
-import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import scala.collection.immutable.IndexedSeq;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The rows of a plan, moved to tasks of about one size, each of which has whole cells or a range of
  * the keys of one. It is public because Spark copies plans by their constructors.
  */
-public final class SpreadRows extends LogicalPlan {
+public final class SpreadRows extends LogicalNode {
   private static final long serialVersionUID = 1L;
   private final LogicalPlan rows;
   private final SpreadSpec spreading;
@@ -52,45 +51,22 @@ public final class SpreadRows extends LogicalPlan {
   }
 
   @Override
-  public Seq<LogicalPlan> children() {
-    return CollectionConverters.asScala(List.of(rows)).toSeq();
-  }
-
-  @Override
-  public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new SpreadRows(children.head(), spreading, few);
-  }
-
-  @Override
   public String simpleString(int maxFields) {
     return nodeName();
   }
 
   @Override
-  public int productArity() {
-    return 3;
+  protected List<? extends @Nullable Object> parts() {
+    return List.of(rows, spreading, few);
   }
 
   @Override
-  public Object productElement(int n) {
-    return n == 0 ? rows : n == 1 ? spreading : few;
+  protected List<LogicalPlan> inputs() {
+    return List.of(rows);
   }
 
   @Override
-  public boolean canEqual(Object other) {
-    return other instanceof SpreadRows;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof SpreadRows that
-        && rows.equals(that.rows)
-        && spreading.equals(that.spreading)
-        && few.equals(that.few);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(rows, spreading, few);
+  protected LogicalPlan over(List<LogicalPlan> inputs) {
+    return new SpreadRows(inputs.get(0), spreading, few);
   }
 }
