@@ -69,9 +69,11 @@ class ChangeVerbs(Verbs):
 class Feed(Namespace):
     """`table.feed`: what commits have written, the change feed as a stream, and who has read how far."""
 
+    _changes: ChangeVerbs
+
     def __init__(self, table: ChangeVerbs) -> None:
         super().__init__(table)
-        self._changes = table
+        self.__dict__["_changes"] = table
 
     def appended(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from keylake._table.branches import Branches
@@ -25,17 +27,29 @@ class Alias(Generic[Arguments, Result]):
     def __init__(self, namespace: str, verb: Callable[Concatenate[Any, Arguments], Result]) -> None:
         self._namespace = namespace
         self.verb = verb
-        self.__doc__ = verb.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        @wraps(self.verb)
+        def of_any(table: Any, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+            return self._of(table)(*arguments, **named)
+
+        called = "" if self.verb.__name__ == "__call__" else f".{self.verb.__name__}"
+        of_any.__name__, of_any.__qualname__ = name, f"{owner.__qualname__}.{name}"
+        of_any.__doc__ = f"The earlier name of `table.{self._namespace}{called}()`.\n\n{inspect.getdoc(self.verb)}"
+        self.__doc__ = of_any.__doc__
+        self._of_any = of_any
+
+    def _of(self, table: Verbs) -> Callable[Arguments, Result]:
+        """The verb in the namespace of a table."""
+        found: Callable[Arguments, Result] = getattr(getattr(table, self._namespace), self.verb.__name__)
+        return found
 
     @overload
     def __get__(self, table: None, owner: type) -> Callable[Concatenate[Any, Arguments], Result]: ...
     @overload
     def __get__(self, table: Verbs, owner: type) -> Callable[Arguments, Result]: ...
     def __get__(self, table: Verbs | None, owner: type) -> Callable[..., Result]:
-        if table is None:
-            return self.verb
-        found: Callable[..., Result] = getattr(getattr(table, self._namespace), self.verb.__name__)
-        return found
+        return self._of_any if table is None else self._of(table)
 
 
 class EarlierNames(Verbs):

@@ -168,8 +168,18 @@ class Verbs:
 class Namespace(Verbs):
     """Verbs of a table about one thing, which the table has under a name: `table.files.drop(...)`."""
 
+    _table: Verbs
+
     def __init__(self, table: Verbs) -> None:
-        self._table = table
+        self.__dict__["_table"] = table
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuses what would be lost at once: a table makes a namespace whenever it is asked for one."""
+        kind = type(self).__name__
+        raise AttributeError(
+            f"{self!r} takes no attribute {name!r}, as it is made anew for each call. "
+            f"Set it on the class: keylake.table.{kind}.{name}."
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._handle.path}"

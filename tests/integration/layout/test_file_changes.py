@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import keylake as kl
+import keylake.table
 from integration.histories import operations
 from integration.layout.partial_merge import some_of_each_bucket
 from integration.random_runs import of_every
@@ -284,3 +285,24 @@ def test_what_is_refused_changes_nothing(lake: kl.Lake) -> None:
     with refused(lake, name, kl.DefinitionError, "at=None"):
         table.restore_files("true", at=None)  # type: ignore[arg-type]
     twin.check()
+
+
+def test_earlier_names_are_functions_of_the_class(lake: kl.Lake) -> None:
+    twin = three_commits(lake)
+    table, where = twin.table, "commit_order = 2"
+    found = table.files.drop_plan(where)
+    assert kl.KeyedTable.drop_files_plan(table, where) == table.drop_files_plan(where) == found
+    assert kl.KeyedTable.undo_feed(table).count() == table.feed.undo().count()
+    assert list(map(kl.KeyedTable.history_branches, [table])) == [table.states()]
+    kl.KeyedTable.acknowledge(table, "store", until=twin.commits[0])
+    assert [consumer.name for consumer in kl.KeyedTable.consumers(table)] == ["store"]
+    assert kl.KeyedTable.drop_files.__name__ == "drop_files"
+    assert str(kl.KeyedTable.drop_files.__doc__).startswith("The earlier name of `table.files.drop()`.\n\nTake files")
+
+
+def test_a_namespace_keeps_no_attributes(lake: kl.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = three_commits(lake).table
+    with pytest.raises(AttributeError, match=r"takes no attribute 'drop'.* keylake\.table\.Files\.drop"):
+        monkeypatch.setattr(table.files, "drop", lambda where: where)
+    monkeypatch.setattr(keylake.table.Files, "drop", lambda self, where: where)
+    assert (table.files.drop("a"), table.drop_files("b")) == ("a", "b")
