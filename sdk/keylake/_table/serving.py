@@ -19,7 +19,7 @@ from keylake._definition.spec import Names, TableSpec, names_of
 from keylake._display.html_table import ShownFields
 from keylake._server.statements import quoted
 from keylake._table.handle import Namespace, snapshot_id_of
-from keylake.errors import check_type
+from keylake.errors import DefinitionError, check_type
 from keylake.results import Commit, CommitInfo
 
 KvFormat = Literal["parquet", "rocksdb"]
@@ -85,8 +85,8 @@ class Serving(Namespace):
 
         Raises `TableExists` if `into` is no copy of this table, `ForeignCommit` if somebody else has written to the
         copy (`full=True` writes all rows again), `CommitConflict` if somebody does so meanwhile, `TableNotFound` if
-        this table has no commit, `Unsupported` for columns that a plain table cannot hold, and `DefinitionError` for a
-        name without a namespace.
+        this table has no commit, `Unsupported` for columns that a plain table cannot hold, and `DefinitionError` on a
+        branch or experiment and for a name without a namespace.
 
         Example::
 
@@ -94,6 +94,11 @@ class Serving(Namespace):
         """
         check_type("into", into, str, "the name of a table, namespace.name")
         check_type("full", full, bool, "True or False")
+        if self._handle.path.branch is not None:
+            raise DefinitionError(
+                f"{self._handle.path} is not main, and a copy has the rows of main. "
+                "Publish main: lake.table(...).serving.publish_iceberg(...)."
+            )
         return PublishedIceberg(**self._handle.call("publish_iceberg", into=into, full=full)[0])
 
     def publish_kv(

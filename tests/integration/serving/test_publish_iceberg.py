@@ -173,3 +173,6 @@ def test_refusals(lake: kl.Lake, copy: str) -> None:
     empty = EXPLICIT.create(lake, fresh_name("published"))
     with refused(lake, empty.table.name, kl.TableNotFound, "has no commit yet"):
         empty.table.publish_iceberg(copy)
+    for apart in (twin.table.branch("tmp_apart"), twin.table.experiment("apart", add={"f": kl.Int64})):
+        with pytest.raises(kl.DefinitionError, match="is not main, and a copy has the rows of main"):
+            apart.serving.publish_iceberg(copy)
