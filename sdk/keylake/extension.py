@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from keylake._definition.table_names import name_parts, table_name
@@ -30,6 +31,7 @@ from keylake._table.business_time import zoned
 from keylake._table.columns import iceberg_type
 from keylake._table.intention import offsets_in_json
 from keylake._triggers.steps import statements
+from keylake.errors import Unsupported
 
 if TYPE_CHECKING:
     import typer
@@ -63,8 +65,11 @@ class Extension:
     commands: str
 
     def add_commands(self, app: typer.Typer) -> None:
-        """Add the commands of the extension to a command line."""
-        import_module(self.commands).add_commands(app)
+        """Add the commands of the extension to a command line.
+
+        Raises `Unsupported` if their module cannot be imported, as with an extension of another release.
+        """
+        _imported(self.commands).add_commands(app)
 
 
 @cache
@@ -77,12 +82,24 @@ def extensions() -> tuple[Extension, ...]:
 def extended(name: str) -> object:
     """A public name of `keylake` that an extension defines.
 
-    Raises AttributeError where no extension that is installed has the name.
+    Raises AttributeError where no extension that is installed has the name, and `Unsupported` if its module cannot be
+    imported, as with an extension of another release.
     """
     for extension in extensions():
         if name in extension.names:
-            return getattr(import_module(extension.names[name]), name)
+            return getattr(_imported(extension.names[name]), name)
     raise AttributeError(f"module 'keylake' has no attribute {name!r}. {hint()}".strip())
+
+
+def _imported(module: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = GROUP.partition(".")[0]
+        raise Unsupported(
+            f"{module.partition('.')[0]} cannot be imported with {package} {version(package)}: {error.msg}. "
+            f"Install all of one release: pip install --upgrade '{package}[pipelines]'."
+        ) from error
 
 
 def hint() -> str:

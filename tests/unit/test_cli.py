@@ -2,8 +2,10 @@
 
 import inspect
 import json
+import os
 import re
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from uuid import UUID
@@ -13,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import keylake as kl
+from keylake._server.server import VERSION
 from keylake.cli.app import app, main
 from keylake.cli.opened import _with_token
 from keylake.cli.reading import key_of
@@ -57,6 +60,42 @@ def test_every_command_prints_json() -> None:
 @pytest.mark.parametrize("words", [["nonsense"], ["get"], ["undo", "a.b"], ["serve", "--port", "70000"]])
 def test_a_command_that_is_typed_wrongly_ends_with_2(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
     assert ended(monkeypatch, *words) == 2
+
+
+def test_only_an_unknown_command_may_be_one_of_pipelines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("keylake.cli.app.hint", lambda: "pip install 'keylake[pipelines]'.")
+    for words, is_told in ((["rum", "a.yaml"], True), (["tables", "--nope"], False), (["branch", "x"], False)):
+        assert ended(monkeypatch, *words) == 2
+        assert ("keylake[pipelines]" in capsys.readouterr().err) is is_told
+
+
+OF_ANOTHER_RELEASE = """
+from keylake.extension import Extension
+EXTENSION = Extension(names={"Old": "old_commands"}, commands="old_commands")
+"""
+
+
+def test_an_extension_of_another_release_leaves_the_other_commands(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(OF_ANOTHER_RELEASE)
+    (tmp_path / "old_commands.py").write_text("from keylake.extension import of_another_release\n")
+    about = tmp_path / "old-0.0.9.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: old\nVersion: 0.0.9\n")
+    (about / "entry_points.txt").write_text("[keylake.extensions]\nold = old:EXTENSION\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *words]
+        return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+
+    said = run("-m", "keylake", "--version")
+    assert (said.returncode, said.stdout) == (0, f"keylake {VERSION}\n")
+    told = f"old_commands cannot be imported with keylake {VERSION}: cannot import name 'of_another_release'"
+    assert said.stderr.startswith(f"keylake: {told}")
+    assert "Traceback" not in said.stderr
+    assert f"keylake.errors.Unsupported: {told}" in run("-c", "import keylake; keylake.Old").stderr
 
 
 def test_a_lake_that_is_not_there_ends_with_3(

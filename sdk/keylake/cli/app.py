@@ -12,7 +12,7 @@ from keylake.cli import changing, reading, serving
 from keylake.cli.demo import demo
 from keylake.cli.doctor import doctor
 from keylake.cli.shown import tell
-from keylake.errors import KeylakeError, ServerMissingPlugin, ServerUnreachable
+from keylake.errors import KeylakeError, ServerMissingPlugin, ServerUnreachable, Unsupported
 from keylake.extension import extensions, hint
 
 REFUSED, WRONGLY_TYPED, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
@@ -55,10 +55,21 @@ app.add_typer(changing.branch, name="branch")
 for changes in (changing.compact, changing.publish, changing.undo):
     app.command()(changes)
 for extension in extensions():
-    extension.add_commands(app)
+    try:
+        extension.add_commands(app)
+    except Unsupported as refused:  # the other commands do without
+        tell(str(refused))
 app.command()(serving.serve)
 app.command("server-conf")(serving.server_conf)
 app.command()(doctor)
+
+
+def _is_unknown(words: list[str]) -> bool:
+    """Whether the words begin with a command that is not there."""
+    known = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
+    known.update(str(group.name) for group in app.registered_groups)
+    typed = next((word for word in words if not word.startswith("-")), None)
+    return typed is not None and typed not in known
 
 
 def main() -> None:
@@ -66,7 +77,7 @@ def main() -> None:
     try:
         app()
     except SystemExit as end:
-        if end.code == WRONGLY_TYPED and hint():
+        if end.code == WRONGLY_TYPED and hint() and _is_unknown(sys.argv[1:]):
             tell(hint())
         raise
     except (ServerUnreachable, ServerMissingPlugin) as error:
