@@ -51,7 +51,7 @@ demo: environment build
 .PHONY: test
 test: environment build .build/classes.jsa
 	$(MAVEN) $(COUNT_TESTS) test
-	$(PYTEST) -m $(QUICK) $(TESTS)
+	$(PYTEST) -m $(QUICK) $(if $(PART),$(or $(TESTS),$(error PART=$(PART) is no part: core, pipelines or deletes)))
 
 ## make test-slow  the tests that take long; DAYS=4: a quarter of their files, each day another
 .PHONY: test-slow

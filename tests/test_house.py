@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import tokenize
 import tomllib
 from collections import Counter
@@ -292,3 +293,8 @@ def test_the_checks_of_a_change_are_bounded() -> None:
     """They only end what hangs; a machine that is busy with others may take twice as long as an idle one."""
     minutes = re.findall(r"^step (\d+) ", (ROOT / ".ci/run").read_text(), flags=re.MULTILINE)
     assert 0 < sum(map(int, minutes)) < 85
+
+
+def test_a_part_of_the_tests_that_is_none_is_refused() -> None:
+    tried = subprocess.run(["make", "--dry-run", "test", "PART=cores"], cwd=ROOT, capture_output=True, text=True)
+    assert "PART=cores is no part: core, pipelines or deletes" in tried.stderr
