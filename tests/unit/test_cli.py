@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import keylake as kl
-from keylake._server.server import VERSION
+from keylake._server.server import VERSION, find_jars
 from keylake.cli.app import app, main
 from keylake.cli.opened import _with_token
 from keylake.cli.reading import key_of
@@ -154,6 +154,14 @@ def test_the_settings_of_a_server_on_s3() -> None:
     assert not any("s3." in name or "packages" in name for name in plain)
     said = RUN.invoke(app, ["server-conf", *words, "--region", "eu-central-1"])
     assert "--store s3" in said.stderr + said.stdout + str(said.exception)
+
+
+def test_a_doctor_names_jars_that_a_server_does_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept = [jar for jar in find_jars() if not jar.name.startswith("keylake-pipelines")]
+    monkeypatch.setattr("keylake.cli.doctor.find_jars", lambda: kept)
+    said = RUN.invoke(app, ["doctor", "--lake", str(tmp_path / "none"), "--json"])
+    (found,) = (each["found"] for each in json.loads(said.stdout) if each["check"] == "plug-in")
+    assert found == f"keylake-server-{VERSION}.jar and {len(kept) - 1} others, without keylake-pipelines-{VERSION}.jar"
 
 
 def test_a_doctor_says_what_to_do(tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ PORT_FILE = "port"  # in the scratch folder
 
 _JAR_PATTERNS = (f"keylake-server-{VERSION}.jar", "iceberg-spark-runtime-*.jar", "sqlite-jdbc-*.jar")
 # A server without these works, and refuses what needs them. First our own, then Spark's reader of Kafka.
+GUEST_JARS = (f"keylake-plain-deletes-{VERSION}.jar", f"keylake-pipelines-{VERSION}.jar")
 _GUEST_JAR_PATTERNS = (
-    f"keylake-plain-deletes-{VERSION}.jar",
-    f"keylake-pipelines-{VERSION}.jar",
+    *GUEST_JARS,
     "spark-sql-kafka-0-10_*.jar",
     "spark-token-provider-kafka-0-10_*.jar",
     "kafka-clients-*.jar",

@@ -20,7 +20,7 @@ import keylake as kl
 from keylake._server.address import TOKEN
 from keylake._server.channel import SPARK
 from keylake._server.embedded import check_java
-from keylake._server.server import VERSION, find_jars
+from keylake._server.server import GUEST_JARS, VERSION, find_jars
 from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, opened
 from keylake.cli.shown import JsonOption, show_all, show_table
 
@@ -112,7 +112,9 @@ def _plugin() -> Finding:
         jars = find_jars()
     except kl.KeylakeError as error:
         return Finding("plug-in", False, *_told(error))
-    return Finding("plug-in", True, f"{jars[0].name} and {len(jars) - 1} others")
+    found = f"{jars[0].name} and {len(jars) - 1} others"
+    missing = [name for name in GUEST_JARS if name not in {jar.name for jar in jars}]
+    return Finding("plug-in", True, f"{found}, without {' and '.join(missing)}" if missing else found)
 
 
 def _directory(lake: Path) -> Finding:
