@@ -52,3 +52,21 @@ def test_the_core_without_guests(lake: kl.Lake, tmp_path: Path, monkeypatch: pyt
             with refused_in_sql(core, *needs("property 'keylake.equality-deletes'", "keylake-plain-deletes")):
                 core.spark.sql(statement)
         assert core.spark.sql("SELECT * FROM lake.ns.plain").collect() == [(1,)]
+
+
+@pytest.mark.slow
+def test_the_log_names_what_is_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with kl.connect(warehouse=tmp_path / "lake", memory="700m") as whole:
+        whole.spark.sql(
+            "CREATE TABLE lake.ns.plain (k BIGINT) USING iceberg TBLPROPERTIES ('keylake.equality-deletes' = '{}')"
+        )
+    jars = tuple(jar for jar in find_jars() if not jar.name.startswith("keylake-plain-deletes"))
+    monkeypatch.setattr(embedded, "find_jars", lambda: jars)
+    logs = tmp_path / "lake" / ".keylake"
+    before = set(logs.glob("server-*.log"))
+    with kl.connect(warehouse=tmp_path / "lake", memory="700m") as core:
+        for _ in range(2):
+            assert core.spark.sql("SELECT * FROM lake.ns.plain").collect() == []
+        (log,) = set(logs.glob("server-*.log")) - before
+        told = "nothing is done for table lake.ns.plain: property 'keylake.equality-deletes' needs keylake-plain"
+        assert log.read_text().count(told) == 1

@@ -159,6 +159,18 @@ public record Guests(List<KeylakeExtension> extensions) {
     task.check(value);
   }
 
+  /** What is not done for a plain table, as guests are missing that its properties ask for. */
+  public List<String> undone(Map<String, String> properties) {
+    return missing().stream()
+        .flatMap(
+            guest ->
+                guest.properties().stream()
+                    .filter(properties::containsKey)
+                    .sorted()
+                    .map(name -> refusal("property '%s'".formatted(name), guest).sentence()))
+        .toList();
+  }
+
   /** The form in which statements see a plain table. */
   public SparkTable plain(SparkTable loaded) {
     SparkTable table = loaded;

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -63,6 +64,7 @@ public final class Maintenance {
   static final String MINUTES_BETWEEN_LOOKS = "spark.keylake.maintenance.minutes-between-looks";
 
   private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
+  private static final Set<String> UNDONE = ConcurrentHashMap.newKeySet(); // that the log has
   private static final double DEFAULT_SHARE = 0.5;
   private static final long BURST_MILLIS = 500;
   private static final double SECONDS_AN_HOUR = 3600;
@@ -170,7 +172,13 @@ public final class Maintenance {
 
   /** Makes a plain table due, now and from time to time, as long as it has a policy. */
   public static void watch(String name, Table table, Supplier<Table> loading) {
-    if (!tasks(table).isEmpty() && !KeyedSchema.isKeyed(table)) {
+    if (KeyedSchema.isKeyed(table)) {
+      return;
+    }
+    Guests.loaded().undone(table.properties()).stream()
+        .filter(sentence -> UNDONE.add(name + ": " + sentence))
+        .forEach(sentence -> LOG.warn("nothing is done for table {}: {}", name, sentence));
+    if (!tasks(table).isEmpty()) {
       Maintenance maintenance = of(SparkSession.active().sparkContext());
       if (maintenance != null && maintenance.isWatchedFromNow(new Target(name, null), loading)) {
         maintenance.look(name, null, loading);

@@ -9,6 +9,7 @@ import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.procedures.LocalProcedure;
 import io.keylake.tables.KeylakeException;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.iceberg.Table;
@@ -136,6 +137,17 @@ final class GuestsTest {
             .startsWith(
                 "property 'keylake.equality-deletes' needs keylake-plain-deletes-%s.jar"
                     .formatted(VERSION)));
+  }
+
+  @Test
+  void whatIsNotDoneForATableIsTold() {
+    Map<String, String> properties = Map.of("keylake.equality-deletes", "{}", "x", "y");
+    Guests none = new Guests(List.of());
+    assertEquals(List.of(), none.undone(Map.of("x", "y")));
+    assertEquals(
+        List.of(refusal(() -> none.checkProperty("keylake.equality-deletes", "{}"))),
+        none.undone(properties));
+    assertEquals(List.of(), new Guests(List.of(guest("keylake-plain-deletes"))).undone(properties));
   }
 
   @Test
