@@ -152,8 +152,9 @@ class ReadVerbs(Verbs, Generic[Row]):
         """The rows of some keys, in the order of the keys; None where there is no row.
 
         Each key is a mapping from the key columns to their values, as `get` takes it. A key may come more than once.
-        500 keys are one query, which opens the buckets that they lie in. `as_of` is the business time of an archived
-        state.
+        500 keys are one query, which opens the buckets that they lie in; more are several, each of the rows as they are
+        at its time.
+        `as_of` is the business time of an archived state.
 
         Raises `SchemaMismatch` if a key has other columns than the table's, `BadRows` if a value of it does not fit,
         `TableNotFound` for an unknown archived state, and `ForeignCommit` after a commit of another engine.
