@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points, version
+from importlib.metadata import EntryPoint, entry_points, version
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -74,8 +75,13 @@ class Extension:
 
 @cache
 def extensions() -> tuple[Extension, ...]:
-    """The extensions that are installed, in the order of their names."""
-    found = {each.name: each for each in entry_points(group=GROUP)}
+    """The extensions that are installed, in the order of their names.
+
+    Pipelines lie beside the core in a clone: with its folder on the path they are there without their distribution.
+    """
+    pipelines = EntryPoint("pipelines", "keylake_pipelines.extension:EXTENSION", GROUP)
+    beside = [pipelines] if find_spec("keylake_pipelines") else []
+    found = {each.name: each for each in (*beside, *entry_points(group=GROUP))}
     return tuple(found[name].load() for name in sorted(found))
 
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import keylake as kl
 from keylake.extension import extensions
 
@@ -42,3 +44,12 @@ def test_names_that_come_late_are_those_that_checkers_see() -> None:
     assert seen == {name: module for each in extensions() for name, module in each.names.items()}
     assert set(dir(kl)) >= set(kl.__all__)
     assert all(getattr(kl, name) is not None for name in kl.__all__)
+
+
+def test_a_clone_on_the_path_has_its_extension(monkeypatch: pytest.MonkeyPatch) -> None:
+    extensions.cache_clear()
+    monkeypatch.setattr("keylake.extension.entry_points", lambda group: ())
+    try:
+        assert [each.commands for each in extensions()] == ["keylake_pipelines.cli.commands"]
+    finally:
+        extensions.cache_clear()
