@@ -53,7 +53,7 @@ public final class ChangesScan implements Scan, Batch, ScanBuilder, SupportsPush
   private @Nullable ChangePlan plan;
 
   /**
-   * What the options of a read say.
+   * The options of a read.
    *
    * @param range null where they say nothing of one; only a stream can do without
    * @param isEveryCommit whether the changes of each commit are told, or the net changes of all, or

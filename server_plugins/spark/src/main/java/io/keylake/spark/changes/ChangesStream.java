@@ -78,7 +78,7 @@ final class ChangesStream implements MicroBatchStream, SupportsTriggerAvailableN
     return new At(Long.parseLong(json));
   }
 
-  /** What comes later is left to the next query. */
+  /** Commits that come later are left to the next query. */
   @Override
   public void prepareForTriggerAvailableNow() {
     lastOfAll = head();

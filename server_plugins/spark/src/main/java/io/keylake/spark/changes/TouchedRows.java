@@ -128,7 +128,7 @@ final class TouchedRows {
     return found;
   }
 
-  /** Which rows the files have: theirs, without those that were found to be superseded. */
+  /** The locations of the files, each with those of the files that name its superseded rows. */
   private static Map<String, Set<String>> facts(Map<String, StoredFile> files) {
     Map<String, Set<String>> facts = new HashMap<>();
     files.forEach(

@@ -176,7 +176,7 @@ public final class ExplainedRow {
             });
   }
 
-  /** Why there is no value although something counts; null where nothing is missing. */
+  /** The reason why there is no value although something counts; null where nothing is missing. */
   private @Nullable String whyNone(int fieldId, @Nullable StoredVersion newest) {
     if (newest != null && !history.versions().isVisible()) {
       return "waits for a newer write";
@@ -184,7 +184,7 @@ public final class ExplainedRow {
     return history.versions().withoutPlace().contains(fieldId) ? "does not fit its type" : null;
   }
 
-  /** Why a stored value does not count. */
+  /** The reason why a stored value does not count. */
   private enum Loss {
     DELETED,
     OLDER_VERSION,

@@ -92,7 +92,7 @@ final class KeyValues {
         : names.stream().map("'%s'"::formatted).collect(Collectors.joining(", "));
   }
 
-  /** What a read of that key alone pushes down. */
+  /** The filters that a read of that key alone pushes down. */
   static PushedFilters filters(KeyedSchema schema, LookupKey key) {
     List<Predicate> predicates = new ArrayList<>();
     for (int i = 0; i < key.columns().size(); i++) {

@@ -108,7 +108,7 @@ final class JoinChain {
     return isLeft && type.equals(LeftAnti$.MODULE$) ? Side.How.ANTI : null;
   }
 
-  /** What lies below mere naming of columns, and where the named columns are in it. */
+  /** The plan below mere naming of columns; {@code columns} gets their places in its output. */
   private static SparkPlan lookedThrough(SparkPlan plan, Map<ExprId, JoinPlan.Output> columns) {
     if (plan instanceof ProjectExec project && isNaming(project)) {
       Map<ExprId, JoinPlan.Output> below = new HashMap<>();

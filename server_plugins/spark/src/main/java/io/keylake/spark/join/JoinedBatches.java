@@ -96,7 +96,7 @@ final class JoinedBatches implements Iterator<ColumnarBatch> {
     return true;
   }
 
-  /** Which rows stay, up to one of the first input, and what they meet. */
+  /** The number of rows that stay, up to one of the first input; notes them and those they meet. */
   private int take(int to) {
     int count = 0;
     for (int row = from; row < to; row++) {

@@ -37,7 +37,7 @@ final class SideCursor {
     return batch;
   }
 
-  /** Which row of the batch a row of the first input meets, or {@link TakenVector#NOWHERE}. */
+  /** The row of the batch that a row of the first input meets, or {@link TakenVector#NOWHERE}. */
   int met(int firstRow) {
     return rows[firstRow];
   }

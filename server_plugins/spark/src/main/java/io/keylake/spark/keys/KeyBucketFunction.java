@@ -60,7 +60,7 @@ public final class KeyBucketFunction implements UnboundFunction {
     return new Bound(types, key);
   }
 
-  /** How many buckets a call is about, or null where this is no call with a plain number. */
+  /** The number of buckets in a call, or null where this is no call with a plain number. */
   public static @Nullable Integer buckets(Expression expression) {
     return expression instanceof ApplyFunctionExpression call
             && call.function() instanceof Bound

@@ -24,7 +24,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class KeyOrder {
   private final Column[] columns;
 
-  /** How one key column is compared. */
+  /** The comparison of one key column. */
   private interface Column {
     void prefixes(ColumnVector vector, int from, int to, long[] into);
 

@@ -37,7 +37,7 @@ record KeyLayout(
     List<AttributeReference> hidden) {
 
   /**
-   * How a bucket is computed.
+   * The computation of a bucket.
    *
    * @param groups what groups of keys there are, or null
    * @param types of the hashed columns, as far as they change the hash
@@ -166,7 +166,7 @@ record KeyLayout(
     return found;
   }
 
-  /** What the rows of a partition are ordered by: first what is the same in all of them. */
+  /** The columns that order the rows of a partition: first those that are equal in all of them. */
   List<Attribute> order() {
     List<Attribute> order = new ArrayList<>(partitionBy);
     order.addAll(hidden);

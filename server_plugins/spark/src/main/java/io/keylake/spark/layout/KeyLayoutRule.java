@@ -47,7 +47,7 @@ public final class KeyLayoutRule extends Rule<LogicalPlan> {
     return leaf instanceof DataSourceV2Relation relation && relation.table() instanceof KeyedTable;
   }
 
-  /** What each column that expressions pass on is called above them. */
+  /** The columns that expressions pass on, each with its attribute above them. */
   static Map<ExprId, Attribute> seen(Seq<NamedExpression> expressions) {
     Map<ExprId, Attribute> seen = new HashMap<>();
     for (NamedExpression named : CollectionConverters.asJava(expressions)) {

@@ -66,7 +66,7 @@ public final class DataFiles {
   }
 
   /**
-   * How many bytes of compressed pages each of some files may hold.
+   * The number of bytes of compressed pages that each of some files may hold.
    *
    * @param files how many are open at once
    */
@@ -76,7 +76,7 @@ public final class DataFiles {
   }
 
   /**
-   * How many rows a batch may have, if the values of a file are unpacked as badly as can be.
+   * The number of rows that a batch may have where unpacked values grow as much as they can.
    *
    * @param open how many files are open at once
    */
@@ -121,7 +121,7 @@ public final class DataFiles {
     return file.liveRows() > 0 && (rows == null || !rows.isEmpty());
   }
 
-  /** How many rows of a file are not left out, if it has none that are superseded. */
+  /** The number of rows of a file that are not left out, if it has none that are superseded. */
   public long rows(StoredFile file) {
     RoaringBitmap rows = wanted.get(file.location());
     return rows == null ? file.liveRows() : rows.getLongCardinality();

@@ -39,7 +39,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * neighbouring rows, and keeps its dictionary.
  */
 final class Dictionaries {
-  /** How many rows are looked at. */
+  /** The number of rows that are looked at. */
   static final int ROWS = 1024;
 
   private static final int ROWS_OF_PAGE = TableProperties.PARQUET_PAGE_ROW_LIMIT_DEFAULT;
@@ -70,7 +70,7 @@ final class Dictionaries {
     return properties;
   }
 
-  /** What is looked at of a column or a part of one. */
+  /** A column or a part of one, whose values are looked at. */
   private interface Part {
     void add(SpecializedGetters holder, int at);
   }
@@ -151,7 +151,7 @@ final class Dictionaries {
       }
     }
 
-    /** What a value takes in a page, and in a dictionary. */
+    /** The number of bytes that a value takes in a page, and in a dictionary. */
     private int bytes(Object value) {
       return switch (type.typeId()) {
         case INTEGER, FLOAT, DATE -> Integer.BYTES;
@@ -176,7 +176,7 @@ final class Dictionaries {
       return entries * bytesEach + ofPage * bytesOfNumber < WORTH_IT * ofPage * bytesEach;
     }
 
-    /** How many of so many values are different, to judge by those that were looked at. */
+    /** The number of different values among so many, estimated from those that were looked at. */
     private double differentOf(double many) {
       if (different.size() == values) {
         return many;
@@ -194,7 +194,7 @@ final class Dictionaries {
       return drawn(least, many);
     }
 
-    /** How many different values are drawn from a set of a size, on average. */
+    /** The number of different values that are drawn from a set of a size, on average. */
     private static double drawn(double size, double draws) {
       return -size * Math.expm1(-draws / size);
     }

@@ -23,7 +23,7 @@ final class EmptyConfiguration extends ClassLoader {
     super(EmptyConfiguration.class.getClassLoader());
   }
 
-  /** What {@code builder} makes while a new configuration is empty. */
+  /** The object that {@code builder} makes while a new configuration is empty. */
   static <T> T during(Supplier<T> builder) {
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();

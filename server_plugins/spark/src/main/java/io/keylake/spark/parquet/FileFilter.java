@@ -38,7 +38,7 @@ public record FileFilter(List<Filter> filters, Map<String, Integer> fieldIds)
     return filters.stream().anyMatch(filter -> List.of(filter.references()).contains(column));
   }
 
-  /** What a file with this schema can be asked, or null for nothing. */
+  /** The predicate for a file with this schema, or null for none. */
   @Nullable FilterPredicate on(MessageType file) {
     if (filters.isEmpty()) {
       return null;

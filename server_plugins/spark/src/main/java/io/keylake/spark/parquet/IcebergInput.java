@@ -117,7 +117,7 @@ record IcebergInput(org.apache.iceberg.io.InputFile file, long length, ReadCount
       return read;
     }
 
-    /** What is given may have to be read from here before. */
+    /** The given bytes. They may first be read from this stream, so its position is kept. */
     private byte[] taken(Bytes bytes) throws IOException {
       long from = position;
       given = null;

@@ -50,7 +50,7 @@ public final class PageRows {
         String.valueOf(Math.min(rows, ROWS_BEFORE_CHECK)));
   }
 
-  /** How many columns Parquet has for a row. */
+  /** The number of columns that Parquet has for a type. */
   private static long leaves(DataType type) {
     if (type instanceof ArrayType array) {
       return leaves(array.elementType());

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record RowChoice(FileFilter filter, @Nullable KeySlice slice, int firstKey) {
 
-  /** What a file can be asked, or null for nothing. Only columns that are read are asked. */
+  /** The predicate for a file, over the columns that are read; null for none. */
   @Nullable FilterPredicate on(MessageType columns) {
     FilterPredicate predicate = filter.on(columns);
     if (slice == null) {

@@ -158,7 +158,7 @@ public final class SortedFiles implements Closeable {
     rows++;
   }
 
-  /** How a file is written depends on its first rows. */
+  /** Holds the first rows of a file, since they decide how it is written. */
   private void hold(InternalRow row) {
     first.add(row.copy());
     bytesOfFirst += PageRows.bytes(row, storedType);

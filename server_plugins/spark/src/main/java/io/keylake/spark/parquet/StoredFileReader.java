@@ -42,7 +42,7 @@ public final class StoredFileReader implements Closeable {
   private int rowGroup = -1;
   private @Nullable PortionRows rows;
 
-  /** How a file is read. */
+  /** The settings with which a file is read. */
   public record Reading(FileColumns columns, RowChoice choice, int batchRows, long mostBytes) {}
 
   /**

@@ -28,7 +28,7 @@ final class HeldVector extends ReadOnlyVector {
   private final boolean isUuid;
   private final DataType stored;
 
-  /** What holds the values of an element: the list itself, or a struct in it. */
+  /** The holders of the values of elements: the list itself, or for each element a struct in it. */
   private interface Elements {
     boolean isNull(int element);
 

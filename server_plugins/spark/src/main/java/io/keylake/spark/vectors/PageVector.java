@@ -17,7 +17,7 @@ public final class PageVector extends ReadOnlyVector {
   /** Instead of the place of a value. */
   public static final int NULL = -1;
 
-  /** How many bytes say how long a text is. */
+  /** The number of bytes that hold the length of a text. */
   public static final int BYTES_OF_LENGTH = Integer.BYTES;
 
   static final int NOT_COPIED = -1;

@@ -135,7 +135,7 @@ final class ColumnarRunCursor extends RunCursor {
     return now == null || !states.contains(state.fieldId()) ? null : leaf(now, state.fieldId());
   }
 
-  /** How many rows of the run have been read. */
+  /** The number of rows of the run that have been read. */
   long rowsRead() {
     return rowsRead;
   }

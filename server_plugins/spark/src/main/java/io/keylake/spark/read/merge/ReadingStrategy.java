@@ -31,7 +31,7 @@ public record ReadingStrategy(Way way, boolean sievesFiles) {
    */
   private static final int MANY_RUNS = 16;
 
-  /** Where the merged rows of a section come from. */
+  /** The way in which the merged rows of a section are found. */
   public enum Way {
     /** The stored rows of one run are the answer as they stand. */
     PASS_THROUGH("pass through"),

@@ -94,7 +94,7 @@ final class RowFilter {
     }
   }
 
-  /** What it looks at, as it is stored. */
+  /** The columns that the filter looks at, as they are stored. */
   List<NestedField> fields() {
     return fields;
   }

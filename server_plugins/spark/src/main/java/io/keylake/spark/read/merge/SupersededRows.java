@@ -47,7 +47,7 @@ public final class SupersededRows {
   private boolean isUnique = true;
 
   /**
-   * What was found.
+   * The superseded rows of a section.
    *
    * @param byFile positions of superseded rows, by the location of the file; for each file
    * @param isUnique whether each visible key has one row left

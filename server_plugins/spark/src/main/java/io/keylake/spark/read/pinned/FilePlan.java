@@ -26,7 +26,7 @@ public final class FilePlan {
     files = others;
   }
 
-  /** What was kept; none if nothing was planned. */
+  /** The files that were kept; none if nothing was planned. */
   public List<FileScanTask> files() {
     return files == null ? List.of() : files;
   }

@@ -105,7 +105,7 @@ final class KeyedScan
     return plan;
   }
 
-  /** What the tasks read: a bucket each, or parts of buckets. */
+  /** The parts of the table that the tasks read: a bucket each, or parts of buckets. */
   private synchronized List<BucketPlan> parts() {
     if (parts == null) {
       boolean readsFiles =
@@ -157,7 +157,7 @@ final class KeyedScan
     return request.filters().valueFilters();
   }
 
-  /** How many rows are enough, over all tasks, or {@link ScanRequest#ALL}. */
+  /** The number of rows that are enough, over all tasks, or {@link ScanRequest#ALL}. */
   int limit() {
     return request.limit();
   }
@@ -318,7 +318,7 @@ final class KeyedScan
         .count();
   }
 
-  /** How many sections, or slices of them, the tasks are expected to read in which way. */
+  /** The number of sections, or slices of them, that the tasks are expected to read in each way. */
   private synchronized String strategies() {
     if (strategies == null) {
       ReadFacts read = ReadFacts.of(request.task(schema));

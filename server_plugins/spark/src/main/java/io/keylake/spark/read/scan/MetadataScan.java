@@ -81,7 +81,7 @@ record MetadataScan(String table, StructType readSchema, List<Object> answers)
     return key == null ? DataTypes.LongType : SparkSchemaUtil.convert(schema.table().findType(key));
   }
 
-  /** What the smallest or largest is wanted of, or null. */
+  /** The column whose smallest or largest value is wanted, or null. */
   private static @Nullable Expression bounded(AggregateFunc aggregate) {
     if (aggregate instanceof Min min) {
       return min.column();

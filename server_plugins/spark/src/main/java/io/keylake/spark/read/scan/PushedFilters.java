@@ -147,7 +147,7 @@ public record PushedFilters(
     return joined(keyFilters, valueFilters);
   }
 
-  /** What merged rows can be asked: key and values, or at least the values. */
+  /** The filters that merged rows can be tested with, the strictest first. */
   List<Expression> rowTests() {
     return List.of(Expressions.and(onKey, onValues), onValues);
   }
@@ -175,8 +175,8 @@ public record PushedFilters(
   }
 
   /**
-   * What Iceberg's planning is asked. Its statistics of uuids are not in one order everywhere, so
-   * ranges of them choose no files.
+   * The filter that Iceberg's planning is given. Its statistics of uuids are not in one order
+   * everywhere, so ranges of them choose no files.
    *
    * @param counts how many buckets the files may have been written for
    */

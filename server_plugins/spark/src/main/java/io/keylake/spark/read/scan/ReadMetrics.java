@@ -16,7 +16,7 @@ public final class ReadMetrics {
       Map.of(
           SECTIONS_MERGED, "sections merged", SECTIONS_PASSED_THROUGH, "sections passed through");
 
-  /** What tasks count. */
+  /** The numbers that tasks count. */
   private static final List<CountedMetric<ReadCounters>> COUNTED =
       List.of(
           new CountedMetric<>("filesOpened", "files opened", counters -> counters.filesOpened),

@@ -116,7 +116,7 @@ record ScanRequest(
         overlays);
   }
 
-  /** What every task is told. */
+  /** The part of the request that every task is told. */
   ReadTask task(KeyedSchema schema) {
     return new ReadTask(
         schema,

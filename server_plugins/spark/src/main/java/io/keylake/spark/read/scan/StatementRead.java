@@ -58,7 +58,7 @@ public final class StatementRead {
     scans.add(filters);
   }
 
-  /** Which commits the statement does not bear. */
+  /** The commits with which the statement conflicts. */
   public Isolation isolation(KeyedSchema schema) {
     return new Isolation(
         schema, property, level, snapshotId, main, counts -> lookedAt(schema, counts));

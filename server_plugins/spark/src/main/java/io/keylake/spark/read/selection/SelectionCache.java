@@ -40,7 +40,7 @@ public final class SelectionCache {
     return known != null || hasColumns ? known : byFiles.of(files.withColumns());
   }
 
-  /** How many merged rows a section has, where a read has found it. */
+  /** The number of merged rows of a section, where a read has found it. */
   public OptionalLong rows(SectionPlan section) {
     boolean isWhole = section.runs().stream().flatMap(List::stream).allMatch(StoredFile::isWhole);
     Selection known = isWhole && section.merging().mayBeStoredRows() ? of(section) : null;

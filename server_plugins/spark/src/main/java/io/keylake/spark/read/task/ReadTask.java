@@ -33,7 +33,7 @@ public record ReadTask(
     implements Serializable {
 
   /**
-   * What the query filters by.
+   * The filters of the query.
    *
    * @param onKeys for files whose rows compete: every version of a row has the same key, so it
    *     drops all of them or none
