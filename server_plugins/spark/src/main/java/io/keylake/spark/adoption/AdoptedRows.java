@@ -99,7 +99,7 @@ public record AdoptedRows(AdoptedTable adopted, String sql, List<StagedFiles> st
             session.parsed("%s VERSION AS OF %d".formatted(statement, commit.snapshotId())));
   }
 
-  /** What a commit did: its deletes come before its rows. */
+  /** The changes of a commit as a write, in which its deletes come before its rows. */
   public Writing of(AdoptedCommit commit) {
     List<Dataset<Row>> parts = new ArrayList<>();
     long number = commit.commit().sequenceNumber();

@@ -64,7 +64,7 @@ public final class KeyedWriteRule extends NodeRule {
     return (LogicalPlan) write.withNewTable(target).withNewQuery(prepared);
   }
 
-  /** What a write and the relation that it goes to are told. */
+  /** The options of a write and of the relation that it goes to. */
   static WriteOptions said(V2WriteCommand write, DataSourceV2Relation relation) {
     Map<String, String> given = new HashMap<>(relation.options().asCaseSensitiveMap());
     given.putAll(CollectionConverters.asJava(writeOptions(write)));

@@ -76,7 +76,7 @@ final class RowsInPlace {
         .orElseThrow();
   }
 
-  /** What a column is called below a projection; null where it is computed there. */
+  /** The attribute of a column below a projection; null where the projection computes it. */
   private static @Nullable Attribute below(Project project, @Nullable Attribute column) {
     for (NamedExpression each : CollectionConverters.asJava(project.projectList())) {
       if (column != null && each.exprId().equals(column.exprId())) {

@@ -56,7 +56,7 @@ public final class StreamWriteRule extends NodeRule {
         write.batchId());
   }
 
-  /** What a streaming query is told. */
+  /** The options of a streaming query. */
   static WriteOptions said(WriteToMicroBatchDataSource write) {
     Map<String, String> given = new HashMap<>(CollectionConverters.asJava(write.writeOptions()));
     WriteOptions.Verb unlessSaid =

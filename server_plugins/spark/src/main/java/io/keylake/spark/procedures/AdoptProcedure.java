@@ -122,7 +122,7 @@ record AdoptProcedure(KeyedCatalog catalog, TableArgument tables) {
     return until;
   }
 
-  /** How many rows were written. */
+  /** Takes a commit over, and returns the number of written rows. */
   private long takeOver(
       AdoptedTable adopted,
       Snapshot commit,

@@ -196,8 +196,8 @@ final class BranchProcedures {
   }
 
   /**
-   * What was checked is published, and nothing that came to the branch since; where main is given,
-   * only while it shows the rows that it showed there, too. A compaction changes none.
+   * Publishes a branch whose rows are still those of the checked commit. Where a commit of main is
+   * given, the rows of main have to be those of that commit, too. A compaction changes none.
    */
   private InternalRow publish(LocalProcedure.Arguments arguments) {
     Table table = tables.load(arguments);

@@ -152,7 +152,7 @@ public final class KeylakeProcedures {
     }
   }
 
-  /** What CREATE TABLE ... LIKE comes to; it gives no rows, as a statement does. */
+  /** The procedure that CREATE TABLE ... LIKE becomes; it gives no rows, as a statement does. */
   private LocalProcedure createTableLike() {
     return new LocalProcedure(
         "create_table_like",

@@ -149,7 +149,7 @@ public record LocalProcedure(
     return LocalRows.row(values);
   }
 
-  /** What it takes and gives. */
+  /** The parameters and the result of the procedure, as text. */
   @Override
   public String description() {
     String parameters =

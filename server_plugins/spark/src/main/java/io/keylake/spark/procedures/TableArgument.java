@@ -35,7 +35,10 @@ import org.apache.spark.sql.types.StringType;
 
 /** The argument {@code table} of a call: a name, and what it names in a catalog. */
 record TableArgument(KeyedCatalog catalog) implements CatalogTables {
-  /** What looks at the files of a branch as such, or merges them among themselves. */
+  /**
+   * The procedures that take the branch of an experiment: they look at its files as such, or merge
+   * them among themselves.
+   */
   private static final Set<String> FOR_EXPERIMENTS =
       Set.of("commits", "commit_range", "compact", "compaction_plan", "explain_row", "rebucket");
 

@@ -86,7 +86,7 @@ public abstract class Accumulator {
     return value != null;
   }
 
-  /** What later merges need beside the value; null where the value says all. */
+  /** The state that later merges need beside the value; null where the value says all. */
   public byte @Nullable [] state() {
     return null;
   }

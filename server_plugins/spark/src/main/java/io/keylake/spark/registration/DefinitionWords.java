@@ -47,7 +47,7 @@ public record DefinitionWords(
         partitionBy);
   }
 
-  /** What CREATE TABLE would say. */
+  /** The table as CREATE TABLE would define it. */
   TableInfo statement(StructType columns, String source) {
     if (key.isEmpty()) {
       throw new KeylakeException(

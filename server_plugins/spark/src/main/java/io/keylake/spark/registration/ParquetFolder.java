@@ -81,7 +81,7 @@ public record ParquetFolder(String path) {
     };
   }
 
-  /** What the innermost cause says: those around it tell of jobs and tasks. */
+  /** The first line of the innermost cause: those around it tell of jobs and tasks. */
   private static String reason(Exception e) {
     Throwable cause = e;
     while (cause.getCause() != null) {

@@ -29,7 +29,7 @@ public final class Conditions {
     return isOfLiterals && !Boolean.TRUE.equals(condition.eval(null));
   }
 
-  /** What a statement comes to that changes no row. */
+  /** The plan of a statement that changes no row. */
   public static LogicalPlan nothing() {
     return new LocalRelation(Columns.seq(List.of()), Columns.seq(List.of()), false, Option.empty());
   }

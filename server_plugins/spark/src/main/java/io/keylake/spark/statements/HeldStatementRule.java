@@ -35,7 +35,7 @@ public final class HeldStatementRule extends NodeRule {
   private static final Expression UNTIL_KNOWN =
       UnresolvedAttribute.quoted("_merge_info: which table this is has to be known first");
 
-  /** What is held is remembered as it was said, with what stands around it. */
+  /** Each statement that is held is remembered as it was said, with the plan around it. */
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     LogicalPlan held = super.apply(plan);

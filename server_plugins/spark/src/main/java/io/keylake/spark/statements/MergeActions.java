@@ -42,7 +42,7 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** The actions of a resolved MERGE INTO, as rows of one write. */
 final class MergeActions {
-  /** What an action does to the row that it applies to. */
+  /** The effect of an action on the row that it applies to. */
   enum Effect {
     UPDATE("U"),
     INSERT("I"),

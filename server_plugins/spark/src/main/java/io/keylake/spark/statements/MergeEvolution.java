@@ -107,8 +107,8 @@ public final class MergeEvolution {
   }
 
   /**
-   * What only the source has when the statement is made is of the source: the table may have a
-   * column of that name by the time Spark resolves it.
+   * A name that only the source has when the statement is made is bound to the source: the table
+   * may have a column of that name by the time Spark resolves it.
    */
   private Expression ofSource(Expression expression) {
     return expression.transform(

@@ -273,7 +273,7 @@ public final class MergeRewrite {
     return Literal.create(value, DataTypes.StringType);
   }
 
-  /** What an action assigns to the ordering column, else the version of the statement. */
+  /** The value that an action assigns to the ordering column, else the version of the statement. */
   private Expression version(Action action) {
     Expression said =
         schema.spec().ordering() == null ? null : action.values().get(schema.spec().ordering());
@@ -285,7 +285,7 @@ public final class MergeRewrite {
         : versions.number(versions.checked(said, versions.newest(), action.key()));
   }
 
-  /** What Spark refuses of a MERGE into any table. */
+  /** Refuses conditions that Spark refuses in a MERGE into any table. */
   private void checkConditions() {
     check("the condition of ON", merge.mergeCondition());
     actions.matched().forEach(action -> check("a condition of WHEN MATCHED", action.condition()));

@@ -71,8 +71,8 @@ public final class DriverWrite {
   }
 
   /**
-   * How many rows the driver writes to a table. Classes of users, by which columns may be reduced,
-   * run in tasks.
+   * The largest number of rows that the driver writes to a table. Classes of users, by which
+   * columns may be reduced, run in tasks.
    */
   public static long mostRows(KeyedSchema schema) {
     TableSpec spec = schema.spec();

@@ -67,7 +67,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   private static final String OFFSETS = "spark.keylake.write.offsets";
 
-  /** What the last write of a session has committed: a look is cheaper than a query. */
+  /** The setting with the result of a session's last write: reading it is cheaper than a query. */
   private static final String COMMITTED = "spark.keylake.write.committed";
 
   private final SparkSession spark;
@@ -146,7 +146,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     return columns;
   }
 
-  /** How many of these columns say which file a row belongs to. */
+  /** The number of columns that decide the file of a row: the partition's, and the bucket. */
   int columnsOfCell() {
     return schema.spec().partitionBy().size() + 1;
   }
@@ -207,7 +207,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     return new WriterFactory(copy, writers);
   }
 
-  /** What writes files, whose names have an operation that no other write has. */
+  /** The writers of files, whose names have an operation that no other write has. */
   PartWriters writers(String operation) {
     table.refresh();
     if (options.adopts() == null) {
@@ -352,7 +352,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     }
   }
 
-  /** What was handed over for a commit is deleted there, if it is certain that there is none. */
+  /**
+   * Deletes the written files, unless they were handed over for a commit: it deletes them itself if
+   * it certainly was not made.
+   */
   @Override
   public void abort(WriterCommitMessage[] messages) {
     if (isHandedOver) {

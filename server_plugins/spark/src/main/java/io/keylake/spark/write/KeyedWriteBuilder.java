@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /** Starts a write of rows that {@code KeyedWriteRule} has prepared. */
 public final class KeyedWriteBuilder
     implements SupportsOverwriteV2, SupportsDynamicOverwrite, StreamUpdates {
-  /** How far the rows that are to be written are. */
+  /** The state of the rows that are to be written. */
   public enum Rows {
     AS_GIVEN,
     PREPARED,

@@ -85,7 +85,7 @@ final class PartRun {
     }
   }
 
-  /** What the parts have written that did not fail. */
+  /** The results of the parts that did not fail. */
   WriterCommitMessage[] written() {
     List<WriterCommitMessage> all = new ArrayList<>();
     for (int i = 0; i < parts.size(); i++) {

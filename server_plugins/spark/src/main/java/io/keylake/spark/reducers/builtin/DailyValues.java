@@ -129,12 +129,12 @@ final class DailyValues extends Accumulator {
     }
   }
 
-  /** How many days from the newest back can have contributions. */
+  /** The number of days, from the newest back, that can have contributions. */
   private int span() {
     return hasDay ? (int) Math.min(ring.length, (long) newest - oldest + 1) : 0;
   }
 
-  /** How many days there are from the newest back to the oldest that has contributions. */
+  /** The number of days from the newest back to the oldest that has contributions. */
   private int length() {
     int length = span();
     while (length > 0 && at(newest - length + 1).isEmpty()) {

@@ -185,7 +185,7 @@ final class FloatingSum extends Sum {
     return left == 0 ? near : left > 0 ? Math.max(near, other) : Math.min(near, other);
   }
 
-  /** What is left of the expansion beside its nearest double, rounded. */
+  /** The rest of the expansion beside its nearest double, rounded. */
   private double leftOf(double high) {
     double[] all = Arrays.copyOf(parts, size);
     grow(-high);

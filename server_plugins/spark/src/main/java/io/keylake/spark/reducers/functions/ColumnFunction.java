@@ -15,7 +15,7 @@ final class ColumnFunction implements ScalarFunction<Object> {
   private final DataType result;
   private final Body body;
 
-  /** What the function makes of its arguments, none of which is null. */
+  /** The computation of the function's value from its arguments, none of which is null. */
   @FunctionalInterface
   interface Body extends Serializable {
     @Nullable Object of(InternalRow arguments);

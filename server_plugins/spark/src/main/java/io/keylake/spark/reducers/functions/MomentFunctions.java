@@ -32,7 +32,7 @@ final class MomentFunctions {
 
   private MomentFunctions() {}
 
-  /** What is asked of sums of powers. */
+  /** A statistic that is computed from sums of powers. */
   private enum Asked {
     AVG,
     VAR_POP,

@@ -25,7 +25,7 @@ final class RoaringFunctions {
 
   private RoaringFunctions() {}
 
-  /** What is made of two bitmaps. */
+  /** A function that makes one bitmap of two. */
   @FunctionalInterface
   private interface Combination extends Serializable {
     RoaringBitmap of(RoaringBitmap one, RoaringBitmap other);
@@ -95,7 +95,7 @@ final class RoaringFunctions {
     return (int) value;
   }
 
-  /** What is read of a bitmap. */
+  /** A function that reads a value from a bitmap. */
   @FunctionalInterface
   private interface Reading extends Serializable {
     Object of(RoaringBitmap bitmap);

@@ -13,7 +13,7 @@ enum WindowKind {
   AVG,
   MIN,
   MAX,
-  /** How many of the days have a value. */
+  /** The number of days that have a value. */
   COUNT;
 
   String functionName() {

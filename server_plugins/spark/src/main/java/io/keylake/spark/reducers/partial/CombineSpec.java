@@ -33,7 +33,8 @@ record CombineSpec(
   record Accumulated(int position, Reducer reducer) implements Serializable {}
 
   /**
-   * How rows of one write are combined; null where each has to reach the writer:
+   * The columns by which rows of one write are combined; null where each row has to reach the
+   * writer:
    *
    * <ol>
    *   <li>Rows that delete or carry different columns are not alike.

@@ -130,7 +130,7 @@ final class Combiner implements Iterator<InternalRow> {
     return false;
   }
 
-  /** What passes on when a row comes: the row, another, or nothing. */
+  /** The row that passes on when a row comes: this row or another one; null for none. */
   private @Nullable InternalRow passing(UnsafeRow row) {
     if (leftToPass > 0) {
       leftToPass--;

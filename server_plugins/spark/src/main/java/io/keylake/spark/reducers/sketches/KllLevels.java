@@ -153,7 +153,7 @@ final class KllLevels {
     return capacity(k, levels);
   }
 
-  /** How many items a sketch of so many levels may keep. */
+  /** The number of items that a sketch of so many levels may keep. */
   static int capacity(int k, int levels) {
     int all = 0;
     for (int level = 0; level < levels; level++) {

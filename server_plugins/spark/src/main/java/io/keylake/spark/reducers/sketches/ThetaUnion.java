@@ -122,8 +122,8 @@ public final class ThetaUnion implements BytesUnion {
   }
 
   /**
-   * How many bytes a sketch has by what its first bytes say; -1 where they say nothing. The library
-   * reads what lies beyond the end of an array without a check.
+   * The number of bytes of a sketch as its first bytes say it; -1 where they say nothing. The
+   * library reads what lies beyond the end of an array without a check.
    */
   private static long length(byte[] bytes) {
     ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);

@@ -36,7 +36,7 @@ final class LawCheck {
     this.samples = Samples.of(type).stream().filter(this::isTaken).toList();
   }
 
-  /** What was stored of some contributions. */
+  /** The value and the state that were stored of some contributions. */
   private record Stored(@Nullable Object value, byte @Nullable [] state) {}
 
   private boolean isTaken(Object sample) {
@@ -124,7 +124,8 @@ final class LawCheck {
   }
 
   /**
-   * What is wrong with contributions in groups, each of which is stored before all are combined.
+   * The fault that contributions show in groups, each of which is stored before all are combined;
+   * null where there is none.
    */
   private @Nullable String failure(List<List<Object>> groups) {
     List<Object> all = groups.stream().flatMap(List::stream).toList();

@@ -84,7 +84,7 @@ public record PythonReducer(String name, DataType type, StructType state) {
     }
   }
 
-  /** What the reducer makes of a batch. */
+  /** The result of the reducer for a batch. */
   byte[] reduce(StructType columns, List<InternalRow> entries) {
     return ask("reduce", ArrowBytes.of(columns, entries), BAD_ROWS);
   }

@@ -196,7 +196,10 @@ public record WriteShape(Map<Integer, NestedField> columns, Map<String, Integer>
     }
   }
 
-  /** What takes contributions back carries nothing but such as can be taken back. */
+  /**
+   * Refuses a write that takes contributions back if it is no update, or carries a column that
+   * gives none back.
+   */
   private void checkRetracted(KeyedSchema schema, WriteOptions options) {
     if (options.verb() != WriteOptions.Verb.UPDATE) {
       throw new KeylakeException(

@@ -27,7 +27,7 @@ public final class FewRows extends AccumulatorV2<FewRows.OfTask, Map<Integer, Li
   private final Map<Integer, List<UnsafeRow>> told = new TreeMap<>(); // by task
   private int tasks = -1; // unknown until they are planned
 
-  /** How many rows and bytes are few, for all tasks together. */
+  /** The numbers of rows and bytes that are few, for all tasks together. */
   public record Limit(long rows, long bytes) implements Serializable {
     public static final Limit NONE = new Limit(0, 0);
 

@@ -69,7 +69,7 @@ record TaskShares(List<Share> whole, List<Integer> hot, double bytes) {
     return Math.max(Math.min(even, most), 1);
   }
 
-  /** How many tasks a part of all bytes should have. */
+  /** The number of tasks that a part of all bytes should have. */
   int tasksFor(long part) {
     return (int) Math.ceil(part / bytes);
   }

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  */
 public final class KeyedDataWriter implements DataWriter<InternalRow> {
-  /** What one task has written. */
+  /** The result of one task: its files, and the number and the versions of its rows. */
   public record Written(DataFile[] files, long rows, long minVersion, long maxVersion)
       implements WriterCommitMessage {}
 

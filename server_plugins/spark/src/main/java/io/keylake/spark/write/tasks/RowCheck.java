@@ -63,7 +63,7 @@ final class RowCheck {
     };
   }
 
-  /** What a row does with its key. */
+  /** The effect of a row on its key. */
   enum Operation {
     WRITE,
     DELETE,
@@ -144,8 +144,8 @@ final class RowCheck {
   }
 
   /**
-   * What a row of apply_changes does: {@code -U} and {@code -D} take back what accumulators count;
-   * where there are only registers, the former says nothing, and the latter deletes.
+   * The operation of a row of apply_changes: {@code -U} and {@code -D} take back what accumulators
+   * count; where there are only registers, the former does nothing, and the latter deletes.
    */
   Operation operation(InternalRow row) {
     String op = row.isNullAt(layout.op()) ? "null" : row.getUTF8String(layout.op()).toString();

@@ -294,7 +294,7 @@ final class RowFold {
         : accumulator == null ? winners[value] != null : !accumulator.isEmpty();
   }
 
-  /** What columns with reducers in Python have gathered; null for all others. */
+  /** The contributions to a column with a reducer in Python; null for all other columns. */
   @Nullable GatheredColumn gathered(int value) {
     return gathered[value];
   }
@@ -314,7 +314,7 @@ final class RowFold {
     return winner == null ? null : winner.get(values[value].position(), values[value].type());
   }
 
-  /** What later merges need beside the value; null for most. */
+  /** The state that later merges need beside the value; null for most columns. */
   byte @Nullable [] state(int value) {
     Accumulator accumulator = accumulators[value];
     return accumulator == null ? null : accumulator.state();
