@@ -74,7 +74,7 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
     return super.buildIcebergCatalog(name, options);
   }
 
-  /** What a catalog's tables need is looked at when it is first used, as after a restart. */
+  /** Maintenance looks at the tables of a catalog when it is first used, as after a restart. */
   private void lookOnce() {
     if (!isLookedAt) {
       isLookedAt = true;
@@ -173,7 +173,7 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
     return KeyedSchema.isKeyed(then.table()) ? KeyedTable.of(then) : Guests.loaded().plain(then);
   }
 
-  /** What another engine has set on a table is known from here. */
+  /** Maintenance learns here of properties that another engine has set on a plain table. */
   private Table watched(Identifier ident, Table loaded) {
     if (loaded instanceof SparkTable table) {
       TableIdentifier id = buildIdentifier(ident);

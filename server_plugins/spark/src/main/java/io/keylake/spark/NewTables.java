@@ -44,7 +44,7 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
             builder(ident, definition, given).createTransaction(), () -> catalog.loadTable(ident)));
   }
 
-  /** What takes the place of a table, with the rows that are written to it. */
+  /** The table that takes the place of another one, with the rows that are written to it. */
   StagedKeyedTable replacing(
       TableIdentifier ident, Table table, TableDefinition definition, Map<String, String> given) {
     checkReducers(definition);

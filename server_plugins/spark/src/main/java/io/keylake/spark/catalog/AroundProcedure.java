@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType;
 /** A procedure with something else around each of its calls, or in their place. */
 public record AroundProcedure(UnboundProcedure unbound, Around around) implements UnboundProcedure {
 
-  /** What a call does; it may call the procedure itself. */
+  /** The action in the place of a call; it may call the procedure itself. */
   @FunctionalInterface
   public interface Around {
     Iterator<Scan> call(BoundProcedure procedure, InternalRow input);

@@ -47,7 +47,7 @@ public final class SqlDefinition {
   /** The word after USING. */
   public static final String PROVIDER = "keylake";
 
-  /** What people may write as a property, and the clause that says it. */
+  /** The words that are no properties in SQL, each with the clause that says the same. */
   private static final Map<String, String> CLAUSES =
       Map.of(
           "buckets", "CLUSTERED BY (column, ...) INTO n BUCKETS",

@@ -35,7 +35,7 @@ public final class TableChangeRule extends Rule<LogicalPlan> {
     this.session = session;
   }
 
-  /** What a statement changes, and how that is done instead. */
+  /** A change that a statement would make to a table, and the advice that its refusal gives. */
   private record Change(Seq<String> table, String what, String instead) {}
 
   @Override

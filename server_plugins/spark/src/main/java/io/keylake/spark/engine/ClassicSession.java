@@ -95,7 +95,7 @@ public final class ClassicSession {
         ArrowConverters$.MODULE$.fromIPCStreamWithIterator(arrow, task)._1());
   }
 
-  /** What the client of this session has sent under a hash. */
+  /** The bytes that the client of this session has sent under a hash. */
   public byte[] sent(String hash) {
     BlockManager blocks = SparkEnv.get().blockManager();
     CacheId id = new CacheId(session.sessionUUID(), hash);

@@ -38,7 +38,7 @@ public final class CountedMemory {
     return SparkEnv.get().memoryManager().pageSizeBytes();
   }
 
-  /** What Spark grants a task; it is given back when the task ends, whatever becomes of it. */
+  /** The memory that Spark grants a task; it is given back when the task ends, failed or not. */
   public static MemoryBudget of(TaskContext task) {
     return new OfTask(task);
   }

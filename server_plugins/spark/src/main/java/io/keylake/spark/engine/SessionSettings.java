@@ -27,7 +27,7 @@ public final class SessionSettings {
     return SQLConf.get().caseSensitiveAnalysis();
   }
 
-  /** How names are compared, as Spark's own plans take it. */
+  /** The comparison of names that Spark's own plans use. */
   public static Function2<String, String, Object> sameNames() {
     return SQLConf.get().resolver();
   }

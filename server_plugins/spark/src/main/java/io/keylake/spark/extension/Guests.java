@@ -128,7 +128,7 @@ public record Guests(List<KeylakeExtension> extensions) {
         .orElse(null);
   }
 
-  /** What maintenance does for plain tables, by the property that asks for it, in order. */
+  /** The tasks of maintenance for plain tables, by the property that asks for each, in order. */
   public Map<String, MaintenanceTask> tasks() {
     Map<String, MaintenanceTask> byProperty = new LinkedHashMap<>();
     Map<String, String> owners = new HashMap<>();
@@ -159,7 +159,7 @@ public record Guests(List<KeylakeExtension> extensions) {
     task.check(value);
   }
 
-  /** What is not done for a plain table, as guests are missing that its properties ask for. */
+  /** A sentence for each property of a plain table that has no effect, as its guest is missing. */
   public List<String> undone(Map<String, String> properties) {
     return missing().stream()
         .flatMap(

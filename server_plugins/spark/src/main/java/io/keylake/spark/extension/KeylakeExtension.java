@@ -40,7 +40,7 @@ public interface KeylakeExtension {
     return List.of();
   }
 
-  /** What the server's maintenance does for plain tables. */
+  /** The tasks for plain tables that the guest adds to the server's maintenance. */
   default List<MaintenanceTask> tasks() {
     return List.of();
   }

@@ -30,7 +30,7 @@ public interface MaintenanceTask {
   Optional<Done> run(SparkContext spark, String name, Table table, int atOnce);
 
   /**
-   * What a task has done.
+   * The result of a task.
    *
    * @param because the reason, as a person reads it in the log
    */

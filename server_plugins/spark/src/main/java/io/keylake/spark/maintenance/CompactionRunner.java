@@ -68,7 +68,7 @@ public final class CompactionRunner {
   }
 
   /**
-   * What came of one merge, or of settling one bucket.
+   * The result of one merge, or of settling one bucket.
    *
    * @param isCommitted false where it lost its inputs to another commit
    * @param read what was looked at
@@ -156,7 +156,7 @@ public final class CompactionRunner {
     return outcomes;
   }
 
-  /** What the policy wants now. */
+  /** The plan of what the policy wants now. */
   public CompactionPlan plan() {
     try {
       table.refresh();
@@ -227,7 +227,7 @@ public final class CompactionRunner {
     }
   }
 
-  /** What came of all of them. One that fails does not stop the others; its error is told last. */
+  /** The results of all works. A failed one does not stop the others; its error is thrown last. */
   private static <T> List<T> ended(List<Future<T>> running) throws InterruptedException {
     List<T> outcomes = new ArrayList<>();
     Throwable failure = null;

@@ -46,7 +46,7 @@ public record LogEntry(
         outcomes.get(0).because());
   }
 
-  /** What the task of a guest has done to a plain table. */
+  /** The entry for the work of a guest's task on a plain table. */
   static LogEntry of(String table, MaintenanceTask.Done done, double seconds) {
     return new LogEntry(
         Instant.now(),

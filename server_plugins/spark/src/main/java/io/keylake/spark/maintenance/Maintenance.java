@@ -314,7 +314,7 @@ public final class Maintenance {
     }
   }
 
-  /** What guests do for a plain table that asks for it. */
+  /** Runs the tasks of guests for a plain table that asks for them. */
   private void runTasks(Target target, Supplier<Table> loading, Table table, long start) {
     table.refresh();
     List<MaintenanceTask> tasks = tasks(table);

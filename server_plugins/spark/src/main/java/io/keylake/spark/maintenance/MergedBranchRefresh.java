@@ -12,7 +12,7 @@ public final class MergedBranchRefresh {
   private MergedBranchRefresh() {}
 
   /**
-   * What was made.
+   * The result of making the branch anew.
    *
    * @param snapshotId of the branch
    * @param sourceId of main, which it was made of

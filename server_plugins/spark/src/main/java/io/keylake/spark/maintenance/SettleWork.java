@@ -50,7 +50,7 @@ record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs
    */
   record Input(int specId, StructLike partition, long known) implements Serializable {}
 
-  /** What came of it. */
+  /** The result of the work. */
   record Done(Map<String, DeleteFile> superseded, boolean isUnique) implements Serializable {}
 
   /** Runs a work where a task is; a class of its own, so that nothing else travels with it. */

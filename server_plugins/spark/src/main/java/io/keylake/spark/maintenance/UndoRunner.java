@@ -38,7 +38,7 @@ public final class UndoRunner {
   }
 
   /**
-   * What was done.
+   * The result of an undo.
    *
    * @param files that were written; none where metadata was enough
    */

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * names change; the two tables give ids of their own.
  */
 final class CopyColumns {
-  /** Why all rows have to be written again, until they are. */
+  /** The property with the reason why all rows have to be written again, until they are. */
   static final String REWRITE = "keylake.copy.rewrite";
 
   static final String PROPERTY = "keylake.copy.columns";

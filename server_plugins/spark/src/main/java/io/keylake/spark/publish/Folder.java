@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A folder that a table is published to, as one thread works in it; what has its name is whole. */
 interface Folder extends Closeable {
-  /** What is there, but for files that were never finished. */
+  /** The names in the folder, without those of files that were never finished. */
   List<String> names() throws IOException;
 
   /** The text of a file, or null where there is none. */

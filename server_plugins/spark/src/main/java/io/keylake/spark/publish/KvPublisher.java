@@ -54,7 +54,7 @@ public final class KvPublisher {
   private final Target target;
 
   /**
-   * What is to be published.
+   * The rows and columns that are to be published, and their format.
    *
    * @param snapshotId the commit whose rows are published; null where there is none yet
    * @param after if not null, only keys that have changed after that commit
@@ -63,7 +63,7 @@ public final class KvPublisher {
   public record PublishSpec(
       long snapshotId, @Nullable Long after, String format, @Nullable List<String> columns) {}
 
-  /** What was published, in all files. */
+  /** The result of a publication, over all its files. */
   public record Published(
       long snapshotId, long groups, long files, long rows, long tombstones, long bytes) {
     static Published of(Manifest manifest) {
@@ -152,7 +152,7 @@ public final class KvPublisher {
         List.of());
   }
 
-  /** What lies in the target if it is what is wanted, and finished; null where there is work. */
+  /** The manifest of the target if what is wanted is finished there; null where there is work. */
   private @Nullable Manifest known(Folder folder, Manifest wanted) throws IOException {
     String finished = folder.read(MANIFEST);
     String begun = finished == null ? folder.read(WISH) : null;

@@ -23,7 +23,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** Parquet: the key, the group, the values and, where keys may be deleted, whether this one is. */
 final class ParquetGroups implements GroupWriters {
-  /** What lies in memory until it is written. */
+  /** The size of a row group, which lies in memory until it is written. */
   private static final long ROW_GROUP_BYTES = 16L << 20;
 
   private final Configuration hadoop;

@@ -71,7 +71,7 @@ public final class PlainCopy {
   public record Place(TableIdentifier ident, String sql) {}
 
   /**
-   * What was done.
+   * The result of one update of the copy.
    *
    * @param mode "full", "changes" or "nothing"
    * @param reason why all rows were written; null where they were not
@@ -133,7 +133,7 @@ public final class PlainCopy {
     return reached == head || CommitRange.of(table, reached, head).writes().isEmpty();
   }
 
-  /** Why all rows have to be written; null where changes are enough. */
+  /** The reason why all rows have to be written; null where changes are enough. */
   private @Nullable String reason(@Nullable Long reached, long head, Table copy) {
     if (reached == null) {
       return "new copy";

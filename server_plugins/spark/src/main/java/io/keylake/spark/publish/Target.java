@@ -32,7 +32,7 @@ record Target(String location, SerializableConfiguration hadoop) implements Seri
         : new HadoopFolder(FileSystem.newInstance(path.toUri(), settings()), path);
   }
 
-  /** How Hadoop opens files, those of this machine among them. */
+  /** The settings with which Hadoop opens files, those of this machine among them. */
   Configuration settings() {
     return PlainLocalFiles.in(hadoop.value());
   }

@@ -172,7 +172,7 @@ public class KeyedTable extends SparkTable {
     return new KeyedTable(loaded, keyed, rows, changing, view);
   }
 
-  /** What is read of main beside the branch; null where that is nothing. */
+  /** The read of main beside the branch; null where nothing of main is read. */
   public @Nullable MainRead readOfMain() {
     return view == null ? null : new MainRead(view.main());
   }
@@ -187,7 +187,7 @@ public class KeyedTable extends SparkTable {
     return view == null ? List.of() : view.overlays();
   }
 
-  /** What reads and writes it; null where that is no statement that changes rows. */
+  /** The statement that reads and writes the table; null where none changes its rows. */
   public @Nullable StatementRead statement() {
     return statement;
   }
@@ -277,7 +277,7 @@ public class KeyedTable extends SparkTable {
     return DeclaredLayout.key(keyed);
   }
 
-  /** What SHOW CREATE TABLE puts into a statement that makes the same table. */
+  /** The properties that SHOW CREATE TABLE puts into a statement that makes the same table. */
   @Override
   public Map<String, String> properties() {
     return ShownProperties.of(super.properties(), keyed.spec());
