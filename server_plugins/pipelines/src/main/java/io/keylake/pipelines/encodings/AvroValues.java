@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 record AvroValues(ValueType type, Body body) {
   private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
 
-  /** What it makes of a value that is not null. */
+  /** The function that converts a value that is not null. */
   @FunctionalInterface
   interface Body {
     JsonNode of(Object value) throws BadMessage;

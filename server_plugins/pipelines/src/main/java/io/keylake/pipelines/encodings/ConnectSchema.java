@@ -12,7 +12,7 @@ final class ConnectSchema {
 
   private ConnectSchema() {}
 
-  /** What a schema says of a value, and what is to be done with it. */
+  /** The conversion of the values that a schema describes. */
   static Conversion compile(JsonNode schema) throws BadMessage {
     String name = schema.path("name").asText("");
     JsonNode parameters = schema.path("parameters");

@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
  * @param type of the values afterwards
  */
 public record Conversion(ValueType type, Body body) {
-  /** What it makes of a value. */
+  /** The function that converts a value that is not null. */
   @FunctionalInterface
   public interface Body {
     JsonNode of(JsonNode value) throws BadMessage;

@@ -85,7 +85,10 @@ final class Brokers {
     }
   }
 
-  /** What is wrong: with what was said, which does not pass by itself, or with the brokers. */
+  /**
+   * The error that a cause means: a wrong topic or setting, which does not pass by itself, or
+   * brokers that do not answer.
+   */
   static KeylakeException meant(Throwable cause, String where) {
     if (cause instanceof UnknownTopicOrPartitionException) {
       return new KeylakeException(

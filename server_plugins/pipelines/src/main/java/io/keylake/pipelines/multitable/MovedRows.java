@@ -59,7 +59,7 @@ final class MovedRows {
             new Object[] {table, UTF8String.fromBytes(place), version, row, null, task}));
   }
 
-  /** Why a row was refused, so that it comes before the rows of its table. */
+  /** A row with the reason why a row was refused, so that it comes before the rows of its table. */
   InternalRow refused(int table, long version, String failure, int task) {
     UTF8String why = UTF8String.fromString(failure);
     return packed.apply(

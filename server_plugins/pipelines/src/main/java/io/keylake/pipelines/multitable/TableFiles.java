@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class TableFiles {
   /**
-   * What became of the rows of a table in a task.
+   * The result for the rows of a table in a task.
    *
    * @param table its number
    * @param name of a table that the write does not know; null for the others
