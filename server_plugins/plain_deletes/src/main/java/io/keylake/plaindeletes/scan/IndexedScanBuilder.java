@@ -39,7 +39,7 @@ final class IndexedScanBuilder
         SupportsPushDownRequiredColumns,
         SupportsPushDownLimit,
         SupportsPushDownAggregates {
-  /** How Iceberg's builder makes a scan. */
+  /** The way in which Iceberg's builder makes a scan. */
   interface Kind {
     Scan build(SparkScanBuilder builder);
   }

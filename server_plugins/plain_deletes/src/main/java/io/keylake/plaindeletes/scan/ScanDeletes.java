@@ -17,7 +17,7 @@ import org.apache.iceberg.Table;
 record ScanDeletes(String scan, Table table, List<DeleteGroup> groups, int[] uses, long memoryBytes)
     implements Serializable {
 
-  /** How many deletes a group has at most. */
+  /** The largest number of deletes that a group can have. */
   long deletes(int group) {
     return groups.get(group).files().stream().mapToLong(DeleteFile::recordCount).sum();
   }

@@ -134,7 +134,7 @@ final class SharedIndexes {
         .sum();
   }
 
-  /** How many deletes indexes of a scan may have at once: small ones need not wait. */
+  /** The number of deletes that indexes of a scan may have at once: small ones need not wait. */
   private static long mostDeletes(ScanDeletes scan) {
     return Math.max(scan.mostDeletes(), limit(scan) / SHARE_OF_BUDGET / BYTES_OF_KEY);
   }

@@ -88,7 +88,7 @@ public final class ApplyProcedure {
         : row(run.run(), false, null);
   }
 
-  /** Why maintenance would apply deletes now; null where it would not. */
+  /** The reason why maintenance would apply deletes now; null where it would not. */
   private static @Nullable String dueBecause(Table table) {
     return EqualityDeletePolicy.of(table)
         .flatMap(policy -> policy.because(DeleteBacklog.of(table), Instant.now()))
@@ -109,7 +109,7 @@ public final class ApplyProcedure {
     return said.intValue();
   }
 
-  /** What a plan cannot know is null. */
+  /** The row of a result, in which a value that a plan cannot know is null. */
   private static InternalRow row(
       ConversionRun.Outcome outcome, boolean isPlan, @Nullable String dueBecause) {
     return LocalProcedure.row(
