@@ -39,7 +39,7 @@ Fields: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True)
 class Words:
-    """Which fields of the rows say what is done, and how new it is; None where none does."""
+    """The fields of the rows that say what is done, and how new it is; None where no field does."""
 
     op: str | None
     version: str | None
@@ -115,7 +115,7 @@ def _rows(
 
 
 def _said(row: Fields, words: Words) -> tuple[str, int | None, str | None]:
-    """What a row says of itself, taken out of it."""
+    """The operation and the version that a row has in its fields, which are taken out of it, and its error."""
     op = "u" if words.op is None else row.pop(words.op, "u")
     if op not in _OPS:
         return "u", None, f"{words.op} is {op!r}. Use c, u, r or d."

@@ -42,7 +42,7 @@ class _File:
 
     @property
     def partition(self) -> str:
-        """What the position of the file is called: its number, and its name."""
+        """The name of the file's position: its number, and its name."""
         return f"file {self.number} {self.name}"
 
     @property
@@ -100,7 +100,7 @@ class FilesSource:
                 self._files[name] = _File(int(number), name, changed_at)
 
     def reread(self, table: SourceTable) -> bool:  # noqa: ARG002
-        """Nothing: what was read is what there is."""
+        """The source reads no file once more: the rows that were read are all that there are."""
         return False
 
     def schemas(self) -> tuple[SourceSchema, ...]:
@@ -136,7 +136,7 @@ class FilesSource:
         return Lag(len(waiting), "files", max(times, default=None), min(times, default=None))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """The source keeps nothing open."""
 
     def _announced(self) -> Iterator[Step]:
         found: list[str] = []
@@ -205,7 +205,7 @@ class FilesSource:
         return rows.as_text(texts) if texts else rows
 
     def _changes(self, file: _File, rows: FileRows) -> Iterator[Step]:
-        """What the file shows of its table: that it is there, and columns that are new.
+        """The changes of a table by its file: the table is new, or columns are.
 
         What the keyed table has of a table that other runs have read is not known here, so columns are told again.
         """

@@ -74,7 +74,7 @@ class FoundTables:
         )
 
     def add(self, found: Iterable[tuple[str, str]]) -> tuple[TableChange, ...]:
-        """What is new: pairs of a table and what a task has found, `{"key": [names], "columns": {name: [types]}}`.
+        """Add pairs of a table and a finding, `{"key": [names], "columns": {name: [types]}}`; returns what is new.
 
         >>> tables = FoundTables()
         >>> created, added = tables.add([("shop.orders", '{"key": ["id"], "columns": {"id": ["long"]}}')])

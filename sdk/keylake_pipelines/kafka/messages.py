@@ -1,4 +1,4 @@
-"""How messages of topics are to be read, as a value.
+"""The format of messages of topics, as a value.
 
 | format | a message is | its table | its key |
 |---|---|---|---|

@@ -16,7 +16,7 @@ _RESERVED = ("bootstrap.servers", "group.id", "key.deserializer", "value.deseria
 
 @dataclass(frozen=True)
 class Topics:
-    """Which topics are read, and from where on.
+    """The topics that are read, and the place from which on they are.
 
     `start` is where partitions begin that have no position yet: `"earliest"`, `"latest"`, a time with a zone, or
     offsets by partition, such as `{"orders-0": 17}` (others begin at the earliest). Partitions that are added while
@@ -75,7 +75,7 @@ _PLACES = "Use 'earliest', 'latest', a datetime with a time zone, or offsets suc
 
 @dataclass(frozen=True)
 class PartitionOffsets:
-    """What the brokers have of a partition: messages from `earliest` to before `latest`."""
+    """The messages that the brokers have of a partition: from `earliest` to before `latest`."""
 
     topic: str
     number: int
@@ -94,7 +94,7 @@ class PartitionOffsets:
         return f"{self.topic}-{self.number}"
 
     def begin(self, start: str | datetime | Mapping[str, int]) -> int:
-        """Where reading begins."""
+        """The offset at which reading begins."""
         if isinstance(start, Mapping):
             return start.get(self.name, self.earliest)
         if isinstance(start, datetime):
@@ -118,7 +118,7 @@ class Stretch:
 
 
 def planned(there: Iterable[PartitionOffsets], at: Mapping[str, int], most: int) -> tuple[Stretch, ...]:
-    """What a poll reads of partitions that are read up to `at`: as many messages of each, the rest of the larger ones.
+    """The messages that a poll reads behind `at`: as many of each partition, the rest of the larger partitions.
 
     Small partitions are read to their end, so that a large one does not hold up what they have.
 
@@ -152,7 +152,7 @@ def as_option(offsets: Sequence[Stretch], *, end: bool) -> str:
 
 
 def lost(each: PartitionOffsets, at: int) -> str | None:
-    """What is lost of a partition that is read up to `at`, or None.
+    """A sentence about the messages that are lost of a partition which is read up to `at`, or None.
 
     >>> lost(PartitionOffsets("orders", 0, 42, 90), 10)
     'Messages 10 to 41 of partition orders-0 were deleted before they were read: the broker has those from 42 on'

@@ -80,7 +80,7 @@ class KafkaSource:
         self._at = {partition: offset for partition, offset in positions.items() if partition != _TOLD}
 
     def reread(self, table: SourceTable) -> bool:  # noqa: ARG002
-        """Nothing: what was read is what there is."""
+        """The source reads no topic once more: the rows that were read are all that there are."""
         return False
 
     def schemas(self) -> tuple[SourceSchema, ...]:
@@ -109,7 +109,7 @@ class KafkaSource:
         """Kafka is told nothing."""
 
     def missing(self) -> str | None:
-        """What of the topics is not there, as a sentence; they may come later."""
+        """A sentence that names the topics that are not there; they may come later."""
         if self._topics_there is None:
             return None
         topics = self._topics
@@ -124,7 +124,7 @@ class KafkaSource:
         )
 
     def lag(self) -> Lag:
-        """How many messages there are behind the last poll."""
+        """The lag behind the topics: the number of messages that were not polled yet."""
         try:
             there = self._offsets()
         except SourceAway:  # the next poll tells it
@@ -133,7 +133,7 @@ class KafkaSource:
         return Lag(behind, "rows", newest=max((each.newest for each in there if each.newest), default=None))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """The source keeps nothing open."""
 
     # ------------------------------------------------------------------------------------------------------- offsets
 
@@ -159,7 +159,7 @@ class KafkaSource:
         )
 
     def _begun(self, there: Sequence[PartitionOffsets]) -> Iterator[Step]:
-        """Where new partitions begin, as a step, so that their positions are kept before they have rows.
+        """A step with the positions at which new partitions begin, so that these are kept before they have rows.
 
         Where others have positions already, a partition was added since then, and all of it is new.
         """
@@ -233,7 +233,7 @@ class KafkaSource:
         return changes.selectExpr(*own, "c.found AS found")
 
     def _told(self, whole: pa.Table) -> tuple[TableChange, ...]:
-        """What rows tell of columns: one row of each task, for each table."""
+        """The changes of tables by what the rows tell of columns: one row of each task, for each table."""
         telling = whole.select(["table", "found"]).filter(pc.is_valid(whole["found"]))
         found = dict.fromkeys(zip(*(telling[name].to_pylist() for name in telling.column_names), strict=True))
         return self._found.add(found)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableBatch:
-    """What one table gets of a frame: the rows whose column `table` has its name.
+    """The part of a frame that one table gets: the rows whose column `table` has its name.
 
     `offsets` are the ranges of the sources that these rows are of; the table takes each range once. `watermark` is the
     event time up to which the stream is complete with them.
@@ -50,7 +50,7 @@ class TableBatch:
         return self.table.name if isinstance(self.table, TablePath) else self.table
 
     def to_json(self, writer: str | None) -> str:
-        """What the server reads.
+        """The batch as the server reads it.
 
         >>> TableBatch("shop.orders", {"log": (0, 7)}).to_json(None)
         '{"table": "shop.orders", "offsets": {"log": [0, 7]}}'
@@ -73,7 +73,7 @@ class TableBatch:
 
 @dataclass(frozen=True)
 class TableOutcome:
-    """What became of the rows of a table: its commit, or why it was set aside; neither where there were no rows."""
+    """The result of a write for one table: its commit, or its error if it was set aside; neither if it had no rows."""
 
     table: str
     commit: Commit | None

@@ -102,7 +102,7 @@ def foreign_keys(child: Name, text: str) -> Iterator[ForeignKey]:
 
 
 def _rules(words: Words) -> dict[str, str]:
-    """What is done when a row of the parent is deleted, or updated."""
+    """The rules of a foreign key, by event: DELETE or UPDATE of a row of the parent."""
     found: dict[str, str] = {}
     while True:
         if words.skip("MATCH"):

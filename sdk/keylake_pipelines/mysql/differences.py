@@ -36,7 +36,7 @@ class Known:
 
 @dataclass
 class Outcome:
-    """What a statement has done: changes that are told, tables to read again, and tables that it touched.
+    """The result of a statement: changes that are told, tables to read again, and tables that it touched.
 
     Of those to read `again`, rows have other values of which the log has nothing; of those to `reread`, rows may be
     gone besides.

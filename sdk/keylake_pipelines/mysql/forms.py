@@ -34,7 +34,7 @@ _UNSIGNED_LONG = DecimalType(20, 0)
 
 @dataclass(frozen=True)
 class Form:
-    """What a column holds: its type, and the name of the way from values to JSON."""
+    """The form of a column: its type, and the name of the way from values to JSON."""
 
     type: IcebergType
     name: str

@@ -77,7 +77,7 @@ class LoggedColumn:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a value is taken from an image, and the code that makes JSON of it: a text, or a whole number.
+    """The way to take a value from an image, and the code that makes JSON of it: a text, or a whole number.
 
     In the code stand `$v` for the value, a number or bytes, `$c` for its JSON, `$own` for what the column has of its
     own, and `$s` for what is kept meanwhile.

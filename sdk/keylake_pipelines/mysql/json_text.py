@@ -79,7 +79,7 @@ def _members(kind: int, data: bytes, at: int) -> str:
 
 
 def _stretch(data: bytes, at: int) -> tuple[int, int]:
-    """Where bytes begin and end, behind their length: seven bits a byte, the lowest first."""
+    """The places where bytes begin and end, behind their length: seven bits a byte, the lowest first."""
     length = shift = 0
     while True:
         length |= (data[at] & 0x7F) << shift

@@ -105,7 +105,7 @@ class Offsets:
 
     @property
     def sql(self) -> str:
-        """What a chunk reads beside its columns, to know the offset of its end."""
+        """The expression that a chunk reads beside its columns, to know the offset of its end."""
         return self.key[0].weight or self.key[0].sql
 
     def after(self, offset: int, last: Any) -> int:

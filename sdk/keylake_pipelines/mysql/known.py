@@ -76,7 +76,7 @@ def _keyless(name: Name) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which tables are read: patterns over `database.table`, and keys of tables that have none."""
+    """The selection of tables that are read: patterns over `database.table`, and keys of tables that have none."""
 
     patterns: tuple[re.Pattern[str], ...]
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -185,10 +185,10 @@ class KnownTables:
     def observe(
         self, name: Name, columns: tuple[SourceColumn, ...], key: tuple[str, ...], *, sure: bool = False
     ) -> tuple[TableChange, ...]:
-        """What the log says of a table before rows: what is new in it, after all statements that were understood.
+        """The changes of a table that the log shows before its rows, after all statements that were understood.
 
-        Where something is, a statement was not: what it made of rows from before is not known. `sure` where the log was
-        read up to what the catalog said when reading began.
+        Where there are any, a statement was not understood: its effect on earlier rows is not known. `sure` where the
+        log was read up to what the catalog said when reading began.
         """
         known = self._tables.get(name)
         if known is None:
@@ -224,7 +224,7 @@ class KnownTables:
         return TableCreated(refused) if known is None else TableRefused(refused.table, reason)
 
     def follow(self, statement: Statement) -> Outcome:
-        """What a statement does to the tables; one that makes a column which cannot be read has its table refused."""
+        """The effects of a statement on the tables; one that makes a column which cannot be read refuses its table."""
         outcome = Outcome()
         try:
             self._follow(statement, outcome)

@@ -42,7 +42,7 @@ _STATUS = "_read_status_vars_value_for_key"
 
 @dataclass
 class Transaction:
-    """What was committed at once, and the place behind it."""
+    """The changes that were committed at once, and the place behind them."""
 
     rows: Rows
     end: int = 0
@@ -164,7 +164,7 @@ class BinaryLog:
         return seconds
 
     def transactions(self) -> Iterator[Transaction]:
-        """One after the other; what is not asked for stays in the stream. At the end of the log the stream closes."""
+        """The transactions, one after the other; others stay in the stream, which closes at the end of the log."""
         current = Transaction(Rows(self._server.name))
         while self._stream is not None:
             event = self._next()
@@ -381,7 +381,7 @@ class BinaryLog:
             self.again.add(name)
 
     def _cascade(self, table: TableMap, before: dict[str, str] | None, after: dict[str, str] | None) -> None:
-        """What a change of a row does to rows of other tables."""
+        """Note the other tables whose rows change with a row."""
         if before is not None and (after is None or table.ends(before, after)):
             self.stale |= self.cascades.changed(table.name, None)
         elif before is not None and after is not None:

@@ -1,4 +1,4 @@
-"""What the log says of a table before its rows: names, types and key, and how images of its rows are read."""
+"""The description of a table that the log has before rows: names, types, key, and readers of the images of rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHOICE = re.compile(r"'((?:[^'\\]|''|\\.)*)'")
 
 @dataclass(frozen=True)
 class Reading:
-    """How rows with images of certain columns are read: as JSON at once, or else, where both are None, by values."""
+    """The readers of rows whose images have certain columns: as JSON at once, or by values where both are None."""
 
     key: ReadRow | None = None  # of an image from before the change: the key
     row: ReadRow | None = None  # of one from after it: the row; of an update the key, then the row
@@ -84,7 +84,7 @@ class TableMap:
         return values_reader(self._logged, present)
 
     def reading(self, before: bytes | None, after: bytes | None) -> Reading:
-        """How rows are read whose images have these columns, as bitmaps."""
+        """The readers of rows whose images have these columns, as bitmaps."""
         found = self._readings.get((before, after))
         if found is None:
             found = self._readings[before, after] = self._reading(before, after)
@@ -203,15 +203,15 @@ class WatchedTables:
         self.asked: Name | None = None  # the last one whose columns are taken apart
 
     def begin(self) -> None:
-        """Another event comes."""
+        """The reader of the log comes to another event."""
         self.asked = None
 
     def names(self) -> Container[str]:
-        """What is asked for the name of a table."""
+        """The container that is asked for the name of a table."""
         return _Answers(self._any)
 
     def databases(self) -> Container[str]:
-        """What is asked for the name of its database."""
+        """The container that is asked for the name of the table's database."""
         return _Answers(self._takes)
 
     def _any(self, table: str) -> bool:
@@ -257,7 +257,7 @@ class RowsEvent:
 
 
 def rows_event(event: Any, kind: str, table: TableMap) -> RowsEvent:
-    """What an event has, whose kind says which images these are."""
+    """The rows of an event, whose kind says which images these are."""
     packet = event.packet
     data: bytes = packet.read(event.event_size - packet.read_bytes)
     present: bytes = event.columns_present_bitmap

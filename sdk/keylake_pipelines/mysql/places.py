@@ -76,7 +76,7 @@ class GtidSet:
 
     @classmethod
     def of_mariadb(cls, text: str) -> GtidSet | None:
-        """What MariaDB calls a position; None for another text.
+        """The set of a position in MariaDB's form; None for another text.
 
         >>> GtidSet.of_mariadb("0-1-100,7-1-5").ranges
         {'0': ((1, 100),), '7': ((1, 5),)}
@@ -123,7 +123,7 @@ class GtidSet:
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Sorted, and as one where they overlap or touch."""
+    """The ranges, sorted, and as one where they overlap or touch."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:

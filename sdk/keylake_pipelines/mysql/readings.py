@@ -72,7 +72,7 @@ class Readings:
         return ends
 
     def begun(self) -> dict[str, int]:
-        """The positions of all of them as they begin."""
+        """The positions of all snapshots as they begin."""
         return {name: at for each in self._snapshots.values() for name, at in _told(each).items()}
 
     def touch(self, name: Name, place: int) -> dict[str, int]:
@@ -82,7 +82,7 @@ class Readings:
         return {self._snapshots.pop(name).partition: DONE} if gone else {}
 
     def rename(self, name: Name, to: Name) -> dict[str, int]:
-        """What is left of the snapshot of a table that has another name now."""
+        """The positions of a new snapshot of a table that got another name while one was under way; else none."""
         before = self._snapshots.pop(name, None)
         if before is None:
             return {}
@@ -189,7 +189,7 @@ class Readings:
         return [Step(rows if count else None, ends, gone, count)]
 
     def _done(self, snapshot: Snapshot, place: int) -> dict[str, int]:
-        """What begins behind the last row of a snapshot."""
+        """The positions of the snapshot that begins behind the last row of another one, or none."""
         del self._snapshots[snapshot.name]
         now = time.monotonic()
         if snapshot.not_before is not None or snapshot.stale is not None:
@@ -203,7 +203,7 @@ class Readings:
 
 
 def _since(partition: str) -> str:
-    """Where it is kept since when rows may be gone that a snapshot does not find."""
+    """The name of the position that says since when rows may be gone that a snapshot does not find."""
     return partition.replace("/snapshot@", "/since@")
 
 

@@ -183,7 +183,7 @@ def snapshot_rows(partition: str, table: str, rows: pa.Array | pa.ChunkedArray, 
 
 
 class Prepared:
-    """What a transaction has done that is prepared (XA), and becomes true when it is committed.
+    """The rows and tables of a transaction that is prepared (XA), and becomes true when it is committed.
 
     Its rows get versions of the commit, which takes few bytes of the log: where they do not suffice, the tables are
     read once more, and rows are not kept.

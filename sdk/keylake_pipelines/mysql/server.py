@@ -33,7 +33,7 @@ _PRIVILEGES = "SELECT, REPLICATION SLAVE, REPLICATION CLIENT"
 
 @dataclass(frozen=True)
 class Server:
-    """Where a server listens, and as whom it is asked. The password never shows itself."""
+    """The address of a server, and the user as whom it is asked. The password is never shown."""
 
     host: str
     port: int
@@ -45,7 +45,7 @@ class Server:
 
     @property
     def name(self) -> str:
-        """How positions name the server's log."""
+        """The name of the server's log in positions."""
         return f"mysql:{self.host}:{self.port}"
 
     def settings(self, answer_seconds: float | None = None) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class TableUnreadable(SourceFailed):
 
 @dataclass(frozen=True)
 class Read:
-    """What was read of a chunk: rows as JSON, their columns, the place of the log, and what the last row says."""
+    """The result of a read of a chunk: rows as JSON, columns, the place of the log, and `sql` of the last row."""
 
     rows: pa.ChunkedArray
     columns: tuple[SourceColumn, ...]
@@ -76,7 +76,7 @@ class Chunk:
 
 @dataclass
 class Snapshot:
-    """How far the snapshot of a table is, and which chunks of it are being read."""
+    """The state of the snapshot of a table: the offset that it has come to, and the chunks that are being read."""
 
     name: Name
     partition: str
@@ -107,7 +107,7 @@ class Snapshot:
         self.oldest = read.place if self.oldest is None else min(self.oldest, read.place)
 
     def gone(self) -> tuple[TableReread, ...]:
-        """What was not found: all that is older than the first chunk of a snapshot that was not interrupted."""
+        """The change that removes rows which the snapshot did not find, as older than it; none without `since`."""
         if self.since is None:
             return ()
         before = self.since if self._is_resumed or self.oldest is None else max(self.since, self.oldest)
@@ -230,7 +230,7 @@ class ChunkReader:
     def _unmoved(
         self, connection: Any, name: Name, read: Callable[[], Found | None], chunk: Chunk | None = None
     ) -> Found | None:
-        """What is read of a table, or None if the table changed meanwhile."""
+        """The result of a read of a table, or None if the table changed meanwhile."""
         import pymysql
 
         try:

@@ -299,7 +299,7 @@ class MySqlSource:
         return Step(rows.as_arrow() if len(rows) else None, {**self._ends(), **(more or {})}, tuple(changes), len(rows))
 
     def _ends(self) -> dict[str, int]:
-        """Where the log is: every step says it, since a snapshot counts from the place on where its log began."""
+        """The positions of the log: every step has them, since a snapshot counts from the place where its log began."""
         log, _ = self._begun()
         ends = {self._server.name: self._place}
         first, self._first_ends = self._first_ends, {}
@@ -308,7 +308,7 @@ class MySqlSource:
     def _follow(
         self, transaction: Transaction, log: BinaryLog, begins: int
     ) -> tuple[list[TableChange], dict[str, int]]:
-        """What a transaction did to tables, and what that does to their snapshots."""
+        """The changes of tables by a transaction, and the positions of snapshots that follow from them."""
         outcome = transaction.outcome
         _, readings = self._begun()
         ends: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Where in its log a server is read from first: at a file and a byte, a time, or a set of GTIDs."""
+"""The places in its log that a server is read from first: a file and a byte, a time, or a set of GTIDs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_EVENT_THERE = 1220  # the number of the server's error
 
 @dataclass(frozen=True)
 class AtByte:
-    """Where a transaction begins in a file."""
+    """The place in a file where a transaction begins."""
 
     file: str
     byte: int
@@ -120,7 +120,7 @@ def _before_in_mysql(connection: Connection[Any], file: str) -> str:
 
 @dataclass(frozen=True)
 class _Words:
-    """How one of the two servers says sets of GTIDs."""
+    """The words of one of the two servers for sets of GTIDs."""
 
     form: str
     parsed: Callable[[str], GtidSet | None]

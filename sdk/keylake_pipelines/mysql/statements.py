@@ -1,4 +1,4 @@
-"""What statements of the log do to tables, as values: CREATE, ALTER, RENAME, TRUNCATE and DROP of tables.
+"""The effects of statements of the log on tables, as values: CREATE, ALTER, RENAME, TRUNCATE and DROP of tables.
 
 The log has no other word of a renamed column, of a comment, or of a table without rows. Only what names columns is
 understood, and what is known to leave columns and rows as they are is passed over. Where a statement moves rows of
@@ -219,7 +219,7 @@ def _added(reader: Words) -> Iterator[Add]:
 
 @dataclass
 class _Altered:
-    """What the clauses of an ALTER TABLE were found to do."""
+    """The effects that the clauses of an ALTER TABLE were found to have."""
 
     table: Name
     actions: list[Action] = field(default_factory=list["Action"])
@@ -248,7 +248,7 @@ def _alter(reader: Words, *, drops_rows: bool = False) -> Alter:
 
 
 def _clause(reader: Words, found: _Altered) -> None:
-    """One clause; what is left of it is passed over by the caller."""
+    """Read one clause; the caller passes over what is left of it."""
     if reader.skip("ADD"):
         _add(reader, found)
     elif reader.skip("DROP"):
@@ -293,7 +293,7 @@ def _modify(reader: Words, found: _Altered, *, renames: bool) -> None:
 
 
 def _move_partition(reader: Words, found: _Altered) -> None:
-    """Between tables; what else is not known moves rows of this one alone."""
+    """Move a partition between tables; another clause that is not known moves rows of this table alone."""
     if reader.skip("EXCHANGE", "PARTITION"):
         reader.take()
         _ = reader.skip("WITH", "TABLE")
@@ -352,7 +352,7 @@ def _create(reader: Words, replaces: bool) -> Create:
 
 
 def statement_of(text: str, database: str) -> Statement | None:
-    """What a statement does to tables, or None if it does nothing to their columns or rows."""
+    """The effect of a statement on tables, or None if it does nothing to their columns or rows."""
     reader = words_of(text, database)
     if reader.skip("SET", "STATEMENT"):
         while reader.next.kind != "end" and not reader.skip("FOR"):
@@ -397,12 +397,12 @@ def xa_of(text: str) -> tuple[str, Xid]:
 
 
 def names_of(text: str, database: str) -> set[Name]:
-    """What may be names of tables in a statement."""
+    """The names in a statement that may be those of tables."""
     return set(_names_in(words_of(text, database)))
 
 
 def _names_in(reader: Words) -> Iterator[Name]:
-    """What may be the name of a table."""
+    """The pairs of words that may be the name of a table."""
     while reader.next.kind != "end":
         first = reader.take()
         if first.kind in ("word", "name"):

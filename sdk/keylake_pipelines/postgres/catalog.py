@@ -60,7 +60,7 @@ _ROWS = """
 
 
 class Looks:
-    """What is asked of the catalog: the tables that are wanted, by their names with the database.
+    """The questions to the catalog: the tables that are wanted, by their names with the database.
 
     `keys` are those of tables that have none. Columns of `as_text` are read as text: `schema.table.column`, or without
     the schema, or the name alone.
@@ -83,7 +83,7 @@ class Looks:
         self._seen: dict[int, float] = {}  # since when, tables that cannot be read
 
     def look(self, connection: Connection, known: Catalog | None) -> Catalog:
-        """What is there now. A table that cannot be read is refused, if it was known or the look is the first.
+        """The catalog as it is now. A table that cannot be read is refused, if it was known or the look is the first.
 
         Those that come later may get their key in a second statement, a moment later.
         """
@@ -178,7 +178,7 @@ class Looks:
         return self._labels.get(type_, ())
 
     def logged_json(self, column: Column, type_: int, modifier: int) -> object:
-        """What makes JSON of a value as the log had it; the column may have had another type then."""
+        """The form that makes JSON of a value as the log had it; the column may have had another type then."""
         if (type_, modifier) == (column.type, column.modifier):
             return column.form.json
         return form_of(type_, modifier, 0, self._types).json

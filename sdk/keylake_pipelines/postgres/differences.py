@@ -1,4 +1,4 @@
-"""How tables differ between two looks at the catalog, and which columns an older row of the log has."""
+"""The differences of tables between two looks at the catalog, and the columns that an older row of the log has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from keylake_pipelines.source.tables import (
 
 
 def changes_of_tables(before: Catalog, after: Catalog) -> tuple[TableChange, ...]:
-    """What happened to tables between two looks, in an order in which it can be repeated."""
+    """The changes of tables between two looks, in an order in which they can be repeated."""
     gone = [
         TableRefused(table.name, after.refused[number].refused) if number in after.refused else TableDropped(table.name)
         for number, table in before.tables.items()
@@ -39,7 +39,7 @@ def changes_of_tables(before: Catalog, after: Catalog) -> tuple[TableChange, ...
 
 
 def changes_of_table(before: Table, after: Table) -> Iterator[TableChange]:
-    """What happened to one table: columns are known by their numbers, which stay when names change."""
+    """The changes of one table: columns are known by their numbers, which stay when names change."""
     if before.name != after.name:
         yield TableRenamed(before.name, after.name)
     kept = {each.number: each for each in after.columns}

@@ -17,7 +17,7 @@ _WORD = "leaf "
 
 
 class Leaves:
-    """What positions say of partitions; odd numbers for those that are there."""
+    """The positions of partitions; odd numbers for those that are there."""
 
     def __init__(self, positions: Mapping[str, int]) -> None:
         self._known = {name: at for name, at in positions.items() if name.startswith(_WORD)}

@@ -17,7 +17,7 @@ EPOCH = datetime(2000, 1, 1, tzinfo=timezone.utc)
 
 
 class Absent(Enum):
-    """What stands for a value that is not in the log: a large one, stored apart, which an update did not touch."""
+    """The sign of a value that is not in the log: a large one, stored apart, which an update did not touch."""
 
     ABSENT = "absent"
 
@@ -126,7 +126,7 @@ _MOST_BYTES = 2**16
 
 
 def decoded(data: bytes) -> Message:
-    """One message; raises ValueError if it is none of version 1 of the protocol."""
+    """The message that bytes have; raises ValueError if it is none of version 1 of the protocol."""
     kind = data[0]
     if kind == _INSERT:
         return Insert(_NUMBER(data, 1)[0], _last(data, _FIRST))

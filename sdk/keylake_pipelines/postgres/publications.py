@@ -98,7 +98,7 @@ class Publication:
         return catalog.refusing(reasons), frozenset(added)
 
     def _leaves_out(self, has_roots: bool, left_out: list[str]) -> str | None:
-        """Why no table can be read by it."""
+        """The reason why no table can be read by the publication, or None."""
         said, settings = list[str](), list[str]()
         if left_out:
             said.append(
@@ -116,7 +116,7 @@ class Publication:
         )
 
     def _part_of(self, table: Table, condition: str | None, columns: str | None) -> str | None:
-        """Why a table cannot be read by it: only some of its rows or columns are published."""
+        """The reason why a table cannot be read by it: only some of its rows or columns are published."""
         if condition is None and columns is None:
             return None
         shown = ".".join(table.name.parts[1:])

@@ -18,7 +18,7 @@ from keylake_pipelines.source.tables import SourceSchema, TableReread
 
 
 class Rereads:
-    """What positions say of tables that are read once more."""
+    """The positions of tables that are read once more."""
 
     def __init__(self, positions: Mapping[str, int]) -> None:
         self._since = _of(positions, "again")
@@ -60,7 +60,7 @@ class Rereads:
         return replace(catalog, rows=rows)
 
     def ended(self, catalog: Catalog, read: Mapping[str, int], position: int) -> Step | None:
-        """Which tables were read to their end since the last call, and the log to where they were begun."""
+        """A step for tables that are read to their end, once the log is read to where that began; None without any."""
         done = {
             number: since
             for number, since in self._since.items()

@@ -34,7 +34,7 @@ Row: TypeAlias = Sequence[Value]
 
 
 class Layout:
-    """Where values of a row go: into which columns of the table as it is now."""
+    """The places of the values of a row: the columns of the table as it is now."""
 
     def __init__(self, table: Table, columns: Sequence[Column | None], same: Sequence[bool] | None = None) -> None:
         self.table = table
@@ -68,7 +68,7 @@ class Layout:
         return ["{" + each[2:] if each.startswith("{,") else each for each in made] if lacks_first else [*made]
 
     def raw(self, values: Row) -> str:
-        """What the server sent, each value as text."""
+        """The values as the server sent them, each as text."""
         sent = [(each.name, values[each.at]) for each in self._members.values()]
         return json.dumps({name: value for name, value in sent if not isinstance(value, Absent)})
 
@@ -82,7 +82,7 @@ class _Member:
     form: Form
 
     def parts(self, comma: str, values: Sequence[Value]) -> list[Iterable[str]]:
-        """What stands for the member in each object, in one or two parts."""
+        """The text of the member in each object, in one or two parts."""
         beginning = f"{comma}{quoted(self.name)}:"
         if None not in values and ABSENT not in values:
             return [repeat(beginning, len(values)), self.form.jsons(cast("Sequence[str]", values))]
@@ -160,7 +160,7 @@ class Rows:
             return layout.raw(row)
 
     def step(self, ends: Mapping[str, int], changes: tuple[TableChange, ...] = ()) -> Step:
-        """These rows as a step."""
+        """A step with these rows."""
         count = len(self.ops)
         table = None
         if count:
@@ -191,5 +191,5 @@ class Rows:
 
 
 def count_of(steps: Sequence[Step]) -> int:
-    """The rows of all of them."""
+    """The number of rows of all steps."""
     return sum(step.count or 0 for step in steps)

@@ -58,7 +58,7 @@ _OF_A_STANDBY = re.compile(r"in a read-only transaction|(during|in) recovery|rec
 
 
 class Server:
-    """Where a database listens: a connection string or URL of libpq."""
+    """The address of a database: a connection string or URL of libpq."""
 
     def __init__(self, conninfo: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What has to be on a server before its log can be read: a version, a level of logging, rights, a slot."""
+"""The conditions under which a server's log can be read: a version, a level of logging, rights, a slot."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def end_of_log(connection: Connection) -> int:
 
 
 def start_of_slot(server: Server, connection: Connection, slot: str, position: int | None) -> int:
-    """Where the log is read from: the position, or the slot's own; makes the slot if nothing was read of it yet."""
+    """The place from which the log is read: the position, or the slot's own; makes the slot if nothing was read yet."""
     found: Any = connection.execute(
         "SELECT plugin, database, confirmed_flush_lsn::text, coalesce(wal_status, ''), current_database() "
         "FROM pg_replication_slots WHERE slot_name = %s",

@@ -76,12 +76,12 @@ class Unreadable(Exception):  # noqa: N818 - no fault either: other tables can b
 
     @property
     def change(self) -> TableRefused:
-        """What is told of the table."""
+        """The change that is told of the table."""
         return TableRefused(self.table.name, str(self))
 
 
 def ranges_of(stored: StoredRows, table: Table, first: int) -> Iterator[Range]:
-    """What is left to read from a block on; the last range has no end, for the table may have grown."""
+    """The ranges that are left to read from a block on; the last one has no end, for the table may have grown."""
     while first + BLOCKS_OF_A_RANGE < stored.blocks:
         yield Range(stored, table, first, first + BLOCKS_OF_A_RANGE)
         first += BLOCKS_OF_A_RANGE

@@ -352,7 +352,7 @@ class PostgresSource:
         self._to_reread |= {n for n in tables if any(each.number in read for each in rows.get(n, ()))}
 
     def _describe(self, relation: Relation) -> tuple[Layout | None, tuple[TableChange, ...]]:
-        """Where values of a relation go; a look at the catalog first, where it is not what is known."""
+        """The columns that values of a relation go to; looks at the catalog first, where it is not what is known."""
         table = self._catalog.tables.get(relation.number)
         logged = [(each.name, each.type, each.modifier) for each in relation.columns]
         known = table and [(each.name, each.type, each.modifier) for each in table.columns]

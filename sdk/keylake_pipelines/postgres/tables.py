@@ -72,7 +72,7 @@ class Table:
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Where rows of a table lie: all of them, or those of one of its partitions.
+    """The stored rows of a table: all of them, or those of one of its partitions.
 
     A statement that rewrites a table gives it another file. A column that is added with a default rewrites nothing:
     the rows from before have its value all the same, `filled` then counts further. Either way the rows have values
@@ -96,7 +96,7 @@ class StoredRows:
 
     @property
     def content(self) -> tuple[int, ...]:
-        """What changes when the rows have values that the log does not tell of."""
+        """The numbers that change when the rows have values that the log does not tell of."""
         return self.table, self.attached, self.number, self.file, self.filled, self.again
 
     @property
@@ -108,7 +108,7 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What the source has at one moment, by numbers of tables; those that are `refused` cannot be read."""
+    """The tables of the source at one moment, by their numbers; those that are `refused` cannot be read."""
 
     tables: Mapping[int, Table]
     rows: Mapping[int, tuple[StoredRows, ...]]
@@ -133,7 +133,7 @@ class Catalog:
         )
 
     def unread(self, read: Mapping[str, int], but: Set[int]) -> list[StoredRows]:
-        """What was not read to its end, but that of some tables."""
+        """The stored rows that were not read to their end, without those of some tables."""
         stored = [each for number, rows in self.rows.items() if number not in but for each in rows]
         return [each for each in stored if read.get(each.partition, 0) < END]
 
@@ -159,7 +159,7 @@ def newest_tables(read: Mapping[str, int]) -> dict[str, int]:
 
 
 def moved_positions(before: Catalog, after: Catalog, read: Mapping[str, int]) -> dict[str, int]:
-    """Where rows were read to, under their new names: they need not be read again for a change that was told."""
+    """The positions of rows that were read, under their new names: a change that was told needs no second reading."""
     known = {
         each.content: read[each.partition] for rows in before.rows.values() for each in rows if each.partition in read
     }

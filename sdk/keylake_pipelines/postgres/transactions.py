@@ -115,7 +115,7 @@ class Transactions:
         return ()
 
     def take(self, message: Message) -> tuple[TableChange, ...]:
-        """One message; gives changes of tables, as `take_some` does."""
+        """Take one message; gives changes of tables, as `take_some` does."""
         if isinstance(message, _CHANGES):
             self._change(message)
         elif isinstance(message, Begin):

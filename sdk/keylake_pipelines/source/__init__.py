@@ -1,1 +1,1 @@
-"""What sources of a pipeline give: tables, changes of rows, changes of tables, as values."""
+"""The values that sources of a pipeline give: tables, changes of rows, changes of tables."""

@@ -17,7 +17,7 @@ class SourceAway(SourceFailed):
 
 
 class Absence:
-    """Since when a source does not answer: it is told after a while, so that a short cut is none.
+    """The time since when a source does not answer: it is told after a while, so that a short cut is none.
 
     >>> absence = Absence()
     >>> absence.lost(SourceAway("No answer.")), absence.lasts

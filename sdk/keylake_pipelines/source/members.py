@@ -20,7 +20,7 @@ _NOT_BLANK = re.compile(r"[^ \t\r\n]")
 
 @dataclass(frozen=True)
 class Rewriting:
-    r"""What is done with the members of rows: other names, values that become text, members that are left out.
+    r"""The rewriting of members of rows: other names, values that become text, members that are left out.
 
     >>> Rewriting(names={"ID": "id"}).row('{"ID":1.50,"n":[1,{"ID":2}]}')
     '{"id":1.50,"n":[1,{"ID":2}]}'

@@ -1,4 +1,4 @@
-"""What every source of a pipeline can do, and what it gives: steps, in their order.
+"""The verbs of every source of a pipeline, and the steps that it gives, in their order.
 
     Source.begin(positions, ...) ── poll ──▶ Step(rows, changes of tables, ends) ── written ── Source.written(positions)
 
@@ -64,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Lag:
-    """How far a source is ahead: rows or bytes that were not polled, None where unknown, and since when."""
+    """The lag behind a source: rows, bytes or files that were not polled, None where unknown, and since when."""
 
     behind: int | None
     unit: str  # "rows", "bytes" or "files"
@@ -75,7 +75,7 @@ class Lag:
 
 
 class Source(Protocol):
-    """What is read from, in steps. One thread at a time uses it."""
+    """The protocol of sources, which are read in steps. One thread at a time uses a source."""
 
     def begin(self, positions: Mapping[str, int], schemas: Sequence[SourceSchema] = ()) -> None:
         """Go on at these positions; a partition that has none begins where the definition of the source says.
@@ -97,7 +97,7 @@ class Source(Protocol):
         ...
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
-        """What is there, up to about so many rows, or nothing after so many seconds of waiting.
+        """The steps that are there, up to about so many rows, or none after so many seconds of waiting.
 
         Nothing is the end of a source for whoever wants to end with it: one that is in the middle of reading what it
         has gives a step without rows and ends instead.
@@ -105,11 +105,11 @@ class Source(Protocol):
         ...
 
     def written(self, positions: Mapping[str, int]) -> None:
-        """What lies before these positions is kept in tables, so that the source may let it go."""
+        """The rows before these positions are kept in tables, so that the source may let them go."""
         ...
 
     def lag(self) -> Lag:
-        """How far ahead of the last poll the source is."""
+        """The lag behind the source after the last poll."""
         ...
 
     def close(self) -> None:
