@@ -1,4 +1,4 @@
-"""What pipelines add to keylake: their names and commands, found by the entry point `pipelines`."""
+"""The names and commands that pipelines add to keylake, found by the entry point `pipelines`."""
 
 from keylake.extension import Extension
 

@@ -148,7 +148,7 @@ def _run(
 
 
 def _refusal(file: str, running: kl.Pipeline) -> str | None:
-    """Why a file cannot take the place of the pipeline that runs; None where it can."""
+    """The reason why a file cannot take the place of the pipeline that runs; None where it can."""
     try:
         found = kl.Pipeline.load(file)
     except kl.KeylakeError as error:

@@ -46,7 +46,7 @@ class Shaped:
 
 @dataclass
 class Look:
-    """What was found in a range: how many rows, and the digests of those that differ."""
+    """The result of a read of a range: the numbers of rows on both sides, and the digests of those that differ."""
 
     source: int = 0
     lake: int = 0

@@ -1,4 +1,4 @@
-"""What a check of a pipeline found."""
+"""The results of a check of a pipeline, as values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RowDifference:
 
 @dataclass(frozen=True)
 class TableCheck:
-    """How the rows of a keyed table compare with those of its source tables.
+    """The comparison of the rows of a keyed table with those of its source tables.
 
     `undecided` rows differed, and kept changing while they were looked at, or the pipeline has not come to them.
     `refused` rows are dead letters: their values fit no column. `rows` of it are the first ones that differ.
@@ -75,7 +75,7 @@ class TableCheck:
 
 @dataclass(frozen=True)
 class PipelineCheck:
-    """How the keyed tables of a pipeline compare with its source.
+    """The comparison of the keyed tables of a pipeline with its source.
 
     >>> print(PipelineCheck("shop", (TableCheck("shop.orders", ("shop.orders",), 3, 2, missing=1),)))
     shop.orders: 3 rows in the source, 2 in the lake; 1 missing

@@ -1,4 +1,4 @@
-"""What a check asks of a source: its tables, ranges of their keys, and the rows that are in a range now."""
+"""The questions of a check to a source: its tables, ranges of their keys, and the rows that are in a range now."""
 
 # pyright: reportUnknownParameterType=false
 # Arrow's own types stand in signatures, and Arrow carries no types for a checker.

@@ -35,7 +35,7 @@ Form = Callable[[Any], object]
 
 
 def from_json(type_: IcebergType) -> Form:
-    """What makes a comparable value of a value of JSON; one that does not fit the type stays different from all.
+    """The function that turns a value of JSON into a comparable one; one that does not fit the type differs from all.
 
     >>> from_json(DecimalType(5, 2))("1.5") == from_arrow(DecimalType(5, 2))(Decimal("1.50"))
     True
@@ -54,7 +54,7 @@ def from_json(type_: IcebergType) -> Form:
 
 
 def from_arrow(type_: IcebergType) -> Form:
-    """What makes a comparable value of a Python value of Arrow."""
+    """The function that turns a Python value of Arrow into a comparable one."""
     convert = _of_arrow(type_)
     return lambda value: None if value is None else convert(value)
 

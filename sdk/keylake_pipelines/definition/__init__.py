@@ -1,1 +1,1 @@
-"""What a pipeline is: its definition in Python and YAML, and where the rows of its source go."""
+"""The definition of a pipeline, in Python and YAML, and the routes of the rows of its source."""

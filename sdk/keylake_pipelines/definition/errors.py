@@ -1,4 +1,4 @@
-"""What is wrong in a definition, in sentences that have no values of secrets."""
+"""The errors of a definition, as sentences that have no values of secrets."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def without_followers(errors: Sequence[ErrorDetails], names: Sequence[str]) -> l
 
 
 def near(name: str, names: Sequence[str], ignored: Sequence[str] = ()) -> str:
-    """What may have been meant, or what there is, without what is ignored.
+    """The name that may have been meant, as a question, or else a list of all names without the ignored ones.
 
     >>> near("hostnam", ["hostname", "port"]), near("zork", ["hostname", "port"])
     ("Did you mean 'hostname'?", 'There are: hostname, port.')

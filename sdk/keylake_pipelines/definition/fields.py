@@ -1,4 +1,4 @@
-"""What the models of a pipeline's definition share: names of keys, lists in one text, durations, secrets.
+"""The parts that the models of a pipeline's definition share: names of keys, lists in one text, durations, secrets.
 
 A key of YAML such as `scan.startup.mode` is the field `scan_startup_mode` in Python. Models are strict and frozen, and
 know all of their keys. Keys that end in `.*` are free: what stands for the star is the key of a mapping.
@@ -79,7 +79,7 @@ class Definition(BaseModel):
             raise DefinitionError(" ".join(found)) from None
 
     def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
-        """What was said, without the defaults."""
+        """The fields that were given, without the defaults."""
         yield from ((name, getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set)
 
     @classmethod

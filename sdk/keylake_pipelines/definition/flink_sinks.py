@@ -8,7 +8,7 @@ from keylake_pipelines.definition.fields import NO_OPTIONS, Definition, Options,
 
 
 class OtherSinks(Definition):
-    """What sinks of Doris, StarRocks, Elasticsearch, Kafka, MaxCompute, OceanBase, Fluss and Hudi are told."""
+    """The keys of the sinks of Doris, StarRocks, Elasticsearch, Kafka, MaxCompute, OceanBase, Fluss and Hudi."""
 
     access_id: Annotated[Secret | None, unused("access-id")] = None
     access_key: Annotated[Secret | None, unused("access-key")] = None

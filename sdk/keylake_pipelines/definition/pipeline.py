@@ -99,7 +99,7 @@ class LakeSink(OtherSinks):
 
 
 class Route(Definition):
-    r"""Where the rows of source tables go.
+    r"""The keyed table that the rows of source tables go to.
 
     Example::
 
@@ -117,7 +117,7 @@ class Route(Definition):
 
 
 class Transform(Definition):
-    """What is done to the rows of source tables on their way.
+    """The projection, filter and keys that the rows of source tables get on their way.
 
     Example::
 
@@ -170,7 +170,7 @@ class Transform(Definition):
 
 
 class PipelineOptions(Definition):
-    """What a pipeline is called, and how it runs.
+    """The name of a pipeline, and the options of its runs.
 
     Example::
 
@@ -317,7 +317,7 @@ class Pipeline(Definition):
 
     @property
     def freshness(self) -> datetime.timedelta:
-        """How soon after it came a row is to be in its table."""
+        """The time within which a row is to be in its table after it came."""
         return self.pipeline.load_freshness or min(self.sink.freshness or _FRESH, _FRESH)
 
     def to_yaml(self) -> str:

@@ -1,4 +1,4 @@
-"""Which keyed tables the rows of a source table go to."""
+"""The keyed tables that the rows of a source table go to."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def is_captured(source: MySql | Postgres, table: SourceTable) -> bool:
 
 
 def unmatched(pipeline: Pipeline, tables: Sequence[SourceTable]) -> tuple[str, ...]:
-    """What of a definition is about no table that its source has: patterns, keys, routes, transforms.
+    """The parts of a definition that mean no table of its source: patterns, keys, routes, transforms.
 
     They may be about tables that are still to come, so each is told, and refused by nobody.
     """

@@ -30,7 +30,7 @@ _TABLES = r"Tables, as regular expressions with commas between them, in which `\
 
 
 class _Database(Definition):
-    """What databases have in common."""
+    """The keys that all databases have."""
 
     name: Annotated[str | None, named("name", "What the source is called in messages.")] = None
     hostname: Annotated[str, named("hostname", "The host of the database.")]

@@ -74,7 +74,7 @@ class Step(Definition):
 
     @property
     def trigger(self) -> str:
-        """What its position in the table is called."""
+        """The name of the step's position in the table."""
         return self.name or Path(self.sql).stem
 
     def as_run(self, pipeline: str) -> TableStep:

@@ -40,7 +40,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class _Found(Exception):  # noqa: N818 - it leaves this file as another error
-    """What is wrong at a place."""
+    """An error at a place of the file."""
 
     def __init__(self, node: Node, sentence: str) -> None:
         super().__init__(sentence)
@@ -48,7 +48,7 @@ class _Found(Exception):  # noqa: N818 - it leaves this file as another error
 
 
 def parsed(text: str, name: str, model: type[_Definition]) -> _Definition:
-    """What a YAML file defines; `name` is that of the file in errors."""
+    """The definition that a YAML file has; `name` is that of the file in errors."""
     node = _composed(text, name)
     try:
         data = _data(node, ())

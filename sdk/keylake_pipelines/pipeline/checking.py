@@ -62,7 +62,7 @@ def check_pipeline(
 
 @dataclass(frozen=True)
 class _Planned:
-    """What of a keyed table is compared."""
+    """The parts of a keyed table that are compared."""
 
     comparison: Comparison
     bounded_by: str | None
@@ -104,7 +104,7 @@ class Checker:
         self._now.close()
 
     def again(self) -> Checker:
-        """Another one, which looks at the tables of the source anew, and goes on at the same ranges."""
+        """Another checker, which looks at the tables of the source anew, and goes on at the same ranges."""
         self.close()
         rows, seconds = self._rows_at_once, self._seconds
         other = Checker(self._pipeline, self._lake, rows_at_once=rows, seconds=seconds, ending=self._ending)
@@ -154,7 +154,7 @@ class Checker:
         return planned.comparison.ranges(self._rows_at_once, bounded_by=planned.bounded_by)
 
     def _checked(self, name: str, ranges: Callable[[_Planned], Iterator[KeyRange]]) -> TableCheck:
-        """What was found of a table; what goes wrong with it is no trouble of others."""
+        """The result for a table; an error of it is its reason, and does not end the check of others."""
         empty = TableCheck(name, tuple(str(schema.table) for schema in self._sources[name]))
         try:
             return self._found(empty, name, ranges)
@@ -190,7 +190,7 @@ class Checker:
         return replace(found, command=mend if found.differs else "", not_compared=planned.not_compared)
 
     def _plan(self, name: str, spec: TableSpec, schemas: Sequence[SourceSchema]) -> _Planned | None:
-        """Which columns are compared, and by which column of the key in ranges."""
+        """The columns that are compared, and the column of the key by which there are ranges."""
         transformed = [self._shaping.transformed(schema) for schema in schemas]
         own = {column.lower(): column for column in spec.column_names}
         there = [{column.name.lower() for column in each.schema.columns} for each in transformed]
@@ -239,7 +239,7 @@ class Checker:
         return self._looked_again(found, planned, differing) if differing else found
 
     def _looked_again(self, found: TableCheck, planned: _Planned, differing: Mapping[KeyRange, set[Key]]) -> TableCheck:
-        """What was found, with those rows that still differ, and did not change meanwhile."""
+        """The result, with those rows that still differ, and did not change meanwhile."""
         left = dict(differing)
         before: dict[Key, Found] = {}
         sure: dict[Key, Found] = {}

@@ -87,7 +87,7 @@ def without_alias(text: str, name: str) -> tuple[str, bool]:
 
 
 def names_in(text: str, known: Collection[str]) -> tuple[str, ...]:
-    """Which of these columns an expression names.
+    """The columns of these that an expression names.
 
     >>> names_in("upper(City) || ' city' || `zip` || s.date", ["city", "zip", "upper", "date"])
     ('city', 'zip')
@@ -167,7 +167,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def _arguments(tokens: list[str]) -> int:
-    """How many arguments a call has whose tokens follow."""
+    """The number of arguments that a call has whose tokens follow."""
     depth, count = 0, 1
     for token in tokens:
         depth += (token in _OPENS) - (token in _CLOSES)

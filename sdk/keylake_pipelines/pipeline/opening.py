@@ -42,7 +42,7 @@ def opened_source(pipeline: Pipeline, lake: Lake) -> Source:
 
 
 def rows_now(pipeline: Pipeline) -> RowsNow:
-    """What a check of the pipeline reads of its source.
+    """The rows of the source as a check of the pipeline reads them.
 
     Errors: `Unsupported` for a source that has no rows but those of its log.
     """
@@ -131,7 +131,7 @@ def _selected(database: MySql) -> str:
 
 
 def _start_of_log(database: MySql) -> Any:
-    """Where the log is read from first."""
+    """The place from which the log is read first."""
     from keylake_pipelines.mysql.starts import AtByte, AtGtids, AtTime
 
     match database.startup_mode:
@@ -167,7 +167,7 @@ def looked_at(pipeline: Pipeline) -> tuple[SourceSchema, ...] | None:
 
 
 class _Named(NamedTuple):
-    """What a definition says of PostgreSQL, as keylake_pipelines.postgres takes it."""
+    """The parts of a definition of PostgreSQL, as keylake_pipelines.postgres takes them."""
 
     address: str
     tables: Callable[[SourceTable], bool]
@@ -261,7 +261,7 @@ def _text(file: str | None) -> str | None:
 
 
 def _place(topics: Kafka) -> Any:
-    """Where partitions begin that have no position."""
+    """The place where partitions begin that have no position."""
     if topics.startup_mode == "timestamp":
         return _moment(topics.timestamp_millis or 0)
     if topics.startup_mode == "specific-offsets":

@@ -61,7 +61,7 @@ _LOOKS_SECONDS = 30.0  # at what a source has, where it knows its tables by thei
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What a pipeline would do for a source table: the keyed table, its columns, and what of them is new."""
+    """The plan of a pipeline for a source table: the keyed table, its columns, and what of them is new."""
 
     source: str
     table: str
@@ -113,7 +113,7 @@ def run_pipeline(
 
 
 def load_of(pipeline: Pipeline, *, once: bool = False) -> Load:
-    """How the batches of a pipeline are sized, as its definition says; a run that ends has no rows that wait for it."""
+    """The sizes of a pipeline's batches, as its definition says; a run that ends has no rows that wait for it."""
     options = pipeline.pipeline
     if not options.load_control:
         return Fixed(Setting(options.load_rows_most))
@@ -132,7 +132,7 @@ def _few_wait(pipeline: Pipeline) -> float:
 
 
 def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
-    """What the pipeline would make and change, by the tables that its source has now. Nothing is written."""
+    """The tables that the pipeline would make and change, by those that its source has now. Nothing is written."""
     _set_session(pipeline, lake)
     shaping = DefinedShaping(pipeline, lake)
     schemas, missing = looked_at(pipeline), None
@@ -154,7 +154,7 @@ def planned(pipeline: Pipeline, lake: Lake) -> tuple[TablePlan, ...]:
 
 
 def notice_of(pipeline: Pipeline, tables: Sequence[SourceTable]) -> str | None:
-    """What of a pipeline is about no table of its source, as a sentence."""
+    """A sentence about the parts of a pipeline that mean no table of its source, or None."""
     found = unmatched(pipeline, tables)
     if not found:
         return None
@@ -162,12 +162,12 @@ def notice_of(pipeline: Pipeline, tables: Sequence[SourceTable]) -> str | None:
 
 
 def _missing(source: Source) -> str | None:
-    """What of its topics or files a source has not, as a sentence; databases say it by their tables."""
+    """A sentence about topics or files that a source has not; databases say it by their tables."""
     return source.missing() if isinstance(source, KafkaSource | FilesSource) else None
 
 
 def _schemas(source: Source) -> tuple[SourceSchema, ...]:
-    """The tables of a source; where it knows them by their rows only, it is looked at these."""
+    """The tables of a source; where it knows them by their rows only, these are looked at."""
     source.begin({})
     found = {str(schema.table): schema for schema in source.schemas()}
     until = time.monotonic() + _LOOKS_SECONDS

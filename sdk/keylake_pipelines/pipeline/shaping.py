@@ -1,4 +1,4 @@
-"""What the loop asks of a pipeline: where tables go, and in which shape, as its definition says."""
+"""The answers of a pipeline to its loop: where tables go, and in which shape, as its definition says."""
 
 # pyright: reportUnknownParameterType=false
 # Arrow's own types stand in signatures, and Arrow carries no types for a checker.

@@ -1,4 +1,4 @@
-"""What is done to the rows of a source table on their way: projection, filter, keys.
+"""The transforms of the rows of a source table on their way: projection, filter, keys.
 
     row (JSON) ── from_json by the columns of the source ── filter ── expressions ── to_json ── row
 
@@ -119,7 +119,7 @@ class Transformed:
 
     @property
     def incomparable(self) -> str:
-        """Why the rows of the keyed table are not those that the source has now; empty where they are."""
+        """The reason why the rows of the keyed table are not those that the source has now; empty where they are."""
         if any(rule.keeps_deletes for rule in self.rules):
             return "its transform keeps rows that are deleted in the source (SOFT_DELETE)"
         if any(rule.filter is not None and _OF_EVENTS.search(rule.filter) for rule in self.rules):
@@ -145,7 +145,7 @@ class Transformed:
         return reduce(lambda one, other: one.unionByName(other), parts)
 
     def _chosen(self, number: int) -> str:
-        """Which rows are those of a rule; what no filter lets through is that of the last one."""
+        """The condition for the rows of a rule; the last rule has also those that no filter lets through."""
         before = [self.rules[each].filter for each in range(number)]
         if None in before:
             return "false"
@@ -315,7 +315,7 @@ def _spark_text(source: SourceSchema, what: str, text: str) -> str:
 
 
 def _analysed(session: Session, source: SourceSchema, what: str, text: str, ask: Callable[[], _Result]) -> _Result:
-    """What Spark says of an expression, or its refusal as a sentence."""
+    """Spark's answer about an expression, or its refusal as a sentence."""
     try:
         with session.asking():
             return ask()

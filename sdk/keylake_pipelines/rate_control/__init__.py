@@ -1,1 +1,1 @@
-"""How much a pipeline takes at once, how often, and with how many executors, from what its last rounds showed."""
+"""The size, interval and executors of a pipeline's next batches, from what its last rounds showed."""

@@ -66,7 +66,7 @@ class Controller:
         self._refusal: str | None = None
 
     def next(self, observed: Observed, *, at: datetime.datetime | None = None) -> Setting:
-        """What the next round is to be like after one more was observed, at its end unless `at` says when."""
+        """The setting of the next round after one more was observed, at its end unless `at` says when."""
         was, straggled = self.setting, self._known.straggler_seconds > 0
         self._known = known = self._known.after(observed, was, self.targets)
         self._shares = self._shares.after(observed.parts)
@@ -85,7 +85,7 @@ class Controller:
         return setting
 
     def _driving(self, executors: int) -> str | None:
-        """Have the executors there; why not, where that is new."""
+        """Have the executors there; returns the reason if they are not, where it is new."""
         if self._drive is None or executors == self._driven:
             return None
         before = self._refusal

@@ -1,4 +1,4 @@
-"""How a setting follows from estimates: pure functions, one for each of its numbers, in the order of their dependence.
+"""The decisions from estimates to a setting: a pure function for each number, in the order of their dependence.
 
 Each number stays as it was while that is near enough.
 
@@ -32,7 +32,7 @@ def base_interval(known: Estimates, targets: LoadTargets) -> float:
 
 
 def interval(was: float, executors: int, known: Estimates, targets: LoadTargets) -> float:
-    """The same, longer where freshness decides and the executors leave time."""
+    """The interval of rounds: the base interval, longer where freshness decides and the executors leave time."""
     fresh = _CERTAIN * targets.freshness_seconds - known.overhead
     longest = max(targets.longest_seconds, fresh / (1 + known.work(known.rate) / (executors * targets.cores)))
     wanted = min(_filled(known, targets), longest)
@@ -51,7 +51,7 @@ def _filled(known: Estimates, targets: LoadTargets) -> float:
 
 
 def needed(base: float, known: Estimates, targets: LoadTargets) -> float:
-    """How many executors the load needs, as a number with a fraction."""
+    """The number of executors that the load needs, with a fraction."""
     expected = known.rate * base
     late = max(known.waiting - expected, 0.0)
     rows = expected + late * min(base / targets.catch_up_seconds, 1.0)
@@ -59,7 +59,7 @@ def needed(base: float, known: Estimates, targets: LoadTargets) -> float:
 
 
 def executors(was: int, needs: tuple[float, ...], targets: LoadTargets) -> int:
-    """More of them at once; fewer when the last rounds, all of them, could do with fewer."""
+    """The number of executors: more at once, and fewer when none of the last rounds needed as many."""
     need = needs[-1]
     wanted = targets.executors.of(math.ceil(need))
     if need > _MORE * was:

@@ -1,4 +1,4 @@
-"""What the rounds so far say about the load and the cost of a row.
+"""The load and the cost of a row, as the rounds so far tell them.
 
     seconds of a round = overhead + rows * row_seconds / slots          slots: tasks that run at once
 
@@ -36,7 +36,7 @@ class Estimates:
     straggler_seconds: float = 0.0  # by which one task was longer than the others, where that is much
 
     def after(self, observed: Observed, setting: Setting, targets: LoadTargets) -> Estimates:
-        """What they are with one more round, which was made with a setting."""
+        """The estimates with one more round, which was made with a setting."""
         passed = observed.since_seconds or max(setting.interval_seconds, observed.seconds)
         waiting = observed.lag_rows
         if waiting is None:
@@ -78,7 +78,7 @@ class Estimates:
 
 
 def slots(executors: int, partitions: int, targets: LoadTargets) -> int:
-    """How many tasks of a shuffle run at once."""
+    """The number of tasks of a shuffle that run at once."""
     return max(min(executors * targets.cores, partitions), 1)
 
 

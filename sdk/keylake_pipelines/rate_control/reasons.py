@@ -1,4 +1,4 @@
-"""What has changed from one setting to the next, and why, in sentences."""
+"""The changes from one setting to the next, and the reasons for them, in sentences."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _rate(known: Estimates) -> str:
 
 
 def straggles(known: Estimates) -> str:
-    """What one long task means."""
+    """A sentence about one long task."""
     return (
         f"One task took {known.straggler_seconds:.2g} s longer than the median one: more executors do not help, divide "
         "the largest part."

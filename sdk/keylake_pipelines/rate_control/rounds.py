@@ -1,4 +1,4 @@
-"""What a round showed, and what the next ones are to be like, as values."""
+"""The figures of a round, and the setting of the next ones, as values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keylake.extension import ShownFields
 
 @dataclass(frozen=True)
 class Observed:
-    """What one round showed: it polled, wrote and committed, or found nothing."""
+    """The figures of one round: it polled, wrote and committed, or found nothing."""
 
     seconds: float  # from the poll to the last commit
     rows: int  # that were written
@@ -27,7 +27,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Setting(ShownFields):
-    """What the next rounds are to be like. A round begins `interval_seconds` after the one before began, or at its end.
+    """The setting of the next rounds. A round begins `interval_seconds` after the one before began, or at its end.
 
     Without rows there is nothing to commit: such a round ends with its poll.
     """

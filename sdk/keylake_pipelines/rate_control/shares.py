@@ -36,7 +36,7 @@ class Shares:
         return Shares({part: share for part, share in mixed.items() if share >= _LEAST_SHARE})
 
     def tasks(self, partitions: int, were: Mapping[str, int]) -> dict[str, int]:
-        """How many tasks each part should have, of those with more than one; `were` is what it was before."""
+        """The number of tasks for each part that should have more than one; `were` are the numbers from before."""
         wanted = {part: self._tasks(share * partitions, were.get(part, 1)) for part, share in self.of.items()}
         return {part: count for part, count in wanted.items() if 1 < count <= partitions}
 

@@ -1,4 +1,4 @@
-"""What a controller aims at, and the bounds it keeps."""
+"""The targets of a controller, and the bounds that it keeps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class LoadTargets:
-    """What a pipeline is run for: how fresh rows are to be, how full its executors, how large its files; all bounds.
+    """The targets of a pipeline: freshness of rows, utilization of executors, sizes of files, and bounds.
 
     >>> LoadTargets(freshness_seconds=300, executors=Bounds(1, 20)).longest_seconds
     166.66666666666666

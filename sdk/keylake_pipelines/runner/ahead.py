@@ -44,7 +44,7 @@ class ReadAhead:
         return self._call(self._source.schemas)
 
     def poll(self, most_rows: int, seconds: float) -> tuple[Step, ...]:
-        """What was read ahead, or what is there; a step without rows where it is still being read."""
+        """The steps that were read ahead, or those that are there; one without rows while they are being read."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None and not wait([ahead], seconds).done:
             self._ahead = ahead
@@ -63,7 +63,7 @@ class ReadAhead:
         self._kept = dict(positions)
 
     def lag(self) -> Lag:
-        """How far the source was ahead of the steps that were given."""
+        """The lag behind the source after the steps that were given."""
         return self._call(self._source.lag) if self._lag is None else self._lag
 
     def close(self) -> None:

@@ -130,7 +130,7 @@ class Changes:
         return [*gone, *others, *(TableCreated(schema, filled=True) for schema in moved.values())]
 
     def _after(self, table: SourceTable, changes: Sequence[TableChange]) -> SourceSchema | None:
-        """What is known of a table, after changes of its columns that are not made yet."""
+        """The schema that is known of a table, after changes of its columns that are not made yet."""
         known = (each.schema for (name, _), each in self._state.tables.items() if name == str(table))
         schema = next(known, None)
         for change in changes:
@@ -164,7 +164,7 @@ class Changes:
         return pa.concat_tables(parts)
 
     def _known(self, change: TableChange, target: str) -> TableState | None:
-        """What is known of the table that changes, also if it was renamed by this very change."""
+        """The state of the table that changes, also if it was renamed by this very change."""
         found = self._state.tables.get((str(table_of(change)), target))
         if found is None and isinstance(change, TableRenamed):
             return self._state.tables.get((str(change.to), target))
@@ -220,7 +220,7 @@ class Changes:
             raise _of_another_key(then.table, new, target, old)
 
     def explained(self, target: str, error: KeylakeError) -> KeylakeError:
-        """Why a keyed table took no rows: where the key of their table has other types, that is the reason."""
+        """The reason why a keyed table took no rows: other types in the key of its source table, or else the error."""
         if not isinstance(error, BadRows) or not self._targets.is_there(target):
             return error
         spec = self._targets.spec(target)

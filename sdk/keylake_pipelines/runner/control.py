@@ -1,4 +1,4 @@
-"""What others ask of pipelines, and tell them: by the table that they keep their state in."""
+"""The wishes of others about pipelines, and the answers: both are in the table that pipelines keep their state in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANSWER_SECONDS = 60.0
 
 
 class Wishes:
-    """What others want of a pipeline that runs. The table is asked once a second, however short rounds are."""
+    """The wishes of others for a pipeline that runs. The table is asked once a second, however short rounds are."""
 
     def __init__(self, table: KeyedTable, name: str) -> None:
         self._table = table

@@ -87,7 +87,7 @@ class DeadLetters:
         self._write(target, [{**row, "op": CHANGE, "source": str(table_of(made.change)), "reason": reason}])
 
     def kept(self, target: str) -> Iterator[tuple[int, pa.Table | Made]]:
-        """What is kept of a keyed table, in the order in which it came: rows, and changes between them.
+        """The rows that are kept of a keyed table, and the changes between them, in the order in which they came.
 
         Each with the place of its end, for `forget`.
         """
@@ -107,11 +107,11 @@ class DeadLetters:
             begin = number + 1
 
     def forget(self, target: str, place: int) -> None:
-        """What was kept of a keyed table is in it, up to a place."""
+        """Remove what was kept of a keyed table up to a place: the table has it."""
         self._delete(f"{self._of(target)} AND place <= {place}")
 
     def forget_all(self, target: str) -> None:
-        """What was kept of a keyed table is not needed: a new snapshot has it."""
+        """Remove all that was kept of a keyed table: a new snapshot has it."""
         if not self._missing():
             self._delete(self._of(target))
 
@@ -124,7 +124,7 @@ class DeadLetters:
         return f"pipeline = {literal(self._pipeline)} AND target = {literal(target)}"
 
     def count(self) -> int:
-        """How many there are."""
+        """The number of dead letters of the pipeline."""
         where = f"pipeline = {literal(self._pipeline)}"
         return 0 if self._missing() else self._table().read(columns=["pipeline"], where=where).count()
 

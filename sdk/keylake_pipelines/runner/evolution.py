@@ -1,4 +1,4 @@
-"""How a change of a source table changes the schema that is known of it, and what the keyed table needs for it.
+"""The schema that is known of a source table, after a change of it, and what the keyed table needs for that.
 
     schema + TableChange ── after_change ── schema then
     schema then + columns of the keyed table ── alteration ── Alteration: words of `alter`, and what cannot be
@@ -89,7 +89,7 @@ def after_change(schema: SourceSchema, change: TableChange) -> SourceSchema:
 
 @dataclass(frozen=True)
 class Alteration:
-    """What `alter` is told, and sentences about what it cannot be told."""
+    """The arguments of `alter`, and sentences about changes that it has no arguments for."""
 
     add: Mapping[str, IcebergType] = field(default_factory=dict[str, IcebergType])
     drop: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ def alteration(
     others: Collection[str] = (),
     keep: bool = False,
 ) -> Alteration:
-    """What a keyed table needs so that rows of this schema fit.
+    """The alteration of a keyed table after which rows of this schema fit.
 
     `dropped` and `renamed` are what the change says of columns; `others` are columns that other source tables of the
     keyed table have, which stay. With `keep`, columns are added only: none is dropped or renamed, but for those of the

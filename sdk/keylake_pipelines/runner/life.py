@@ -1,4 +1,4 @@
-"""Whether the process of a pipeline lives, as its last sign of life tells."""
+"""The last sign of life of a pipeline's process, and whether it still lives by that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEASE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SignOfLife:
-    """Where a process runs, and when it was seen last."""
+    """The host and number of a process, and the time when it was seen last."""
 
     host: str
     process: int
@@ -30,7 +30,7 @@ class SignOfLife:
         return (datetime.datetime.now(datetime.timezone.utc) - self.seen_at).total_seconds() < lease
 
     def lost(self, last_error: str | None) -> str:
-        """What is said of a process that is gone, or cannot write."""
+        """A sentence about a process that is gone, or cannot write."""
         ended = (
             f"Process {self.process} on {self.host} has ended without a word, or cannot write: it was last seen at "
             f"{self.seen_at:%Y-%m-%d %H:%M:%S} UTC. Run it again: it goes on where it was."
@@ -38,7 +38,7 @@ class SignOfLife:
         return f"{ended} It had said: {last_error}" if last_error else ended
 
     def busy(self, pipeline: str, lease: float) -> str:
-        """Why another process may not run the pipeline."""
+        """The reason why another process may not run the pipeline."""
         return (
             f"Pipeline {pipeline!r} runs already, as process {self.process} on {self.host}, last seen at "
             f"{self.seen_at:%Y-%m-%d %H:%M:%S} UTC. Stop it with `keylake stop {pipeline}`; without a sign of life its "

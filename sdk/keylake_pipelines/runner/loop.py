@@ -210,7 +210,7 @@ class _Loop:
         return not ends
 
     def _polled(self, most_rows: int, seconds: float, *, ends: bool) -> tuple[Step, ...]:
-        """What the source gives; nothing while it is away, so that rows that wait are written nevertheless."""
+        """The steps that the source gives; none while it is away, so that rows that wait are written nevertheless."""
         if left := self._outage.seconds_left:
             self._ending.wait(0 if ends else min(seconds, left))
             return ()
@@ -228,7 +228,7 @@ class _Loop:
         return sum(each.count for each in self._waiting.values())
 
     def _listen(self) -> bool:
-        """What others want of the pipeline; whether it is to end."""
+        """Hear what others want of the pipeline; returns whether it is to end."""
         self._is_ending = self._ending.is_set()
         wanted, wishes = self._asking.asked()
         self._wishes |= wishes
@@ -273,7 +273,7 @@ class _Loop:
         return old or waiting.count >= self._settings.few
 
     def _kept_positions(self) -> dict[str, int]:
-        """Where each partition goes on: at its first row that waits, or behind all that was polled."""
+        """The positions at which each partition goes on: at its first row that waits, or behind all that was polled."""
         positions = dict(self._ends)
         for waiting in self._waiting.values():
             for partition, first in waiting.first.items():
@@ -302,7 +302,7 @@ class _Loop:
     # --------------------------------------------------------------------------------------------------------- steps
 
     def _take(self, step: Step) -> int:
-        """The rows of a step wait for their tables, then its changes are made; how many rows it has."""
+        """Let the rows of a step wait for their tables, then make its changes; returns how many rows it has."""
         rows = CHANGES.empty_table() if step.rows is None else step.rows
         bad = rows.filter(pc.is_valid(rows["error"]))
         is_row = pc.and_(pc.is_valid(bad["table"]), pc.is_valid(bad["op"]))

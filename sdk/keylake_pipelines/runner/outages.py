@@ -33,7 +33,7 @@ def passes(error: KeylakeError) -> bool:
 
 
 class Outage:
-    """What does not answer is asked again after 1, 2, 4 and more seconds, at most 30.
+    """A time without answers: the source or the lake is asked again after 1, 2, 4 and more seconds, at most 30.
 
     `what` is how that is told. `most` are the seconds after which it ends, None for never. What is `known` has answered
     before.
@@ -56,7 +56,7 @@ class Outage:
 
     @property
     def seconds_left(self) -> float:
-        """How long nothing is to be asked."""
+        """The seconds for which nothing is to be asked."""
         return 0.0 if self._since is None else max(0.0, self._again_at - time.monotonic())
 
     def failed(self, error: KeylakeError) -> None:

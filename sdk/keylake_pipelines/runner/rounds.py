@@ -50,7 +50,7 @@ def series(recent: Sequence[Recent], unit: str) -> tuple[str, Series]:
 
 
 def picture(recent: Sequence[Recent], unit: str) -> tuple[str, ...]:
-    """The same as lines of text."""
+    """Lag, rates and batches of rounds as lines of text."""
     if not recent:
         return ()
     title, named = series(recent, unit)
@@ -74,7 +74,7 @@ class Rounds:
         return last
 
     def patience(self, setting: Setting, waiting: int, *, ends: bool) -> float:
-        """How long a poll may wait for rows: those that wait already are written in time."""
+        """The seconds that a poll may wait for rows: those that wait already are written in time."""
         left = self._wrote_at + setting.interval - time.monotonic()
         return min(setting.seconds, _LAST_SECONDS if ends else left if waiting and left > 0 else setting.seconds)
 
@@ -115,7 +115,7 @@ class Rounds:
         self.begin_again()
 
     def begin_again(self) -> None:
-        """What was polled and not written comes again."""
+        """The rows that were polled and not written come again, and are counted anew."""
         self._rows = self._written = self._tables = 0
         self._seconds = self._polling = 0.0
 
@@ -135,7 +135,7 @@ def recent_to_json(recent: Iterable[Recent]) -> str:
 
 
 def recent_from_json(text: str | None) -> tuple[Recent, ...]:
-    """The same rounds again.
+    """The rounds of a text that `recent_to_json` has made.
 
     >>> text = "[[1793534400,100,1.5,0.25,7]]"
     >>> recent_to_json(recent_from_json(text)) == text

@@ -1,4 +1,4 @@
-"""What the loop is told: where tables go, how it sizes its rounds, what it does with changes of tables."""
+"""The settings of the loop: where tables go, how it sizes its rounds, what it does with changes of tables."""
 
 # pyright: reportUnknownParameterType=false
 # Arrow's own types stand in signatures, and Arrow carries no types for a checker.
@@ -30,10 +30,10 @@ class Target:
 
 
 class Shaping(Protocol):
-    """Which source tables go where, and in which shape. It has no state: the same questions get the same answers."""
+    """The keyed tables and shapes of source tables. It has no state: the same questions get the same answers."""
 
     def targets(self, table: SourceTable) -> tuple[Target, ...]:
-        """Where the rows of a source table go; nowhere where they are not wanted."""
+        """The keyed tables that the rows of a source table go to; none where they are not wanted."""
         ...
 
     def schema(self, schema: SourceSchema) -> SourceSchema:
@@ -71,7 +71,7 @@ class AsTheyAre:
 
 @dataclass(frozen=True)
 class Round:
-    """What was done from one write to the next, and how far behind the pipeline is then."""
+    """The figures of a round, from one write to the next, and the lag of the pipeline at its end."""
 
     number: int
     rows: int  # that were polled
@@ -84,7 +84,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Setting:
-    """How large the next batch may be, how long a poll may wait for rows, and how far apart two writes are.
+    """The most rows of the next batch, the seconds that a poll may wait for rows, and the seconds between two writes.
 
     What is polled meanwhile waits, and is written together; a batch that is full is written at once.
     """
@@ -115,7 +115,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a pipeline runs.
+    """The settings of a run of a pipeline.
 
     `once` ends it when the source has nothing more. `freshness` are the seconds that a table with few rows may wait, so
     that small commits stay few: fewer than `few` rows. `lease` are the seconds after the last sign of life of a process
@@ -144,7 +144,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class PipelineReport:
-    """What a run did until it ended.
+    """The result of a run, at its end.
 
     >>> print(PipelineReport("shop", rounds=3, rows=1200, dead_letters=1, set_aside=("lake.orders",)))
     shop: 1,200 rows in 3 rounds, 1 dead letters, set aside: lake.orders

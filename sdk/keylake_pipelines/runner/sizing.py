@@ -12,7 +12,7 @@ _LONGEST_POLL_SECONDS = 1.0  # what others want of the pipeline is asked between
 
 
 class Sized:
-    """What the controller decides about batches, as the loop takes it; executors go where its `drive` leads.
+    """The decisions of the controller about batches, as the loop takes them; executors go where its `drive` leads.
 
     Example::
 

@@ -1,4 +1,4 @@
-"""What a pipeline knows of itself, in the keyed table `keylake.pipelines` of its lake.
+"""The state of a pipeline, which it keeps in the keyed table `keylake.pipelines` of its lake.
 
     kind       name            columns
     pipeline   ''              host, process, run, state, started_at, seen_at, rounds, rows, lag, last_error,
@@ -80,7 +80,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class PipelineState:
-    """How a pipeline is, as `status` gives it."""
+    """The state of a pipeline, as `status` gives it."""
 
     name: str
     state: str  # running, stopped, failed; lost, where its process is gone without a word
@@ -145,7 +145,7 @@ class PipelineState:
 
 @dataclass(frozen=True)
 class TableState:
-    """What is known of a source table, for a keyed table: its columns now, and the last change that was made."""
+    """The state of a source table, for a keyed table: its columns now, and the last change that was made."""
 
     schema: SourceSchema
     done: Mapping[str, Done] = field(default_factory=dict[str, Done], hash=False)
@@ -181,7 +181,7 @@ class StateTable:
         self._one_at_a_time = threading.RLock()
 
     def read(self) -> None:
-        """What the table has of the pipeline."""
+        """Read the rows that the table has of the pipeline."""
         self._next = self.table.commits.offsets().get(self.name, 0)
         for row in rows_of(self.table, f"pipeline = {literal(self.name)}"):
             match row["kind"]:

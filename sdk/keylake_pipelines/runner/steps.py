@@ -75,7 +75,7 @@ class Steps:
             self._triggers.start(seconds=_BETWEEN_LOOKS)
 
     def watermark(self, table: str, rows: pa.Table) -> datetime.datetime | None:
-        """Up to which event time a table is complete with these rows, which have the columns of `CHANGES`."""
+        """The event time up to which a table is complete with these rows, which have the columns of `CHANGES`."""
         step = self._of_table.get(table)
         newest = None if step is None else newest_of(rows, step.event_time)
         return None if step is None or newest is None else newest - step.late
@@ -98,7 +98,7 @@ class Steps:
         return next(iter(self.failed.values()), None)
 
     def stop(self) -> None:
-        """Nothing more is run, once what is under way is done."""
+        """End the runs of steps, once those under way are done."""
         self._triggers.stop()
 
     def end(self) -> None:

@@ -67,7 +67,7 @@ class Targets:
         _at_once([*missing, *(partial(self._open, name) for name in there)])
 
     def _listed(self, names: Iterable[str]) -> set[str]:
-        """Which of these tables are there."""
+        """The names of these tables that are there."""
         by_parts = {name_parts(name): name for name in names}
         session = session_of(self._lake)
         found: set[str] = set()
@@ -198,7 +198,7 @@ class Targets:
         return failed
 
     def _check_alone(self, batch: TableBatch, error: KeylakeError) -> None:
-        """Where another process has written the offsets of a batch, its error is of that."""
+        """Raise `PipelineBusy` where another process has written the offsets of a batch: its error is of that."""
         if isinstance(error, StoreFailed):  # whether it was written is not known, and it is tried again
             return
         opened = self._open(batch.name)

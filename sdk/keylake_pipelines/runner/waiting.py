@@ -68,7 +68,7 @@ class Waiting:
     count: int = 0
 
     def add(self, source: str, rows: pa.Table) -> None:
-        """More rows of a source table."""
+        """Add rows of a source table."""
         self.rows.setdefault(source, []).append(rows)
         self.count += rows.num_rows
         for partition, (least, _) in offsets_in(rows).items():
