@@ -52,7 +52,7 @@ MOST_BUCKETS = 1_000_000
 
 
 def check_columns(columns: Sequence[Column]) -> None:
-    """Names that exist once, types that Iceberg v2 stores and that the columns' reducers take.
+    """Refuse names that keylake uses or that stand twice, and types that Iceberg v2 or a reducer does not take.
 
     >>> check_columns([Column("_bucket", LongType())])
     Traceback (most recent call last):
@@ -68,7 +68,7 @@ def check_columns(columns: Sequence[Column]) -> None:
 
 
 def check_reducers(columns: Sequence[Column], named: Iterable[str]) -> None:
-    """Reducers for columns that are there, one for each.
+    """Refuse reducers of columns that are not there, and several for one column.
 
     >>> check_reducers([Column("clicks", LongType())], ["click"])
     Traceback (most recent call last):
@@ -81,7 +81,7 @@ def check_reducers(columns: Sequence[Column], named: Iterable[str]) -> None:
 
 
 def check_partition_name(columns: Sequence[Column], partition: str) -> None:
-    """A name for the bucket in Iceberg's partitioning that no column has.
+    """Refuse a name for the bucket in Iceberg's partitioning that a column has.
 
     >>> check_partition_name([Column("user_id_bucket", LongType())], "user_id_bucket")
     Traceback (most recent call last):
@@ -177,7 +177,7 @@ timestamp, timestamptz, string, binary, decimal or uuid.
 
 
 def check_versions(columns: Sequence[Column], key: Sequence[str], versions: str, ordering: str | None) -> None:
-    """One source of versions: an ordering column, the commits, or what each write says.
+    """Refuse several sources of versions: an ordering column, the commits, or what each write says.
 
     >>> check_versions([], [], "commit", "event_time")
     Traceback (most recent call last):
@@ -242,7 +242,7 @@ def check_buckets(key: Sequence[str], buckets: int, bucket_by: Sequence[str], pa
 
 
 def check_key_groups(columns: Sequence[Column], buckets: int, groups: int | None, hash_name: str | None) -> None:
-    """Groups of keys and the hash that makes them, both or neither; a bucket holds at least one group.
+    """Refuse groups of keys without the hash that makes them, a hash without groups, and fewer groups than buckets.
 
     >>> check_key_groups([], 16, 8, "crc32")
     Traceback (most recent call last):
@@ -273,7 +273,7 @@ Use fewer buckets.
 def check_groups(
     columns: Sequence[Column], key: Sequence[str], ordering: str | None, groups: Sequence[ColumnGroup]
 ) -> None:
-    """Groups of value columns that can share one version.
+    """Refuse groups of columns that cannot share one version.
 
     >>> check_groups([], [], None, [ColumnGroup("behaviour", ())])
     Traceback (most recent call last):
@@ -335,7 +335,7 @@ def _column(columns: Sequence[Column], name: str, role: str) -> Column:
 
 
 def hint(name: str, names: Sequence[str]) -> str:
-    """What may have been meant by a name that is not there.
+    """The name that may have been meant by one that is not there, as a question, or else a list of all names.
 
     >>> hint("click", ["clicks", "spend"]), hint("zork", ["clicks", "spend"])
     ("Did you mean 'clicks'?", 'There are: clicks, spend.')

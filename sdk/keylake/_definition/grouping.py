@@ -1,4 +1,4 @@
-"""Into which group of an online key-value store a key falls: the same arithmetic as in the server.
+"""The group of an online key-value store that a key falls into: the same arithmetic as in the server.
 
 What is hashed is the key as a store sees it: the columns of `bucket_by` as text in UTF-8, with a colon between them.
 Whole numbers are decimal, dates are in ISO form, timestamps are microseconds since 1970 in decimal, decimals have all

@@ -68,7 +68,7 @@ int, long, float, double or decimal.
 
 
 def _missing_type(reducer: Reducer, of: IcebergType) -> str | None:
-    """What the column must be of; None where its type fits."""
+    """The types that the reducer takes, as words of an error; None where the column has one of them."""
     for rules in (_missing_value, _missing_collection):
         missing = rules(reducer, of)
         if missing is not None:

@@ -120,7 +120,7 @@ class TableSpec:
         return {column.name: column for column in self.columns}
 
     def hint(self, name: str) -> str:
-        """What may have been meant by a column that is not there.
+        """The column that may have been meant by a name that is not there, as a question, or else all columns.
 
         >>> schema = pa.schema([("user_id", pa.int64())])
         >>> TableSpec.from_arrow(schema, name="features.seen", key="user_id").hint("userid")
@@ -170,7 +170,7 @@ class TableSpec:
         return [self.column(name).type for name in self.bucket_by], [of[name] for name in self.bucket_by]
 
     def differences(self, other: TableSpec) -> tuple[str, ...]:
-        """What another table has otherwise, one sentence each; names of tables and texts about them do not count.
+        """The differences of another table, one sentence each; names of tables and texts about them do not count.
 
         >>> one = TableSpec.from_arrow(pa.schema([("id", pa.int64())]), name="a.b", key="id", buckets=4)
         >>> one.differences(TableSpec.from_arrow(pa.schema([("id", pa.int32())]), name="a.b", key="id", buckets=8))

@@ -52,7 +52,7 @@ class Definition(TableWords, total=False):
 
 
 def check_words(words: Mapping[str, object], declared: type = Definition, what: str = "A table") -> None:
-    """Words that are declared, with values of their types. What the values mean is checked where they are used.
+    """Refuse words that are not declared, or whose values have another type. What values mean is checked elsewhere.
 
     >>> check_words({"buckets": 1.5})
     Traceback (most recent call last):

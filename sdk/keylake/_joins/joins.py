@@ -149,7 +149,7 @@ class _Plan:
     as_of: str | None
 
     def check(self, validate: Matches) -> None:
-        """All that can be said without asking the server."""
+        """Refuse all that can be refused without asking the server."""
         if self.how not in ("left", "inner"):
             raise DefinitionError(f"how={self.how!r}: samples are joined 'left', which keeps all of them, or 'inner'.")
         for name in (*self.on, *(() if self.as_of is None else (self.as_of,))):

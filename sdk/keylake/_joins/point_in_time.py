@@ -74,7 +74,7 @@ def _asked(session: Session, samples: DataFrame, *expressions: str) -> tuple[Any
 
 
 def _count(moments: Sequence[_Moment], micros: str) -> str:
-    """How many of the states begin before a sample or with it."""
+    """The number of states that begin before a sample or with it, as SQL."""
     begins = ", ".join(f"{moment.micros}L" for moment in moments)
     return f"size(filter(array({begins}), t -> t <= {micros}))" if moments else "0"
 
@@ -113,7 +113,7 @@ def _archived(table: KeyedTable[Any]) -> list[_Moment]:
 
 
 def _committed(table: KeyedTable[Any], first: int) -> list[_Moment]:
-    """What main was from commit to commit."""
+    """The states of main from commit to commit, each with its moment."""
     commits = sorted(table.history(), key=lambda commit: commit.committed_at)
     moments = [_Moment(_since_epoch(each.committed_at), State(snapshot_id=each.snapshot_id)) for each in commits]
     if commits and commits[0].parent_id is not None and first < moments[0].micros:

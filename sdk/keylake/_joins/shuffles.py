@@ -218,7 +218,7 @@ def _columns(text: str) -> tuple[str, ...]:
 
 
 def _named(node: _Node) -> str:
-    """What rows come from."""
+    """The words for rows, with the tables that they come from."""
     names: list[str] = []
     for leaf in node.leaves():
         keyed = _KEYED_SCAN.search(leaf.text)

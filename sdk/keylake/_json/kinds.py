@@ -129,7 +129,7 @@ def can_be_members(names: Collection[str]) -> bool:
 
 
 def leaves(type_: IcebergType) -> int:
-    """How many columns a type counts for: as many as it has values that are stored by themselves.
+    """The number of columns that a type counts for: as many as it has values that are stored by themselves.
 
     >>> leaves(StructType(NestedField(1, "zip", LongType(), False), NestedField(2, "street", StringType(), False)))
     2

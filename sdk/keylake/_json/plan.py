@@ -90,7 +90,7 @@ class Plan:
         return plan
 
     def check_types(self) -> None:
-        """Types that the mapping says are those of the columns that are there, and the rescue column can be one."""
+        """Refuse types in the mapping that columns do not have, and a rescue column that cannot be one."""
         known = {column.name.lower(): column for column in self.spec.columns}
         for name, said in self.mapping.column_types.items():
             column = known.get(name)
@@ -120,7 +120,7 @@ class Plan:
         return next((name for name in self.spec.column_names if name.lower() == lower), self.mapping.rescue)
 
     def additions(self, *, is_rescued: bool) -> dict[str, IcebergType]:
-        """What is added to the table before the batch is written."""
+        """The columns that are added to the table before the batch is written."""
         rescue = {self.rescue: RESCUED_TYPE} if is_rescued and self.rescue not in self.spec.column_names else {}
         return self.added | rescue
 

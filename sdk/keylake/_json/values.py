@@ -68,7 +68,7 @@ def kind(said: str) -> str:
 
 
 def is_null(value: str) -> str:
-    """Whether there is no value, or the null of JSON."""
+    """The condition in SQL that there is no value, or the null of JSON."""
     return f"({value} IS NULL OR is_variant_null({value}))"
 
 

@@ -187,7 +187,7 @@ class _JsonUpdate:
         return JsonCommit(**told, added=tuple(self.added), rescued=rescued, reasons=reasons)
 
     def _plan(self) -> Plan:
-        """What the batch becomes; all that can be refused from names and types is refused here."""
+        """The plan of the batch; all that can be refused from names and types is refused here."""
         spec, mapping = self.handle.spec, self.batch.mapping
         beside = {name.lower() for name in self.batch.beside}
         self._check()
@@ -196,7 +196,7 @@ class _JsonUpdate:
         return Plan.of(spec, mapping, [name for name in spec.column_names if name.lower() in beside], seen)
 
     def _check(self) -> None:
-        """Columns beside the payload that are none of the table, and words of the write that do not fit it."""
+        """Refuse columns beside the payload that are none of the table, and words of the write that do not fit it."""
         spec = self.handle.spec
         Plan(spec, self.batch.mapping).check_types()
         known = {name.lower() for name in spec.column_names}
@@ -242,7 +242,7 @@ class _JsonUpdate:
 
 
 def _count(rows: DataFrame) -> tuple[tuple[Rescued, ...], int]:
-    """How many values are rescued for which reason, the most frequent first, and how many in all."""
+    """The numbers of rescued values by field and reason, the most frequent first, and the number of all."""
     counted = rows.selectExpr(f"inline({RESCUED})").groupBy("field", "reason").count()
     found = (
         counted.selectExpr("*", "sum(count) OVER () AS total")

@@ -67,7 +67,7 @@ class Maintenance:
         return self._state("is_paused")
 
     def log(self, *, at_most: int = 100) -> tuple[MaintenanceEntry, ...]:
-        """What was done since the server started, newest first.
+        """The maintenance that was done since the server started, newest first.
 
         Example::
 

@@ -1,1 +1,1 @@
-"""What errors and results have in common: commits, intervals and findings as values."""
+"""The values that errors and results share: commits, intervals and findings."""

@@ -1,4 +1,4 @@
-"""What the checks of a branch have found, as values."""
+"""The findings of the checks of a branch, as values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keylake._display.html_table import ShownFields
 
 @dataclass(frozen=True)
 class Finding(ShownFields):
-    """What a check has found: a figure, its limit, and whether that is kept."""
+    """The finding of a check: a figure, its limit, and whether that is kept."""
 
     check: str
     value: float | None  # None: there was nothing to measure

@@ -90,7 +90,7 @@ class Address:
         return True
 
     def misunderstanding(self, seconds: float) -> str | None:
-        """Why a client cannot speak with what answers there, and what to do; None where TLS is not the reason."""
+        """The reason why a client cannot speak with the server, and what to do; None where TLS is not the reason."""
         roots = os.environ.get(ROOTS) or None
         try:
             trusting = ssl.create_default_context(cafile=roots)

@@ -35,4 +35,4 @@ class AttachedSession(Session):
         self._check_plugin()
 
     def close(self) -> None:
-        """Nothing: whoever opened the session closes it."""
+        """The session stays open: whoever opened it closes it."""

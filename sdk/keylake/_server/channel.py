@@ -31,7 +31,7 @@ def check_client() -> None:
 
 
 def channel_to(url: str, *, is_own: bool) -> Any:
-    """What builds the channel of a Connect session.
+    """The builder of the channel of a Connect session.
 
     The embedded server is found by number: `localhost` also means [::1], where another user of the machine can listen
     on the same port. So is a server whose address has the number of this machine.
@@ -45,7 +45,7 @@ def channel_to(url: str, *, is_own: bool) -> Any:
 
         @property
         def token(self) -> None:
-            """Nothing that pyspark could hand to gRPC."""
+            """The token that pyspark hands to gRPC: none, as it is sent in a header."""
 
         @property
         def endpoint(self) -> str:

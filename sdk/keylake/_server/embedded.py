@@ -92,7 +92,7 @@ class EmbeddedServer:
             return server
 
     def release(self) -> None:
-        """One user less; the last one stops it."""
+        """Count one user less; the last one stops the server."""
         with _LOCK:
             self._users -= 1
             if self._users > 0:
@@ -142,7 +142,7 @@ class EmbeddedServer:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def last_words(self) -> str:
-        """What the log ends with: the last line that names an error, or else the last line."""
+        """The last line of the log that names an error, or else the last line."""
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         told = [line for line in lines if _TELLING.search(line) and not line.startswith("at ")]
         return (told or lines or ["nothing"])[-1][:400]

@@ -156,5 +156,5 @@ def understood(error: Exception, said: str, address: Address) -> KeylakeError:
 
 
 def sentence(error: Exception) -> str:
-    """What an error says, without the trace of the server and on one line."""
+    """The text of an error, without the trace of the server and on one line."""
     return " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())

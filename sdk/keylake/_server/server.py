@@ -151,7 +151,7 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], scratch: Path) -> di
 
 
 def _class_path(master: str, jars: tuple[Path, ...]) -> dict[str, str]:
-    """How the jars come to the processes: one process has them from its start, executors fetch them.
+    """The settings by which the jars come to processes: one process has them from its start, executors fetch them.
 
     >>> sorted(_class_path("local[2]", (Path("a.jar"),)))[:2], _class_path("spark://host:7077", (Path("a.jar"),))
     (['spark.driver.extraClassPath', 'spark.hadoop.fs.AbstractFileSystem.file.impl'], {'spark.jars': 'a.jar'})
@@ -223,12 +223,12 @@ def find_jars(directory: Path = JARS) -> tuple[Path, ...]:
 
 
 def jars_lie_in() -> str:
-    """Where whoever starts a server finds its jars."""
+    """A sentence that says where the jars for a server are."""
     return f"The jars lie in {JARS}." if JARS.is_dir() else "The jars are in the wheel keylake-server."
 
 
 def lines_to_add(catalog: str) -> str:
-    """What the configuration of a server needs, ready to be pasted into spark-defaults.conf.
+    """The lines that the configuration of a server needs, ready to be pasted into spark-defaults.conf.
 
     A properties file takes all that follows a name as the value, so that a comment has a line of its own.
 

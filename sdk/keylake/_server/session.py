@@ -97,7 +97,7 @@ class Session:
         self.was_open = True
 
     def open_again(self) -> None:
-        """Where the session is over, go on in a new one, with what was `set`; a server of this process starts anew."""
+        """Go on in a new session, with what was `set`, where this one is over; a server of this process starts anew."""
         try:
             self._check_plugin()
         except ServerUnreachable:
@@ -211,7 +211,7 @@ class Session:
                 writer.overwrite(condition)
 
     def committed(self, write_id: str) -> dict[str, Any] | None:
-        """What a write has committed; None where another one of the session came after it."""
+        """The commit of a write, as members of JSON; None where another one of the session came after it."""
         with self.asking():
             said: dict[str, Any] = json.loads(self.spark.conf.get(Setting.COMMITTED, "{}") or "{}")
             return said if said.get("write_id") == write_id else None
@@ -328,7 +328,7 @@ class Session:
             return frame.limit(0).toArrow().schema
 
     def answer(self, question: Callable[[], object]) -> object:
-        """What a question about frames of this session gives."""
+        """The answer to a question about frames of this session."""
         with self.asking():
             return question()
 

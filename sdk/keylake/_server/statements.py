@@ -150,7 +150,7 @@ class Write:
 
     @property
     def mode(self) -> Literal["append", "overwrite"]:
-        """How Spark is to write the frame."""
+        """The mode in which Spark is to write the frame."""
         return "overwrite" if ("verb", "overwrite") in self.options else "append"
 
 
@@ -167,7 +167,7 @@ class Commits:
     until: int
 
     def in_sql(self) -> str:
-        """What comes behind the table's name."""
+        """The words behind the table's name."""
         options: dict[str, object] = {RelationOption.AFTER: self.after, RelationOption.UNTIL: self.until}
         if self.read == "changes of every commit":
             options[RelationOption.EVERY_COMMIT] = "true"
@@ -292,7 +292,7 @@ def literal(text: str) -> str:
 
 
 def as_parameter(value: object) -> str | int | bool | bytes:
-    """Numbers, text and bytes as they are, all else as the text that a CAST understands."""
+    """The value as a parameter: numbers, text and bytes as they are, all else as text that a CAST understands."""
     if isinstance(value, bool | int | str | bytes):
         return value
     if isinstance(value, datetime.datetime):

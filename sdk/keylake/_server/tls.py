@@ -127,7 +127,7 @@ async def _closed(writer: asyncio.StreamWriter) -> None:
 
 
 def _checked(certificate: Path, key: Path) -> tuple[ssl.SSLContext, str]:
-    """What a server needs to be believed, and the name that the certificate is for; errors say what is wrong."""
+    """The TLS context of a server, and the name that its certificate is for; errors say what is wrong."""
     for what, file in (("certificate", certificate), ("key", key)):
         try:
             file.read_bytes()

@@ -27,7 +27,7 @@ class TableStream:
 
     @property
     def rows(self) -> int:
-        """How many rows the batches had that Spark still tells of, the newest hundred."""
+        """The number of rows of the batches that Spark still tells of, the newest hundred."""
         with self._session.asking():
             return sum(batch.numInputRows for batch in self.query.recentProgress)
 

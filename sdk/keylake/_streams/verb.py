@@ -147,7 +147,7 @@ def _complete(said: Write, spec: TableSpec, watermark: object) -> Write:
 
 
 def _trigger(every: object, available_now: object) -> dict[str, str | bool]:
-    """When batches begin, as Spark's `trigger` takes it.
+    """The arguments of Spark's `trigger`, by which batches begin.
 
     >>> _trigger(datetime.timedelta(minutes=1), False)
     {'processingTime': '60000 milliseconds'}

@@ -82,7 +82,7 @@ def _commits(number: int) -> str:
 
 
 class BranchVerbs(Verbs):
-    """How the writes of a branch get to main."""
+    """The verbs that bring the writes of a branch to main."""
 
     def publish(self, *, require: Sequence[Check] = ()) -> Published:
         """Bring the commits of this branch to main, all of them or none, if all checks pass.
@@ -216,7 +216,7 @@ class Branches(Namespace):
         until: Commit | CommitInfo | int | None = None,
         where: str | None = None,
     ) -> Picked:
-        """What `cherry_pick` would do now, and the files that `where` cuts through. Nothing is done.
+        """The result that `cherry_pick` would have now, and the files that `where` cuts through. Nothing is done.
 
         Raises `NothingToDo`, `DefinitionError`, `SnapshotExpired` and `TableNotFound` where `cherry_pick` does.
 

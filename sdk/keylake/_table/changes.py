@@ -35,7 +35,7 @@ class ChangeVerbs(Verbs):
         consumer: str | None = None,
         as_of: BusinessTime | None = None,
     ) -> DataFrame:
-        """How the merged rows differ between two commits: a row for each key that was inserted, updated or deleted.
+        """The differences of merged rows between two commits: a row for each key that was inserted, updated or deleted.
 
         Beside the key it has `_change` (insert, update, delete), `_columns` (the names of those that an update
         changed), `_before` and `_after` (the other columns, as a struct; null where there is no row), and `_commit`. A
@@ -84,7 +84,7 @@ class Feed(Namespace):
         where: str | Column | None = None,
         as_of: BusinessTime | None = None,
     ) -> DataFrame:
-        """What the commits in (after, until] have written: the keys, with the columns written there, late ones too.
+        """The rows that the commits in (after, until] have written: keys, and the columns written there, late ones too.
 
         The incremental read: it opens only files that these commits added, and merges them among themselves. A column
         that no commit of the range wrote is null, and a key that was deleted has `_deleted` set. Compactions in the
@@ -154,7 +154,7 @@ class Feed(Namespace):
         until: Commit | CommitInfo | int | None = None,
         where: str | Column | None = None,
     ) -> DataFrame:
-        """What an online store has to apply to go back over the commits in (after, until]: a row for each changed key.
+        """The rows for an online store to go back over the commits in (after, until]: one for each changed key.
 
         It has the key, `_op` and the value columns: a key that was inserted is to be deleted (`_op` is delete, the
         other columns are null), one that was updated or deleted gets its previous row (`_op` is upsert). Later
@@ -175,7 +175,7 @@ class Feed(Namespace):
         return changes.selectExpr(*map(quoted, spec.key), op, *values)
 
     def consumers(self) -> tuple[Consumer, ...]:
-        """Who reads the change feed by name, how far each has come, and how many commits it is behind.
+        """The readers of the change feed by name, the position of each, and the number of commits that it is behind.
 
         Raises `TableNotFound` if the table, or this branch of it, is not there any more.
 
@@ -228,7 +228,7 @@ def _positions(handle: Handle) -> Positions:
 
 
 def _position(handle: Handle, consumer: str, after: object) -> int:
-    """Where a consumer stands; a new one is made known at once, so that nothing expires under it."""
+    """The position of a consumer; a new one is made known at once, so that nothing expires under it."""
     known = _positions(handle).all().get(consumer)
     if known is None:
         known, _ = handle.range_of(after)

@@ -30,7 +30,7 @@ class ConditionVerbs(Verbs):
     """The verbs about the health of a table."""
 
     def health(self) -> Health:
-        """How the table or branch is doing: layout, reads, storage, streams, maintenance, and what to do.
+        """The health of the table or branch: layout, reads, storage, streams, maintenance, and what to do.
 
         Reads metadata only, and of the history the newest 1,000 commits. What snapshots no longer keep cannot be drawn
         over time: pictures begin with the oldest commit that they keep. Shows itself as text and in notebooks;
@@ -117,7 +117,7 @@ class ConditionVerbs(Verbs):
         return tuple(found)
 
     def _latest_row(self, commits: list[CommitInfo]) -> datetime.timedelta | None:
-        """How long after its event time the latest row was committed; None where versions are no event times."""
+        """The longest time from a row's event time to its commit; None where versions are no event times."""
         ordering = self.spec.ordering
         if ordering is None or not isinstance(self.spec.column(ordering).type, TimestampType | TimestamptzType):
             return None
@@ -125,7 +125,7 @@ class ConditionVerbs(Verbs):
         return max((at - _EPOCH - datetime.timedelta(microseconds=version) for at, version in oldest), default=None)
 
     def _over_time(self, commits: tuple[CommitInfo, ...], files: int) -> tuple[Amplification, ...]:
-        """What reads and storage cost at the commits that snapshots keep, the oldest first.
+        """The costs of reads and storage at the commits that snapshots keep, the oldest first.
 
         Sizes come from the summaries of commits: what the oldest needs, and what each later one has added. How reads
         took the files is seen at some commits, evenly, the newest among them; not at those of other engines, and not at

@@ -33,7 +33,7 @@ class Experiment(ShownFields):
 
 
 class ExperimentVerbs(Verbs):
-    """What becomes of an experiment."""
+    """The verb that makes an experiment a part of its table."""
 
     def promote(self) -> Experiment:
         """Make the columns of this experiment columns of the table, with all of their values, for everybody.

@@ -90,7 +90,7 @@ class Files(Namespace):
         return self._change("drop_files", where)
 
     def drop_plan(self, where: str) -> FilesChanged:
-        """What `drop` would do now. Nothing is done.
+        """The result that `drop` would have now. Nothing is done.
 
         Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `drop` does.
 
@@ -116,7 +116,7 @@ class Files(Namespace):
         return self._change("move_files", where, to=to)
 
     def move_plan(self, where: str, *, to: str) -> FilesChanged:
-        """What `move` would do now. Nothing is done.
+        """The result that `move` would have now. Nothing is done.
 
         Raises `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `Unsupported` where `move` does.
 
@@ -143,7 +143,7 @@ class Files(Namespace):
         return self._change("restore_files", where, at=required_snapshot_id_of("at", at))
 
     def restore_plan(self, where: str, *, at: Commit | CommitInfo | int) -> FilesChanged:
-        """What `restore` would do now. Nothing is done.
+        """The result that `restore` would have now. Nothing is done.
 
         Raises `SnapshotExpired`, `TableNotFound`, `SchemaMismatch`, `DefinitionError` and `ForeignCommit` where
         `restore` does.

@@ -56,7 +56,7 @@ def null_rate(column: str, *, below: float) -> Check:
 
 
 def row_count_change(*, at_least: int | None = None, at_most: int | None = None) -> Check:
-    """How many rows there are more, or fewer, than before.
+    """The change in the number of rows, which is negative where there are fewer than before.
 
     >>> row_count_change(at_least=0).limit
     'at least 0'
@@ -76,7 +76,7 @@ def row_count_change(*, at_least: int | None = None, at_most: int | None = None)
 
 
 def value_range(column: str, *, at_least: Bound | None = None, at_most: Bound | None = None) -> Check:
-    """How many changed rows have a value outside of a range; null is in it.
+    """The number of changed rows with a value outside of a range; null is in it.
 
     >>> value_range("clicks", at_least=0).text
     "value_range('clicks', at_least=0)"
@@ -95,7 +95,7 @@ def value_range(column: str, *, at_least: Bound | None = None, at_most: Bound | 
 
 
 def condition(sql: str) -> Check:
-    """How many changed rows a condition in SQL does not hold for; where it is null, it does not hold.
+    """The number of changed rows for which a condition in SQL does not hold; where it is null, it does not hold.
 
     >>> condition("clicks >= 0").limit
     '0'
@@ -105,7 +105,7 @@ def condition(sql: str) -> Check:
 
 
 def unique(*columns: str) -> Check:
-    """How many values of some columns stand in several rows of the branch; rows with a null among them do not count.
+    """The number of values of some columns that several rows of the branch have; rows with a null in them do not count.
 
     >>> unique("email").text
     "unique('email')"
@@ -124,7 +124,7 @@ def unique(*columns: str) -> Check:
 
 
 def references(column: str, frame: DataFrame, to: str | None = None) -> Check:
-    """How many values of a column of the changed rows are not in a column of another frame; null refers to nothing.
+    """The number of values in a column of changed rows that a column of another frame lacks; null refers to nothing.
 
     Example::
 

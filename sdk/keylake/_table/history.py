@@ -74,7 +74,7 @@ class Commits(Namespace):
     """`table.commits`: what commits have said of their sources, and what is done with single ones."""
 
     def watermarks(self) -> dict[str, datetime.datetime]:
-        """How far each stream is complete in event time, as its writes have said; "" is the stream without a name.
+        """The event time up to which each stream is complete, as its writes have said; "" is the stream without a name.
 
         Raises `SnapshotExpired` if the commits that said it have expired after one of another engine.
 
@@ -149,7 +149,7 @@ class Commits(Namespace):
     def undo_plan(
         self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
     ) -> Undone:
-        """What `undo` would do now. Nothing is done.
+        """The result that `undo` would have now. Nothing is done.
 
         Raises `SnapshotExpired`, `NothingToDo`, `DefinitionError` and `ForeignCommit` where `undo` does.
 

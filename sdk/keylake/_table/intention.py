@@ -45,7 +45,7 @@ class Labels(TypedDict, total=False):
 
 
 def check_labels(labels: Labels) -> Labels:
-    """Labels that exist, of their types.
+    """Refuse labels that do not exist, or whose values have another type.
 
     >>> check_labels({"steam": "web"})
     Traceback (most recent call last):
@@ -214,7 +214,7 @@ class _Carried:
             )
 
     def check_groups(self) -> None:
-        """Columns of a group are written together or not at all."""
+        """Refuse a part of the columns of a group: they are written together or not at all."""
         for group in self.spec.column_groups:
             missing = [name for name in group.columns if name not in self.known]
             if missing and len(missing) < len(group.columns):

@@ -48,7 +48,7 @@ class BucketAdvice(ShownFields):
 
 
 class LayoutVerbs(Verbs):
-    """How files are kept few."""
+    """The verbs that keep files few."""
 
     def compact(self, policy: CompactionPolicy | PolicyWord | None = None) -> CompactionReport:
         """Merge and settle runs until a policy is content: the table's own, unless another is given.
@@ -75,7 +75,7 @@ class Layout(Namespace):
     """`table.layout`: how many files and buckets a table has, what of its past is kept, and by which policies."""
 
     def compaction_plan(self, policy: CompactionPolicy | PolicyWord | None = None) -> CompactionPlan:
-        """What `compact` would do now, bucket by bucket, with its reasons. Nothing is done.
+        """The compactions that `compact` would do now, bucket by bucket, with its reasons. Nothing is done.
 
         Raises `DefinitionError` for a policy that is none, and `ForeignCommit` after a commit of another engine.
 
@@ -111,7 +111,7 @@ class Layout(Namespace):
         self._handle.on_main.call("compaction_policy", policy=policy.to_json())
 
     def retention_policy(self) -> RetentionPolicy:
-        """What of the table's past is kept: its own policy, or the default: a week, and at most 1,000 snapshots.
+        """The retention policy of the table: its own, or the default: a week, and at most 1,000 snapshots.
 
         Raises `TableNotFound` if the table is not there any more.
 
@@ -183,7 +183,7 @@ class Layout(Namespace):
         return CompactionReport(str(self._handle.path), (Merge(**row) for row in rows))
 
     def bucket_advice(self) -> BucketAdvice:
-        """How many buckets the table should have, from its size and its growth; only metadata is read.
+        """The number of buckets that the table should have, from its size and its growth; only metadata is read.
 
         A bucket of the largest partition, merged, should fit into one file of the size that the compaction policy aims
         at (512 MiB unless it says otherwise), also when the partition grows by as much again as it did over the commits

@@ -192,7 +192,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         as_of: BusinessTime | None = None,
         **columns: object,
     ) -> RowExplanation:
-        """Why the row of a key reads as it does: for each column the value that counts, who wrote it, and what lost.
+        """The explanation of the row of a key: for each column the value that counts, who wrote it, and what lost.
 
         The key is given as in `get`, or as a mapping where a key column is called `at` or `as_of`. `at` and `as_of`
         name a moment or an archived state, as in `read`. Opens the files of one bucket that may have the key.
@@ -243,7 +243,7 @@ class ReadVerbs(Verbs, Generic[Row]):
         return tuple(zip(self.spec.key, types, fitted, strict=True))
 
     def _moment(self, at: Commit | CommitInfo | Moment | Watermark | None) -> Moment | None:
-        """What `at` says, as a statement has it."""
+        """The moment that `at` means, as a statement has it."""
         moment = at.snapshot_id if isinstance(at, Commit | CommitInfo) else at
         moment = self._at_watermark(moment) if isinstance(moment, Watermark) else moment
         if not _is_moment(moment):

@@ -314,7 +314,7 @@ def _not_a(name: str, told: str, role: Helper) -> str:
 
 
 def _kind_of(values: Values) -> tuple[str, str]:
-    """What kind of values a column has, and how to say it."""
+    """The kind of values that a column has, and the words for it in an error."""
     if isinstance(values, list):
         kinds = by_kind(cast("list[object]", values))
         names = {"integer": "long", "float": "double"}

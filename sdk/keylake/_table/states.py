@@ -27,7 +27,7 @@ class HistoryBranch(ShownFields):
 
     @classmethod
     def all_of(cls, session: Session, call: Call) -> tuple[HistoryBranch, ...]:
-        """What a call tells, the oldest state of each table first."""
+        """The states that a call returns, the oldest of each table first."""
         rows: list[dict[str, Any]] = session.call(call).to_pylist()
         return tuple(cls(**row) for row in sorted(rows, key=lambda row: (row["table"], row["business_time"])))
 

@@ -26,7 +26,7 @@ def length_micros(minutes: int) -> int:
 
 
 def start_micros(micros: int, length: int) -> int:
-    """Where the interval begins that a moment is in; both are in microseconds since 1970.
+    """The beginning of the interval that a moment is in; both are in microseconds since 1970.
 
     >>> start_micros(7, 5), start_micros(10, 5), start_micros(-1, 5)
     (5, 10, -5)

@@ -65,7 +65,7 @@ class Trigger:
         return str(self._path)
 
     def position(self) -> datetime.datetime | int | None:
-        """Up to where all is done: a moment of event time, or a snapshot id; None before the first watermark.
+        """The place up to which all is done: a moment of event time, or a snapshot id; None before the first watermark.
 
         Example::
 
@@ -74,7 +74,7 @@ class Trigger:
         return self._shown(self._at())
 
     def lag(self) -> int:
-        """How many intervals or commits are due.
+        """The number of intervals or commits that are due.
 
         Example::
 
@@ -116,7 +116,7 @@ class Trigger:
             self._positions.move(self.name, before=at, to=None)
 
     def _begin(self, at: Callable[[], int]) -> int:
-        """Where it stands, which is made known in the table at once if it is new."""
+        """The position of the trigger, which is made known in the table at once if it is new."""
         if self.name not in self._positions.all():
             with contextlib.suppress(CommitConflict):  # another process made it known just now
                 self._positions.move(self.name, before=None, to=at())
@@ -185,7 +185,7 @@ class EveryInterval(Trigger):
         return _BEFORE_ALL if reached is None else start_micros(reached, self._length)
 
     def _watermarks(self) -> tuple[int | None, int | None]:
-        """How far the stream is complete, or all streams are, and where its watermarks begin."""
+        """The watermark of the stream, or the least one of all streams, and the watermark where they began."""
         rows = self._session.call(Call.of("watermarks", self._path)).to_pylist()
         ours = [row for row in rows if self._stream is None or row["stream"] == self._stream]
         ends = (min((micros_of(name, row[name]) for row in ours), default=None) for name in ("watermark", "first"))

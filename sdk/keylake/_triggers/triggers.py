@@ -211,7 +211,7 @@ class Triggers(ShownTable):
         return self._thread is not None and self._thread.is_alive()
 
     def log(self, *, at_most: int = 100) -> tuple[Fired, ...]:
-        """What this process has run, and what failed, the newest first.
+        """The runs of triggers in this process, and their errors, the newest first.
 
         Raises `DefinitionError` if `at_most` is no count.
 

@@ -45,7 +45,7 @@ class Misfit(Exception):  # noqa: N818 - a finding on its way to a sentence
         return self
 
     def sentence(self, column: str, row: int | None = None) -> str:
-        """What is wrong, and what to do.
+        """The sentence of an error: what is wrong, and what to do.
 
         >>> Misfit(0, 2.5, "double", LongType(), "it has a fraction").sentence("clicks", 3)
         "Column 'clicks', row 3: 2.5 (double) does not fit long: it has a fraction. \
@@ -91,7 +91,7 @@ def type_name(type_: Any) -> str:
 
 
 def family(type_: Any) -> str:
-    """What kind of value an Arrow type holds, whatever its width or unit.
+    """The kind of value that an Arrow type holds, whatever its width or unit.
 
     >>> family(pa.uint8()), family(pa.timestamp("ns", tz="UTC"))
     ('integer', 'timestamptz')
@@ -125,7 +125,7 @@ def misfit_at(array: Any, position: int, type_: IcebergType, why: str) -> Misfit
 
 
 def why_not(source: Any, target: IcebergType) -> str:
-    """Why a value of a type that may fit does not."""
+    """The reason why a value of a type that may fit does not."""
     if isinstance(target, IntegerType | LongType):
         return f"it is no whole number in the range of {target}"
     if isinstance(target, FloatType | DoubleType):
@@ -142,7 +142,7 @@ def why_not(source: Any, target: IcebergType) -> str:
 
 
 def why_never(source: Any, target: IcebergType) -> str:
-    """Why no value of a type fits."""
+    """The reason why no value of a type fits."""
     if family(source) == "timestamp" and isinstance(target, TimestamptzType):
         return (
             "it has no time zone, so it is no point in time (toPandas() drops the zone, and toArrow() keeps it; "

@@ -59,7 +59,7 @@ def struct_of(nulls: Any, fields: Mapping[str, Part], type_: StructType) -> Arra
 
 
 def match_fields(names: Sequence[str], type_: StructType, position: Callable[[], int]) -> dict[str, int]:
-    """Which of the names is which field of a struct, whatever their case.
+    """The place of each field of a struct among the names, whatever their case.
 
     >>> struct = StructType()
     >>> match_fields([], struct, lambda: 0)
@@ -80,7 +80,7 @@ def match_fields(names: Sequence[str], type_: StructType, position: Callable[[],
 
 
 def nulls_of(array: Array) -> Any:
-    """Where an array is null, as numpy has it.
+    """The places where an array is null, as flags of numpy.
 
     >>> nulls_of(pa.array([1, None]))
     array([False,  True])

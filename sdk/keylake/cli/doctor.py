@@ -133,7 +133,7 @@ def _token() -> Finding:
 
 
 def _lake(lake: str, catalog: str, write: bool) -> list[Finding]:
-    """What the server says of itself, up to the first thing that fails."""
+    """The findings about the server, up to the first thing that fails."""
     from pyspark.errors import PySparkException
 
     findings: list[Finding] = []
@@ -188,6 +188,6 @@ def _written(lake: kl.Lake) -> str:
 
 
 def _told(error: Exception) -> tuple[str, str]:
-    """What was found, and what to do: the first sentence of an error, and the others."""
+    """The finding of an error, and what to do: its first sentence, and the others."""
     found, _, to_do = str(error).partition("\n\nJVM stacktrace:")[0].partition(". ")
     return found, to_do or "operations.md says what a server needs."

@@ -61,7 +61,7 @@ def local_lake(lake: str, catalog: str) -> Generator[LocalLake | None]:
 
 
 def asking(lake: kl.Lake) -> AbstractContextManager[None]:
-    """What fails while rows of frames come, Spark's own errors too, comes out as one sentence."""
+    """A context in which an error of rows of frames, also one of Spark itself, becomes one sentence."""
     return lake._session.asking()  # pyright: ignore[reportPrivateUsage]
 
 

@@ -89,7 +89,7 @@ def serve(
 
 
 def _tls_end(host: str, port: int, certificate: Path | None, key: Path | None) -> TlsEnd | None:
-    """Where clients come in by TLS; none where only this machine is served."""
+    """The TLS end at which clients come in; none where only this machine is served."""
     if certificate is not None and key is not None:
         return TlsEnd(host, port, certificate, key)
     if certificate is not None or key is not None:
