@@ -35,11 +35,11 @@ class KeylakeError(Exception):
     sqlstate: ClassVar[str | None] = None
 
     def _details(self) -> tuple[str, ...]:
-        """What is shown below the sentence in a notebook."""
+        """The lines that a notebook shows below the sentence."""
         return ()
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints: the sentence, and which lines of one's own led here, without those of packages."""
+        """The lines that IPython prints: the sentence, and the places in one's own code that led here."""
         lines = [f"{type(self).__name__}: {self}", *(f"  {each}" for each in self._details())]
         lines += [f"  {place}" for place in _own_places(self.__traceback__)]
         if (cause := self.__cause__) is not None:

@@ -112,7 +112,7 @@ class RowExplanation(ShownTable):
     columns: tuple[CellOrigin, ...] = ()
 
     def __getitem__(self, column: str) -> CellOrigin:
-        """What is known of one column."""
+        """The explanation of one column."""
         for cell in self.columns:
             if cell.column == column:
                 return cell
@@ -173,7 +173,7 @@ _ORIGIN = tuple(each.name for each in fields(Origin))
 
 
 def _place(origin: Origin) -> _Place:
-    """What tells commits apart, and merged files; their order is that of commits."""
+    """The key by which commits, and merged files, are told apart; its order is that of commits."""
     order = origin.commit_order
     file = "" if origin.file is None or not origin.is_merged else origin.file
     return order is None, order or 0, "" if origin.committed_at is None else str(origin.committed_at), file
@@ -186,7 +186,7 @@ def _grid_commit(origin: Origin) -> GridCommit:
 
 
 def _grid_line(cell: CellOrigin, places: dict[_Place, int]) -> GridLine:
-    """What counts is drawn over what does not, where one file has both."""
+    """The line of one column: a value that counts is drawn over one that does not, where one file has both."""
     stored: dict[int, GridValue] = {}
     for each in reversed(cell.lost):
         if each.version is not None:
@@ -199,7 +199,7 @@ def _grid_line(cell: CellOrigin, places: dict[_Place, int]) -> GridLine:
 
 
 def _how(cell: CellOrigin) -> str:
-    """How the value comes about, where it is not simply the newest."""
+    """The way in which the value comes about, where it is not simply the newest."""
     return ", ".join(
         each
         for each in (cell.reducer.text if cell.contributions and cell.reducer else "", cell.missing_because or "")

@@ -1,4 +1,4 @@
-"""What keylake offers to its extensions, and what an extension gives to keylake.
+"""The interface between keylake and its extensions: what each of them offers to the other.
 
 An extension is a distribution of its own, such as `keylake-pipelines`. It names an `Extension` as an entry point of the
 group `keylake.extensions`, and imports from the core nothing but this module and the modules that people import:
@@ -56,7 +56,7 @@ GROUP = f"{__package__}.extensions"
 
 @dataclass(frozen=True)
 class Extension:
-    """What a distribution adds to keylake.
+    """The names and commands that a distribution adds to keylake.
 
     `names` are public names of `keylake`, each with the module that defines it; `commands` is the module whose function
     `add_commands` gives the command line its commands.
@@ -109,7 +109,7 @@ def _imported(module: str) -> ModuleType:
 
 
 def hint() -> str:
-    """What to install for a name or a command that is not there; empty where an extension is installed."""
+    """The package to install for a name or a command that is not there; empty where an extension is installed."""
     return "" if extensions() else "Names and commands of pipelines come with: pip install 'keylake[pipelines]'."
 
 

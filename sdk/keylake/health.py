@@ -119,7 +119,7 @@ class Health(ShownTable):
 
     @property
     def to_do(self) -> tuple[str, ...]:
-        """What is wrong and what to do, a sentence each; empty where all is well."""
+        """The things that are wrong and what to do, a sentence each; empty where all is well."""
         return tuple(self._to_do())
 
     def _to_do(self) -> Iterator[str]:

@@ -134,12 +134,12 @@ class Lake:
 
     @property
     def maintenance(self) -> Maintenance:
-        """What the server does for its tables by itself: what it did and why, pause and resume."""
+        """The maintenance that the server does for its tables by itself: what it did and why, pause and resume."""
         return Maintenance(self._session)
 
     @property
     def triggers(self) -> Triggers:
-        """What this process runs for every closed interval of event time, and for every commit."""
+        """The triggers of this process, for every closed interval of event time, and for every commit."""
         return self._triggers
 
     # ------------------------------------------------------------------------------------------------------- tables

@@ -85,12 +85,12 @@ class KeyedTable(
 
     @property
     def layout(self) -> Layout:
-        """How many files and buckets the table has, what of its past is kept, and by which policies."""
+        """The verbs for the files and buckets of the table, for what of its past is kept, and for the policies."""
         return Layout(self)
 
     @property
     def serving(self) -> Serving:
-        """How the table gets to online key-value stores and to other engines."""
+        """The verbs that bring the table to online key-value stores and to other engines."""
         return Serving(self)
 
     @property
@@ -105,12 +105,12 @@ class KeyedTable(
 
     @property
     def commits(self) -> Commits:
-        """What commits have said of their sources, and verbs on single ones: `rollback`, `adopt`, `undo_plan`."""
+        """The facts that commits have said of their sources, and verbs on commits: `rollback`, `adopt`, `undo_plan`."""
         return Commits(self)
 
     @property
     def feed(self) -> Feed:
-        """What commits have written, the change feed as a stream, and its consumers."""
+        """The writes of commits, the change feed as a stream, and its consumers."""
         return Feed(self)
 
     def branch(self, name: str) -> KeyedTable[Row]:
@@ -224,7 +224,7 @@ class TableColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the columns are called in the join.
+        """The names of the columns in the join.
 
         Example::
 

@@ -185,7 +185,7 @@ def _nearest_single(exact: Fraction) -> float:
 
 
 def counted(entries: Entries, given: Stamp, values: Any) -> Any:
-    """How many contributions there were; 0 without any."""
+    """The number of contributions of each key; 0 without any."""
     numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(np.int64)
     counts = np.zeros(entries.keys, np.int64)
     np.add.at(counts, entries.key, np.where(given.is_set, numbers, 0))

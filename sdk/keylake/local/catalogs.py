@@ -153,7 +153,7 @@ def _of_jdbc(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_file(uri: str) -> None:
-    """SQLite makes a file that is not there."""
+    """Refuse a file that is not there, which SQLite would make."""
     if uri.startswith("sqlite:///"):
         file = Path(uri.removeprefix("sqlite:///").partition("?")[0])
         if not file.is_file():
@@ -161,7 +161,7 @@ def _check_file(uri: str) -> None:
 
 
 def _place(properties: Mapping[str, str]) -> str:
-    """Where a catalog is, without who may open it."""
+    """The address of a catalog, without its user and password."""
     uri = properties.get("uri")
     return "an unknown place" if uri is None else re.sub(r"//[^/@]*@", "//", uri.partition("?")[0])
 

@@ -91,6 +91,6 @@ def damaged(what: str, path: str, why: str) -> StoreFailed:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, in one line; its kind, where it says nothing or only a value."""
+    """The text of an error, in one line; its kind, where it says nothing or only a value."""
     said = (str(error).strip().splitlines() or [""])[0].rstrip(".")
     return said if isinstance(error, OSError | ValueError) and said else f"{type(error).__name__} {said}".strip()

@@ -61,7 +61,7 @@ class Entries:
         return winners
 
     def surviving(self, stamp: Stamp, tombstones: Numbers, deleted: Stamp) -> Stamp:
-        """What no newer tombstone removes; `tombstones` has the newest one of each key."""
+        """The stamps that no newer tombstone removes; `tombstones` has the newest one of each key."""
         if np.all(tombstones == NOWHERE):
             return stamp
         tombstone = tombstones[self.key]
@@ -71,7 +71,7 @@ class Entries:
         return Stamp(stamp.is_set & ((tombstone == NOWHERE) | newer), stamp.at)
 
     def since_last(self, stamp: Stamp, deleted: Stamp) -> Stamp:
-        """What accumulators take: stored in the latest commit that has a tombstone, or after it."""
+        """The stamps that accumulators take: stored in the latest commit that has a tombstone, or after it."""
         if not deleted.is_set.any():
             return stamp
         last = self.newest(Stamp(deleted.is_set, np.zeros_like(deleted.at)))

@@ -45,7 +45,7 @@ def signed(content: bytes) -> bytes:
 
 
 def _end(group: Any) -> int:
-    """Where the pages of a row group end."""
+    """The place where the pages of a row group end."""
     ends: list[int] = []
     for at in range(group.num_columns):
         chunk = group.column(at)

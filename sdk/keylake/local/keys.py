@@ -89,7 +89,7 @@ class Keys:
         return Keys(tuple(_taken(column, places) for column in self.columns))
 
     def between(self, lower: Sequence[Any], upper: Sequence[Any]) -> Flags:
-        """Whether the last columns of each key lie between bounds; None is no bound."""
+        """The keys whose last columns lie between bounds, as flags; None is no bound."""
         inside = np.ones(len(self), np.bool_)
         for column, low, high in zip(self.columns[-len(lower) :], lower, upper, strict=True):
             if isinstance(column, np.ndarray):
@@ -143,7 +143,7 @@ class Keys:
         return low
 
     def _compared(self, rows: Sequence[Comparable], at: Numbers) -> tuple[Flags, Flags]:
-        """Whether the row at each place is below the key, and whether it is equal."""
+        """The places whose row is below the key, and those where it is equal to the key, as flags."""
         below, equal = np.zeros(len(self), np.bool_), np.ones(len(self), np.bool_)
         for column, sought in zip(rows, self.columns, strict=True):
             if isinstance(column, np.ndarray):

@@ -149,7 +149,7 @@ class Lookup:
         return wanted[keys.taken(wanted).between([bounds[0], *rest], [bounds[1], *rest])]
 
     def _places(self, file: StoredFile, group: int, keys: Keys) -> Numbers:
-        """Where keys are in a row group."""
+        """The places of keys in a row group."""
         fields = self.layout.sort_key[-len(keys.columns) :]
         found = self.files.kept(file, self.io, {field.field_id: field.field_type for field in fields}, group)
         rows = [comparable(found[field.field_id]) for field in fields]

@@ -114,7 +114,7 @@ class _Stamps:
         self._found: dict[int, Stamp] = {}
 
     def of(self, id_: int) -> Stamp:
-        """Where a field is set, and the version there."""
+        """The stamp of a field: the rows in which it is set, and the version there."""
         if id_ not in self._found:
             is_set, lag = self._lags(id_)
             at = self._rows.stretch if self._layout.in_commit_order else self.versions() - lag
@@ -122,7 +122,7 @@ class _Stamps:
         return self._found[id_]
 
     def _lags(self, id_: int) -> tuple[Flags, Numbers]:
-        """Where a field is set, and how far behind its row."""
+        """The rows in which a field is set, and the distance of its version behind that of the row."""
         stretches = self._rows.stretches
         count = len(self._rows.row)
         if all(id_ in each.file.always for each in stretches):
@@ -142,7 +142,7 @@ class _Stamps:
         return self._version
 
     def _places(self) -> Numbers:
-        """Where the rows are in the stretches one after the other."""
+        """The places of the rows in the stretches one after the other."""
         starts = np.cumsum([0, *(each.rows for each in self._rows.stretches)])
         return np.asarray(starts[self._rows.stretch] + self._rows.row, np.int64)
 
@@ -229,7 +229,7 @@ class _Combined:
         return summed(self.entries, self.given, values, states, field, self._key_text)
 
     def _key_text(self, key: int) -> str:
-        """How an error names a key."""
+        """The words for a key in an error."""
         entry = np.flatnonzero(self.entries.key == key)[:1]
         columns = _gathered(self.rows, self.layout.key, entry)
         return ", ".join(f"{name} = {column[0].as_py()}" for name, column in columns.items())

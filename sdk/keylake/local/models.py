@@ -84,7 +84,7 @@ def _by_name(key: Mapping[str, object], model: type[Table], name: str) -> Mappin
 
 
 def said(spec: TableSpec) -> str:
-    """How a key is given.
+    """The arguments by which a key is given.
 
     >>> import pyarrow as pa
     >>> said(TableSpec.from_arrow(pa.schema([("user_id", pa.int64())]), name="a.b", key="user_id"))

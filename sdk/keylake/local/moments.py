@@ -140,7 +140,7 @@ def _ancestors(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[S
 
 
 def summary_of(snapshot: Snapshot) -> dict[str, str]:
-    """What a commit says of itself."""
+    """The summary of a commit."""
     return {} if snapshot.summary is None else dict(snapshot.summary.additional_properties)
 
 

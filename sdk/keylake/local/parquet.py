@@ -175,7 +175,7 @@ class ParquetFiles:
 
     @property
     def decoded_bytes(self) -> int:
-        """How many bytes of decoded columns are kept."""
+        """The number of bytes of decoded columns that are kept."""
         return self._bytes
 
     def opened(self, file: StoredFile, io: FileIO) -> OpenFile:

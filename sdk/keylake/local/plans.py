@@ -54,7 +54,7 @@ class Plans:
         self._listings: dict[int, tuple[Layout, Listing]] = {}
 
     def metadata(self) -> TableMetadata:
-        """What the catalog says now."""
+        """The metadata that the catalog has now."""
         with self._lock:
             self._table = loaded(self._table, self._name)
             return self._table.metadata
@@ -106,7 +106,7 @@ class Plans:
     def changed(
         self, branch: str | None, as_of: BusinessTime | None, after: int | None, until: int | None, every_commit: bool
     ) -> tuple[Layout, list[ChangedFiles]]:
-        """What has to be read for the changes of a range of commits, and the columns of the table now."""
+        """The files to read for the changes of a range of commits, and the columns of the table now."""
         check_type("branch", branch, str | None, "the name of a branch")
         metadata = self.metadata()
         head = moment_of(self._name, metadata, branch, None, as_of).snapshot

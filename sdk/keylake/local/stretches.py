@@ -28,7 +28,7 @@ class Stretch(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         ...
 
     def columns(self, wanted: Mapping[int, IcebergType], rows: Numbers | None = None) -> dict[int, Any]:
@@ -47,7 +47,7 @@ class WholeFile:
 
     @property
     def rows(self) -> int:
-        """How many rows the file has."""
+        """The number of rows that the file has."""
         return self.file.rows
 
     def columns(self, wanted: Mapping[int, IcebergType], rows: Numbers | None = None) -> dict[int, Any]:
@@ -72,7 +72,7 @@ class FoundRows:
 
     @property
     def rows(self) -> int:
-        """How many rows were found."""
+        """The number of rows that were found."""
         return len(self.places)
 
     def columns(self, wanted: Mapping[int, IcebergType], rows: Numbers | None = None) -> dict[int, Any]:

@@ -182,7 +182,7 @@ class LocalTable(Generic[Row]):
         as_of: BusinessTime | None = None,
         branch: str | None = None,
     ) -> Changes[Row]:
-        """How the merged rows differ between two commits: a row for each key that was inserted, updated or deleted.
+        """The differences of merged rows between two commits: a row for each key that was inserted, updated or deleted.
 
         The columns are those of the same verb of a server: beside the key `_change` (insert, update, delete),
         `_columns` (the names of those that an update changed), `_before` and `_after` (the other columns, as a struct;
@@ -298,7 +298,7 @@ class LocalTable(Generic[Row]):
 
 
 def _user() -> str | None:
-    """Who writes, as the history says it; None where the system does not know."""
+    """The name of the user who writes, for the history; None where the system does not know it."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):

@@ -29,7 +29,7 @@ class Collect(Reducer):
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> Collect(limit=0)
         Traceback (most recent call last):
@@ -68,7 +68,7 @@ class MapMerge(Reducer):
     of: Reducer | None = None
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> from keylake.reducers import First
         >>> MapMerge(of=First())
@@ -98,7 +98,7 @@ class Daily(Reducer):
     of: Reducer = _SUM
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> Daily(days=0)
         Traceback (most recent call last):
@@ -127,7 +127,7 @@ class TopN(Reducer):
     n: int = 10
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> TopN(by="score", n=0)
         Traceback (most recent call last):
@@ -155,7 +155,7 @@ class LatestN(Reducer):
     n: int = 10
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> LatestN(0)
         Traceback (most recent call last):

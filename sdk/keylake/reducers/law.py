@@ -23,7 +23,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 
 def counterexample(reduction: Reduction, samples: pa.Array, ordered: bool) -> str | None:
-    """What is wrong, with the smallest example that was found; none where nothing is.
+    """A sentence about what is wrong, with the smallest example that was found; none where nothing is.
 
     All few contributions are tried before many that are drawn, and of those contributions are left out as long as the
     rest still fails.
@@ -103,7 +103,7 @@ class Trial:
         return case
 
     def failure(self, case: Groups) -> str | None:
-        """What is wrong with one case, in words."""
+        """A sentence about what is wrong with one case."""
         try:
             (values,) = self._values([case])
         except Exception as error:  # noqa: BLE001 - whatever the code of a user raises

@@ -70,7 +70,7 @@ class Python(Reducer):
 
     @property
     def steps(self) -> Steps:
-        """What the class does; only where the reducer was made of the class."""
+        """The steps of the class; only where the reducer was made of the class."""
         found: Steps = self.__dict__["_steps"]
         return found
 

@@ -83,7 +83,7 @@ def _states(reduction: Reduction, values: pa.Array, states: pa.Array) -> pa.Arra
 
 
 def _ranks(rows: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Where each element stands among its neighbours of the same row.
+    """The rank of each element among its neighbours of the same row.
 
     >>> _ranks(np.array([4, 4, 4, 7, 9, 9], np.int32)).tolist()
     [0, 1, 2, 0, 0, 1]

@@ -54,7 +54,7 @@ class Reducer:
 
     @property
     def options(self) -> dict[str, object]:
-        """What the reducer is told, as specs keep it.
+        """The options of the reducer, as specs keep them.
 
         >>> from keylake.reducers import Collect
         >>> Collect(distinct=True).options

@@ -52,7 +52,7 @@ class Struct(Reducer):
     members: Mapping[str, Reducer] = field(hash=False)
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> Struct({})
         Traceback (most recent call last):

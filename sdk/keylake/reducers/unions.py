@@ -24,7 +24,7 @@ class BitmapOr(Reducer):
     pages: bool = False
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> BitmapOr(pages="yes")
         Traceback (most recent call last):
@@ -51,7 +51,7 @@ class Hll(Reducer):
     lg_k: int = 12
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> Hll(lg_k=40)
         Traceback (most recent call last):
@@ -77,7 +77,7 @@ class Theta(Reducer):
     lg_nominal: int = 12
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> Theta(lg_nominal=3)
         Traceback (most recent call last):
@@ -108,7 +108,7 @@ class Kll(Reducer):
     values: str = "double"
 
     def __post_init__(self) -> None:
-        """Options that can be met.
+        """Refuse options that cannot be met.
 
         >>> Kll(values="decimal")
         Traceback (most recent call last):

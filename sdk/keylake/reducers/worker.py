@@ -65,7 +65,7 @@ def reduce(reducer: Python, batch: pa.Table) -> bytes:
 
 
 def check(reducer: Python, samples: pa.Table) -> bytes:
-    """What is wrong with a reducer, in words; empty where nothing was found."""
+    """A sentence about what is wrong with a reducer; empty where nothing was found."""
     reduction = reduction_of(reducer, samples)
     return (counterexample(reduction, samples["value"].combine_chunks(), reducer.ordered) or "").encode()
 

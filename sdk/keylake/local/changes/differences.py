@@ -15,7 +15,7 @@ from keylake.local.decisions import Flags
 
 
 def differ(before: Any, after: Any) -> Flags:
-    """Whether the two values of each place are not the same.
+    """The places whose two values are not the same, as flags.
 
     >>> differ(pa.array([0.0, None, float("nan")]), pa.array([-0.0, None, float("nan")])).tolist()
     [True, False, False]

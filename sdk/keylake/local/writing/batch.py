@@ -191,7 +191,7 @@ def _sortable(column: Any) -> Any:
 
 
 def _ends(key: Sequence[Any]) -> Any:
-    """Where rows in key order are the last of their key."""
+    """The rows in key order that are the last of their key, as flags."""
     count = len(key[0])
     ends = np.zeros(count, np.bool_)
     if count:

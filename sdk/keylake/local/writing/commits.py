@@ -147,7 +147,7 @@ def versions_of(commit: Snapshot) -> tuple[int, int] | None:
 
 
 def facts_of(name: str, table: IcebergTable, branch: str) -> Facts:
-    """What the next commit of a branch has to carry on, if keylake has made all that is there."""
+    """The facts that the next commit of a branch has to carry on, if keylake has made all that is there."""
     metadata = table.metadata
     head = metadata.snapshot_by_name(branch)
     if head is None:
@@ -213,7 +213,7 @@ def append(
 
 
 def _prepared(name: str, table: IcebergTable, branch: str, update: Any) -> tuple[Any, Any]:
-    """What the catalog is asked for; the manifests are written, and the list of those that are there is read."""
+    """The updates and requirements for the catalog; the manifests are written, and the list of present ones is read."""
     head = table.metadata.snapshot_by_name(branch)
     try:
         with writing(f"the manifests of {name}"):
