@@ -1,4 +1,4 @@
-"""How Sphinx makes a site of these pages: `make site`. On a forge the same pages are read as they are."""
+"""The settings of Sphinx for a site of these pages: `make site`. On a forge the same pages are read as they are."""
 
 import re
 from pathlib import Path
@@ -74,7 +74,7 @@ def leave_out_signature(
 
 
 def setup(app: Sphinx) -> None:
-    """What Sphinx calls first."""
+    """The function that Sphinx calls first."""
     app.connect("source-read", name_files_outside)
     app.connect("source-read", add_table_of_contents)
     app.connect("autodoc-skip-member", leave_out_inherited_words)
