@@ -218,15 +218,15 @@ def test_a_comment_in_java_begins_with_its_subject(module: str) -> None:
 
 
 def test_a_docstring_begins_with_its_subject() -> None:
-    """In Python no member begins with a question, either, except a function with `Whether`."""
     found = []
     for path in files(".py"):
         if path.is_relative_to(ROOT / "sdk"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                     text = ast.get_docstring(node) or ""
-                    is_truth = isinstance(node, ast.FunctionDef) and text.startswith("Whether ")
-                    if WITHOUT_SUBJECT.match(text) or (QUESTION.match(text) and not is_truth):
+                    is_member = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                    is_question = QUESTION.match(text) or (not is_member and text.startswith("Whether "))
+                    if WITHOUT_SUBJECT.match(text) or is_question:
                         found.append(f"{path.name}: {text.splitlines()[0]}")
     assert not found
 
