@@ -101,10 +101,9 @@ def _imported(module: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        package = GROUP.partition(".")[0]
         raise Unsupported(
-            f"{module.partition('.')[0]} cannot be imported with {package} {version(package)}: {error.msg}. "
-            f"Install all of one release: pip install --upgrade '{package}[pipelines]'."
+            f"{module.partition('.')[0]} cannot be imported with keylake {version('keylake')}: {error.msg}. "
+            "Install all of one release: pip install --upgrade 'keylake[pipelines]'."
         ) from error
 
 

@@ -154,11 +154,11 @@ class Session:
 
         with self.asking():
             frame = self.spark.table(path.in_sql(self.catalog))
-            equal = [[col(quoted(name)) == _literal(type_, value) for name, type_, value in key] for key in keys]
             for column, (name, type_, _) in enumerate(keys[0]):
                 values = dict.fromkeys(key[column][2] for key in keys)
                 frame = frame.where(col(quoted(name)).isin(*(_literal(type_, value) for value in values)))
             if len(keys[0]) > 1:
+                equal = [[col(quoted(name)) == _literal(type_, value) for name, type_, value in key] for key in keys]
                 frame = frame.where(_any([functools.reduce(operator.and_, each) for each in equal]))
             return rows_of(frame)
 

@@ -153,8 +153,7 @@ class ReadVerbs(Verbs, Generic[Row]):
 
         Each key is a mapping from the key columns to their values, as `get` takes it. A key may come more than once.
         500 keys are one query, which opens the buckets that they lie in; more are several, each of the rows as they are
-        at its time.
-        `as_of` is the business time of an archived state.
+        at its time. `as_of` is the business time of an archived state.
 
         Raises `SchemaMismatch` if a key has other columns than the table's, `BadRows` if a value of it does not fit,
         `TableNotFound` for an unknown archived state, and `ForeignCommit` after a commit of another engine.
