@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyiceberg.types import UUIDType
 
 from keylake._definition.spec import Names, TableSpec, names_of
-from keylake._joins.point_in_time import State, states_of
+from keylake._joins.point_in_time import Missing, State, states_of
 from keylake._server.session import Session
 from keylake._server.statements import quoted
 from keylake.errors import BadRows, DefinitionError, check_type
@@ -37,6 +37,7 @@ def join(
     *,
     on: Names,
     as_of: str | None = None,
+    missing: Missing = "error",
     how: How = "left",
     validate: Matches = "many_to_one",
 ) -> DataFrame:
@@ -51,14 +52,16 @@ def join(
     join on a part of a key is an error. With `validate="many_to_many"` it is not, and a sample may become several rows.
 
     `as_of` names a column of the samples, a date (its midnight in UTC) or a timestamp: each sample gets the row as it
-    stood then, from the archived states of a table if it has any, and from its snapshots otherwise; never a value from
-    later.
+    stood then, never a value from later. That is by business time where a table has archived states
+    (`table.states.archive`), and by the time of its commits otherwise: a table that was loaded today has no row of
+    yesterday. Samples older than the first commit are refused, as all of them would get nulls; `missing="null"` says
+    that these are meant. A sample without a time gets nulls.
 
     Only the columns asked for are read. Tables are neither moved nor sorted, where they are bucketed by what they are
     joined on; samples that lie otherwise are moved once, not once for each table. `kl.explain_join` tells.
 
     Raises `DefinitionError` for columns that cannot be joined so, such as a part of a key, `BadRows` for samples that
-    are no rows, and `SnapshotExpired` if samples are older than what a table keeps.
+    are no rows or older than a table, and `SnapshotExpired` if samples are older than what a table keeps.
 
     Example::
 
@@ -68,6 +71,8 @@ def join(
     for one in tables:
         check_type("A table to join", one, KeyedTable | TableColumns, "a table, or columns of it: profiles['clicks']")
     check_type("as_of", as_of, str | None, "the name of a column of the samples")
+    if missing not in get_args(Missing):
+        raise DefinitionError(f"missing is {missing!r}. Use 'error' or 'null'.")
     if validate not in get_args(Matches):
         raise DefinitionError(f"validate is {validate!r}. Use 'many_to_one' or 'many_to_many'.")
     picked = _picked(tables)
@@ -75,7 +80,7 @@ def join(
         raise DefinitionError("There is no table to join. Give tables, or columns of them: [profiles['clicks']].")
     session = picked[0].table._handle.session  # pyright: ignore[reportPrivateUsage]
     frame = _frame(session, samples)
-    plan = _Plan(session, tuple(session.columns(frame)), names_of(on), tuple(picked), how, as_of)
+    plan = _Plan(session, tuple(session.columns(frame)), names_of(on), tuple(picked), how, as_of, missing)
     plan.check(validate)
     with session.asking():
         return plan.joined(frame)
@@ -147,6 +152,7 @@ class _Plan:
     tables: tuple[TableColumns, ...]
     how: How
     as_of: str | None
+    missing: Missing
 
     def check(self, validate: Matches) -> None:
         """Refuse all that can be refused without asking the server."""
@@ -189,7 +195,7 @@ class _Plan:
 
     def joined(self, frame: DataFrame) -> DataFrame:
         """The samples with all columns, in the order in which they were asked for."""
-        states = states_of(self.session, frame, self.as_of, [one.table for one in self.tables])
+        states = states_of(self.session, frame, self.as_of, [one.table for one in self.tables], self.missing)
         moved: list[_Layout] = []
         for number in self._order():
             one = self.tables[number]

@@ -13,17 +13,18 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from keylake._server.session import Session
 from keylake._server.statements import quoted
-from keylake.errors import DefinitionError, SnapshotExpired
+from keylake.errors import BadRows, DefinitionError, SnapshotExpired
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from keylake.table import KeyedTable
 
+Missing = Literal["error", "null"]  # for samples older than a table
 MOST_STATES = 100  # each is a join
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -50,9 +51,12 @@ class _Moment:
 
 
 def states_of(
-    session: Session, samples: DataFrame, as_of: str | None, tables: Sequence[KeyedTable[Any]]
+    session: Session, samples: DataFrame, as_of: str | None, tables: Sequence[KeyedTable[Any]], missing: Missing
 ) -> list[tuple[State, ...]]:
-    """The states of each table that samples fall on; without `as_of` that is what each is now."""
+    """The states of each table that samples fall on; without `as_of` that is what each is now.
+
+    Raises `BadRows` if samples are older than a table's first commit, unless `missing` says that nulls are meant.
+    """
     if as_of is None:
         return [(State(),)] * len(tables)
     micros = _micros(samples, as_of)
@@ -63,6 +67,9 @@ def states_of(
     # One question for all tables: the samples may be costly to compute.
     timed = samples.where(f"{quoted(as_of)} IS NOT NULL")
     hits = _asked(session, timed, *(f"collect_set({_count(moments, micros)})" for moments in histories))
+    if missing == "error":
+        for table, moments, hit in zip(tables, histories, hits, strict=True):
+            _check_is_not_before(table, moments, hit, first)
     return [
         _hit(table, moments, sorted(hit), micros) for table, moments, hit in zip(tables, histories, hits, strict=True)
     ]
@@ -95,6 +102,16 @@ def _hit(table: KeyedTable[Any], moments: Sequence[_Moment], hit: Sequence[int],
     return tuple(states)
 
 
+def _check_is_not_before(table: KeyedTable[Any], moments: Sequence[_Moment], hit: Sequence[int], first: int) -> None:
+    """Refuse samples from before the first commit of a table, which have no row there."""
+    if 0 in hit:
+        begin = f"begins at {_told(moments[0].micros)}" if moments else "has no commit up to the latest sample"
+        raise BadRows(
+            f"The earliest sample is of {_told(first)}, and {table.name} {begin}, by the time of commits. "
+            "Leave earlier samples out, or say with missing='null' that they get nulls."
+        )
+
+
 def _reaching(table: KeyedTable[Any], first: int, last: int) -> list[_Moment]:
     """The states between the times of the first and the last sample, and the one before; oldest first."""
     moments = _archived(table) or _committed(table, first)
@@ -114,7 +131,7 @@ def _archived(table: KeyedTable[Any]) -> list[_Moment]:
 
 def _committed(table: KeyedTable[Any], first: int) -> list[_Moment]:
     """The states of main from commit to commit, each with its moment."""
-    commits = sorted(table.history(), key=lambda commit: commit.committed_at)
+    commits = sorted(table.history(compactions=True), key=lambda commit: commit.committed_at)
     moments = [_Moment(_since_epoch(each.committed_at), State(snapshot_id=each.snapshot_id)) for each in commits]
     if commits and commits[0].parent_id is not None and first < moments[0].micros:
         raise SnapshotExpired(

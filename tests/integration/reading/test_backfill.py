@@ -138,15 +138,33 @@ def test_each_sample_gets_the_row_as_it_stood_at_its_time(lake: kl.Lake) -> None
         times.append(made.history(at_most=1)[0].committed_at)
     samples = [{"id": n, "at": at} for at in times for n in range(4)] + [{"id": 1, "at": None}]
     for how, count in (("left", 17), ("inner", 2)):
-        rows = kl.join(samples, [made["a"], other["b"]], on="id", as_of="at", how=how).toArrow().to_pylist()
+        rows = kl.join(samples, [made["a"], other["b"]], on="id", as_of="at", missing="null", how=how)
+        rows = rows.toArrow().to_pylist()
         assert len(rows) == count
         for row in rows:
             value = None if row["at"] is None else times.index(row["at"].replace(tzinfo=UTC)) or None
             is_there = value is not None and not (value == 2 and row["id"] == 2)
             assert row["a"] == (10 * value + row["id"] if value and is_there else None)
             assert row["b"] == (7 if row["id"] == 1 and value and value >= 2 else None)
-    explained = kl.explain_join(kl.join(samples, [made["a"], other["b"]], on="id", as_of="at"))
+    explained = kl.explain_join(kl.join(samples, [made["a"], other["b"]], on="id", as_of="at", missing="null"))
     assert explained.shuffles <= 1
+
+
+@pytest.mark.parametrize("how", ["left", "inner"])
+def test_samples_from_before_a_table_are_refused(lake: kl.Lake, how: Any) -> None:
+    made, empty = table(lake, ID, "a"), table(lake, ID, "b")
+    made.upsert([{"id": 1, "a": 1}])
+    at = made.history()[0].committed_at
+    samples = [{"id": 1, "at": at}, {"id": 1, "at": at - timedelta(days=1)}]
+    with pytest.raises(kl.BadRows, match=rf"{made.name} begins at {at.isoformat()[:19]}.*missing='null'"):
+        kl.join(samples, [made["a"]], on="id", as_of="at", how=how)
+    with pytest.raises(kl.BadRows, match=f"{empty.name} has no commit up to the latest sample"):
+        kl.join(samples[:1], [made["a"], empty["b"]], on="id", as_of="at", how=how)
+    with pytest.raises(kl.DefinitionError, match="missing is 'none'"):
+        kl.join(samples, [made["a"]], on="id", as_of="at", missing="none")  # type: ignore[arg-type]
+    joined = kl.join(samples, [made["a"]], on="id", as_of="at", how=how, missing="null").collect()
+    assert sorted((row["a"] for row in joined), key=str) == ([1] if how == "inner" else [1, None])
+    assert [row["a"] for row in kl.join(samples[:1], [made["a"]], on="id", as_of="at", how=how).collect()] == [1]
 
 
 def test_archived_states_come_before_snapshots(lake: kl.Lake) -> None:
