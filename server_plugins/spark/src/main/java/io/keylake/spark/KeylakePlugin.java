@@ -1,6 +1,7 @@
 package io.keylake.spark;
 
 import io.keylake.spark.engine.EngineVersions;
+import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.extension.Guests;
 import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.spark.reducers.user.UserReducers;
@@ -49,7 +50,7 @@ public final class KeylakePlugin implements SparkPlugin {
   private static void prepare(SparkConf conf) {
     UserReducers.allow(conf.get(UserReducers.SETTING, ""));
     HashClasses.allow(conf.get(HashClasses.SETTING, ""));
-    PageChecksums.verify(conf.getBoolean(PageChecksums.SETTING, true));
+    PageChecksums.verify(conf.getBoolean(SessionSettings.PAGE_CHECKSUMS, true));
   }
 
   private static void endWith(long pid) {

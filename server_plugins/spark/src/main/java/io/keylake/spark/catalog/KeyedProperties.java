@@ -44,6 +44,7 @@ public final class KeyedProperties {
       properties.forEach(Isolation::check);
       properties.forEach(Retries::check);
       properties.forEach(WriteProperties::check);
+      properties.keySet().forEach(SpecProperties::checkSpelling);
     }
     properties.forEach(
         (name, value) -> {
@@ -73,6 +74,7 @@ public final class KeyedProperties {
       Isolation.check(name, set.value());
       Retries.check(name, set.value());
       WriteProperties.check(name, set.value());
+      SpecProperties.checkSpelling(name);
       if (name.equals(TableCatalog.PROP_COLLATION)) {
         Collations.checkDefault(set.value());
       }

@@ -3,7 +3,11 @@ package io.keylake.spark.engine;
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
+import java.util.regex.Pattern;
+import org.apache.commons.text.similarity.LevenshteinDistance;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.spark.SparkSQLProperties;
@@ -16,10 +20,37 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
 import scala.Function2;
 import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** The settings of Spark that keylake follows, as the session of this thread has them. */
 @GuestApi
 public final class SessionSettings {
+  /** The idempotency key of writes that name none themselves: statements in SQL cannot. */
+  public static final String IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key";
+
+  /** The offsets of writes that name none themselves. */
+  public static final String OFFSETS = "spark.keylake.write.offsets";
+
+  /** The result of a session's last write: reading it is cheaper than a query. */
+  public static final String COMMITTED = "spark.keylake.write.committed";
+
+  /** The rows that a write sorts on the driver at most, without a job. */
+  public static final String DRIVER_ROWS = "spark.keylake.write.driver-rows";
+
+  /** The version of the rows that a statement writes. */
+  public static final String VERSION = "spark.keylake.write.version";
+
+  /** The bytes of files that a look-up reads on the driver at most, without a job. */
+  public static final String DRIVER_BYTES = "spark.keylake.read.driver-bytes";
+
+  /** Whether reads compare the checksums of pages. */
+  public static final String PAGE_CHECKSUMS = "spark.keylake.read.page-checksums";
+
+  private static final Pattern OURS = Pattern.compile("spark\\.keylake\\.(read|write).*");
+  private static final List<String> KNOWN =
+      List.of(
+          IDEMPOTENCY_KEY, OFFSETS, COMMITTED, DRIVER_ROWS, VERSION, DRIVER_BYTES, PAGE_CHECKSUMS);
+
   private SessionSettings() {}
 
   /** Whether names of columns differ by case alone. */
@@ -57,6 +88,27 @@ public final class SessionSettings {
       throw new KeylakeException(
           Kind.DEFINITION, "setting %s is '%s'; it must be a whole number".formatted(name, set));
     }
+  }
+
+  /**
+   * Refuses settings of reads and writes that keylake does not have: a misspelt idempotency key or
+   * version would be passed over in silence.
+   */
+  public static void checkSpelling() {
+    CollectionConverters.asJava(SQLConf.get().getAllConfs().keySet()).stream()
+        .filter(name -> OURS.matcher(name).matches())
+        .filter(name -> !KNOWN.contains(name))
+        .findFirst()
+        .ifPresent(
+            name -> {
+              LevenshteinDistance distance = LevenshteinDistance.getDefaultInstance();
+              String near =
+                  Collections.min(KNOWN, Comparator.comparing(each -> distance.apply(each, name)));
+              throw new KeylakeException(
+                  Kind.DEFINITION,
+                  "the session has the setting %s, which keylake does not know. Did you mean %s? RESET `%s` takes it away"
+                      .formatted(name, near, name));
+            });
   }
 
   /**

@@ -5,8 +5,6 @@ package io.keylake.spark.integrity;
  * keylake note one for each page; pages of other writers that have none are read as they are.
  */
 public final class PageChecksums {
-  public static final String SETTING = "spark.keylake.read.page-checksums";
-
   // Of a process, which runs one application: each of its servers and executors is told as it
   // starts.
   private static volatile boolean isVerified = true;

@@ -44,17 +44,14 @@ import scala.Option;
  *   <li>Versions are commit times: nothing is said, a later commit wins.
  *   <li>The statement sets the ordering column: that is the version. It is an error at run time if
  *       the row that was read has a newer one.
- *   <li>Else the statement has a version: the setting {@value #SETTING} of the session. Without it,
- *       the time of the statement, if the ordering column is a timestamp or a date. A table with
- *       another ordering column, or with explicit versions, needs the setting.
+ *   <li>Else the statement has a version: the setting {@value SessionSettings#VERSION} of the
+ *       session. Without it, the time of the statement, if the ordering column is a timestamp or a
+ *       date. A table with another ordering column, or with explicit versions, needs the setting.
  *   <li>A row gets the version of the statement or the newest version of the row that was read,
  *       whichever is newer; at equal versions the later commit wins.
  * </ol>
  */
 public final class StatementVersions {
-  /** A whole number, or the text of a date or a timestamp, as the ordering column has it. */
-  public static final String SETTING = "spark.keylake.write.version";
-
   private final StatementTarget target;
   private final KeyedSchema schema;
   private final DataType type;
@@ -121,7 +118,7 @@ public final class StatementVersions {
 
   /** The version that the statement has for all of its rows. */
   Expression ofStatement() {
-    String said = SessionSettings.value(SETTING);
+    String said = SessionSettings.value(SessionSettings.VERSION);
     if (said != null) {
       return ofSetting(said);
     }
@@ -137,7 +134,7 @@ public final class StatementVersions {
     throw new KeylakeException(
         VERSION_MISSING,
         "the statement needs a version, because %s; SET %s = <a whole number>, and run it again"
-            .formatted(reason(), SETTING));
+            .formatted(reason(), SessionSettings.VERSION));
   }
 
   private String reason() {
@@ -161,7 +158,8 @@ public final class StatementVersions {
       throw new KeylakeException(
           VERSION_MISSING,
           "%s is '%s', and versions of table %s are of type %s; set it to a value of that type"
-              .formatted(SETTING, said, target.table().name(), ColumnTypes.word(wanted)));
+              .formatted(
+                  SessionSettings.VERSION, said, target.table().name(), ColumnTypes.word(wanted)));
     }
     return Literal.create(((Number) value).longValue(), DataTypes.LongType);
   }

@@ -291,6 +291,7 @@ public class KeyedTable extends SparkTable {
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     RelationOptions.checkRead(options, name());
+    SessionSettings.checkSpelling();
     ReadRange range = ReadRange.of(options, snapshotId());
     return new KeyedScanBuilder(
             spark(),
@@ -306,6 +307,7 @@ public class KeyedTable extends SparkTable {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    SessionSettings.checkSpelling();
     SessionSettings.checkPublishes(spark(), table(), name());
     if (rows == Rows.AS_GIVEN) {
       throw new KeylakeException(

@@ -38,9 +38,6 @@ import scala.jdk.javaapi.CollectionConverters;
  * than the files take. They came with the statement, or are a batch of a stream.
  */
 public final class DriverWrite {
-  /** More rows are written by tasks; 0 for all. */
-  public static final String MOST_ROWS = "spark.keylake.write.driver-rows";
-
   /** More bytes are written by tasks. */
   public static final long MOST_BYTES = 8L << 20;
 
@@ -80,7 +77,7 @@ public final class DriverWrite {
         schema.values().stream()
             .map(NestedField::name)
             .anyMatch(column -> spec.reducer(column).isOfUser());
-    return isOfUser ? 0 : SessionSettings.number(MOST_ROWS, MOST_ROWS_BY_DEFAULT);
+    return isOfUser ? 0 : SessionSettings.number(SessionSettings.DRIVER_ROWS, MOST_ROWS_BY_DEFAULT);
   }
 
   /** The write of the driver; null for one that is left to tasks. */

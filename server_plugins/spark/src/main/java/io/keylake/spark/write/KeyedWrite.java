@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.request.WriteOptions;
@@ -60,16 +61,6 @@ import scala.jdk.javaapi.CollectionConverters;
  * appended.
  */
 final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
-  /**
-   * The setting for the writes of a session that name none themselves: statements in SQL cannot.
-   */
-  private static final String IDEMPOTENCY_KEY = "spark.keylake.write.idempotency-key";
-
-  private static final String OFFSETS = "spark.keylake.write.offsets";
-
-  /** The setting with the result of a session's last write: reading it is cheaper than a query. */
-  private static final String COMMITTED = "spark.keylake.write.committed";
-
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
@@ -294,15 +285,17 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       said.put("rows", made.rows());
       said.put("min_version", made.minVersion());
       said.put("max_version", made.maxVersion());
-      spark.conf().set(COMMITTED, SpecJson.write(said));
+      spark.conf().set(SessionSettings.COMMITTED, SpecJson.write(said));
     }
   }
 
   private static WriteLabels labels(SparkSession spark, WriteLabels given) {
     return given
         .by(spark.sparkContext().sparkUser())
-        .once(spark.conf().get(IDEMPOTENCY_KEY, null))
-        .of(OffsetRanges.parse(OFFSETS, spark.conf().get(OFFSETS, null)));
+        .once(spark.conf().get(SessionSettings.IDEMPOTENCY_KEY, null))
+        .of(
+            OffsetRanges.parse(
+                SessionSettings.OFFSETS, spark.conf().get(SessionSettings.OFFSETS, null)));
   }
 
   /** Leaves all rows out of the next snapshot of a branch, and opens no file. */

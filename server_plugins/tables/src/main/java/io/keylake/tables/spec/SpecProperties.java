@@ -8,12 +8,14 @@ import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.apache.commons.text.similarity.LevenshteinDistance;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,6 +39,9 @@ public final class SpecProperties {
   private static final String DOC = "column_group_doc.";
   private static final String GROUPS = "groups";
   private static final String HASH = "hash";
+  private static final List<String> WORDS = List.of(KEY, ORDERING, VERSIONS, GROUPS, HASH);
+  private static final List<String> PREFIXES = List.of(REDUCE, DOC, COLUMN_GROUP);
+  private static final int LONG_WORD = 8;
   private static final Pattern NAME = Pattern.compile("\\s*(?:`((?:[^`]|``)+)`|([^`,]*))\\s*(,|$)");
 
   private SpecProperties() {}
@@ -62,6 +67,29 @@ public final class SpecProperties {
               || property.startsWith(COLUMN_GROUP)
               || property.startsWith(DOC);
     };
+  }
+
+  /**
+   * Refuses the name of a property that is nearly a word of a spec: it would be kept as a property
+   * that nobody reads, and the table would be another than was meant.
+   */
+  public static void checkSpelling(String property) {
+    if (isWord(property)) {
+      return;
+    }
+    String normal = property.toLowerCase(Locale.ROOT).replace('-', '_');
+    int dot = normal.indexOf('.');
+    String said = dot < 0 ? normal : normal.substring(0, dot + 1);
+    for (String word : dot < 0 ? WORDS : PREFIXES) {
+      int most = word.length() < LONG_WORD ? 1 : 2;
+      boolean isLonger = dot >= 0 && said.startsWith(word.substring(0, word.length() - 1));
+      if (isLonger || new LevenshteinDistance(most).apply(said, word) >= 0) {
+        throw new KeylakeException(
+            DEFINITION,
+            "property '%s' is no word of the definition of a keyed table. Did you mean '%s'? Give a property of your own another name"
+                .formatted(property, dot < 0 ? word : word + property.substring(dot + 1)));
+      }
+    }
   }
 
   /** The key where no clause says it; empty where no property does. */

@@ -24,9 +24,6 @@ import org.jspecify.annotations.Nullable;
  * would take longer to start.
  */
 public final class Lookup {
-  /** A size, such as 16m: more than that is read by tasks; 0 for all reads. */
-  public static final String MOST_BYTES = "spark.keylake.read.driver-bytes";
-
   private static final long MOST_BYTES_BY_DEFAULT = 16L << 20;
   private static final int MOST_FILES = 64;
 
@@ -45,7 +42,8 @@ public final class Lookup {
   /** The look-up that a scan is; null for one that is left to tasks. */
   public static @Nullable Lookup of(Scan scan) {
     return scan instanceof KeyedScan keyed
-        ? keyed.lookup(MOST_FILES, SessionSettings.bytes(MOST_BYTES, MOST_BYTES_BY_DEFAULT))
+        ? keyed.lookup(
+            MOST_FILES, SessionSettings.bytes(SessionSettings.DRIVER_BYTES, MOST_BYTES_BY_DEFAULT))
         : null;
   }
 
