@@ -31,6 +31,10 @@ class CompactionPolicy(Policy):
     Checks 2 and 4 read at most `max_bytes` in one merge. Merged files have about `target_file_bytes`. Tombstones are
     kept for ever, unless `tombstone_seconds` says for how long late data must not bring a row back.
 
+    Maintenance shows checks 2 to 4 no runs of the last `recent_seconds` that are below `small_bytes` altogether, so
+    that `explain_row`, undo, feeds and reads of the past find the recent commits as they were written. A call of
+    `compact` merges these, too.
+
     >>> CompactionPolicy(tier_runs=8).to_json()[:14]
     '{"max_files": '
     """
@@ -47,10 +51,12 @@ class CompactionPolicy(Policy):
     max_bytes: int = 64 << 30
     target_file_bytes: int = 512 << 20
     tombstone_seconds: int | None = None
+    recent_seconds: int = 600
 
 
 _SETTLE = "settle"  # the reason that is no merge
-PolicyWord = Literal["full", "settle"]  # merges all there is; settles all there is, and merges nothing
+# Merges all there is; settles all there is, and merges nothing; leaves recent small runs, as maintenance does.
+PolicyWord = Literal["full", "settle", "maintenance"]
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class ConditionVerbs(Verbs):
         """
         self._handle.check_no_experiment("health")
         now = datetime.datetime.now(datetime.timezone.utc)
-        rows = self._handle.call("compaction_plan")
+        rows = self._handle.call("compaction_plan", policy="maintenance")
         commits = self._handle.commits(at_most=MOST_COMMITS)
         on_main = self._handle.path.branch is None
         name = self._handle.path.name

@@ -54,7 +54,8 @@ class LayoutVerbs(Verbs):
         """Merge and settle runs until a policy is content: the table's own, unless another is given.
 
         "full" merges all there is. "settle" merges nothing, and only records which rows are superseded: reads need no
-        merge from then on, and other engines read the merged rows, where every row was written whole.
+        merge from then on, and other engines read the merged rows, where every row was written whole. "maintenance" is
+        the table's own as maintenance applies it, which leaves recent small runs as they were written.
 
         Readers and writers go on meanwhile, and no answer changes. Each merge is committed by itself, so what is done
         stays done if the rest is stopped.
@@ -199,6 +200,6 @@ class Layout(Namespace):
 
 
 def _policy_text(policy: CompactionPolicy | PolicyWord | None) -> str | None:
-    if not isinstance(policy, CompactionPolicy) and policy not in (None, "full", "settle"):
-        raise DefinitionError(f"policy is {policy!r}. Use 'full', 'settle' or a CompactionPolicy.")
+    if not isinstance(policy, CompactionPolicy) and policy not in (None, "full", "settle", "maintenance"):
+        raise DefinitionError(f"policy is {policy!r}. Use 'full', 'settle', 'maintenance' or a CompactionPolicy.")
     return policy.to_json() if isinstance(policy, CompactionPolicy) else policy

@@ -25,7 +25,6 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kl.Lake]:
         patched.syspath_prepend(folder)
         patched.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
         with kl.connect(warehouse="lake", memory="1500m", settings=settings) as lake:
-            lake.maintenance.pause()  # what pages print does not depend on when it works
             url = lake._server.url  # type: ignore[union-attr]
             patched.setenv("SPARK_REMOTE", url)
             address, _, token = url.partition("/;token=")

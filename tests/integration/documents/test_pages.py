@@ -25,6 +25,7 @@ def test_the_blocks_of_a_page_run(lake: kl.Lake, page: str) -> None:
             if block.language in RUN:
                 prepared(reader, block)
                 reader.run(block)
+                lake.maintenance.wait()  # who types has pauses, in which maintenance works
     finally:
         for query in lake.spark.streams.active:
             query.stop()

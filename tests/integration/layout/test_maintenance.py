@@ -13,7 +13,7 @@ from integration.twin import Twin, fresh_name
 
 SHAPE = Shape("explicit", buckets=2)
 MOST_FILES = 6
-POLICY = kl.CompactionPolicy(max_files=MOST_FILES, tier_runs=4, superseded_share=0.9)
+POLICY = kl.CompactionPolicy(max_files=MOST_FILES, tier_runs=4, superseded_share=0.9, recent_seconds=0)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +85,36 @@ def test_damage_is_told_and_leaves_the_table_as_it_is(lake: kl.Lake, folder: Pat
     assert f"{file.name} is damaged (column id of row group 0 does not fit its checksum); nothing was changed" in told
     assert file.exists()
     file.write_bytes(whole)
+    twin.check()
+
+
+@pytest.mark.slow
+def test_recent_commits_stay_as_they_were_written(lake: kl.Lake) -> None:
+    """Who types slowly finds each commit where it was, with its stream and what lost; a call merges all the same."""
+    twin = SHAPE.create(lake, fresh_name("maintained"))
+    table = twin.table
+    for operation in operations(SHAPE, seed=320, count=8, rows=12):
+        operation.apply(twin)
+        lake.maintenance.wait(seconds=120)
+    commits = [each.snapshot_id for each in reversed(twin.commits)]
+    assert [each.snapshot_id for each in table.history(compactions=True)] == commits
+    assert not table.compact("maintenance")
+    assert not any("compacted" in sentence for sentence in table.health().to_do)
+    for row in table.read().collect():
+        written = [cell for cell in table.explain_row(id=row["id"]).columns if cell.version is not None]
+        assert all(cell.snapshot_id in commits for cell in written)
+    table.undo(twin.commits[2])
+    twin.model = twin.model.without(2, 3)
+    twin.check()
+    assert table.compact(), "it does not wait"
+    assert table.history(compactions=True)[0].verb == "compact"
+    assert table.history()[0].verb == "undo"
+    twin.check()
+    table.set_compaction_policy(kl.CompactionPolicy(recent_seconds=0))
+    for operation in operations(SHAPE, seed=321, count=8, rows=12):
+        operation.apply(twin)
+    lake.maintenance.wait(seconds=120)
+    assert "compact" in {each.verb for each in table.history(compactions=True)[:8]}
     twin.check()
 
 

@@ -9,6 +9,7 @@ import io.keylake.spark.maintenance.CompactionRunner.Outcome;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.branches.MergedBranch;
 import io.keylake.tables.compaction.CompactionPolicy;
+import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.RetentionPolicy;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.storage.Housekeeping;
@@ -29,6 +30,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.DoublePredicate;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchTableException;
@@ -80,6 +82,7 @@ public final class Maintenance {
   private final int atOnce;
   private final Duration betweenCleanings;
   private final Map<Target, Due> due = new LinkedHashMap<>();
+  private final Set<Target> later = new HashSet<>(); // whose newest runs are to become old
   private final RecentTimes<Target> restsUntil = new RecentTimes<>(KEPT_TABLES);
   private final Map<Target, Supplier<Table>> watched = new LinkedHashMap<>();
   private final Set<String> catalogs = new HashSet<>();
@@ -224,6 +227,26 @@ public final class Maintenance {
     }
   }
 
+  private static boolean isWrittenWithin(Duration recent, Table table, @Nullable String branch) {
+    Snapshot head = new CommitLog(table, branch).head();
+    return head != null && head.timestampMillis() > Instant.now().minus(recent).toEpochMilli();
+  }
+
+  /** Makes a table due once the runs that were written until now are not the newest any more. */
+  private synchronized void lookLater(Target target, Supplier<Table> loading, Duration recent) {
+    if (later.size() < KEPT_TABLES && later.add(target)) {
+      worker.schedule(
+          () -> {
+            synchronized (this) {
+              later.remove(target);
+            }
+            look(target.table(), target.branch(), loading);
+          },
+          recent.toMillis(),
+          TimeUnit.MILLISECONDS);
+    }
+  }
+
   /** Begins nothing new before {@link #resume}; what runs goes on to its end. */
   public synchronized void pause() {
     isPaused = true;
@@ -290,9 +313,12 @@ public final class Maintenance {
         return;
       }
       spark.setJobDescription("keylake: compaction of " + target.table());
+      CompactionPolicy policy = CompactionPolicy.of(table);
       List<Outcome> outcomes =
-          new CompactionRunner(spark, table, target.branch(), CompactionPolicy.of(table))
-              .run(atOnce);
+          new CompactionRunner(spark, table, target.branch(), policy).run(atOnce);
+      if (isWrittenWithin(policy.recent(), table, target.branch())) {
+        lookLater(target, loading, policy.recent());
+      }
       if (outcomes.isEmpty()) {
         rest(target, System.nanoTime() - start);
       } else {

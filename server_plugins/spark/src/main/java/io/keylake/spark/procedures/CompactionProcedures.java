@@ -32,6 +32,9 @@ final class CompactionProcedures {
   /** The word for the policy that settles whatever is not settled yet, and merges nothing. */
   private static final String SETTLE = "settle";
 
+  /** The word for what maintenance does: the policy of the table, also of the newest small runs. */
+  private static final String MAINTENANCE = "maintenance";
+
   private static final StructType CHOICE =
       new StructType()
           .add("bucket", DataTypes.StringType)
@@ -142,7 +145,16 @@ final class CompactionProcedures {
   private CompactionRunner runner(Arguments arguments) {
     Table table = tables.load(arguments);
     return new CompactionRunner(
-        spark(), table, arguments.text("branch"), policy(arguments.text("policy"), table));
+        spark(),
+        table,
+        arguments.text("branch"),
+        isOfMaintenance(arguments)
+            ? CompactionPolicy.of(table)
+            : policy(arguments.text("policy"), table).ofAllAges());
+  }
+
+  private static boolean isOfMaintenance(Arguments arguments) {
+    return MAINTENANCE.equalsIgnoreCase(arguments.text("policy"));
   }
 
   private static SparkContext spark() {

@@ -32,6 +32,21 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
     return new BucketLayout(runs, now, keys);
   }
 
+  /** The bucket without its newest runs, as far as they are young and small altogether. */
+  BucketLayout withoutRecent(CompactionPolicy policy) {
+    Instant young = now.minus(policy.recent());
+    int to = runs.size();
+    long bytes = 0;
+    while (to > 0 && runs.get(to - 1).committedAt().isAfter(young)) {
+      bytes += runs.get(to - 1).bytes();
+      if (bytes >= policy.smallBytes()) {
+        break;
+      }
+      to--;
+    }
+    return to == runs.size() ? this : new BucketLayout(runs.subList(0, to), now, keys);
+  }
+
   /**
    * The files of one commit, or of one earlier compaction.
    *

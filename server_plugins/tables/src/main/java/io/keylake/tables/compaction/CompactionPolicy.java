@@ -33,6 +33,8 @@ import org.jspecify.annotations.Nullable;
  * @param maxBytes no merge, but one for {@code maxFiles}, reads more
  * @param targetFileBytes of the files that a merge writes
  * @param tombstoneSeconds how long tombstones are kept at least; null for ever
+ * @param recentSeconds how long maintenance leaves the newest small runs as they were written,
+ *     unless there are too many: each of their values then still says where it comes from
  */
 public record CompactionPolicy(
     int maxFiles,
@@ -44,24 +46,35 @@ public record CompactionPolicy(
     @Nullable Double settleShare,
     long maxBytes,
     long targetFileBytes,
-    @Nullable Long tombstoneSeconds) {
+    @Nullable Long tombstoneSeconds,
+    long recentSeconds) {
   public static final String PROPERTY = "keylake.compaction";
 
   private static final double SETTLE_SHARE = 0.05;
 
   public static final CompactionPolicy DEFAULT =
       new CompactionPolicy(
-          32, 4, 4, 1L << 20, 0.5, 0.02, SETTLE_SHARE, 64L << 30, 512L << 20, null);
+          32, 4, 4, 1L << 20, 0.5, 0.02, SETTLE_SHARE, 64L << 30, 512L << 20, null, 600);
 
   /** Merges whatever is not merged yet. */
   public static final CompactionPolicy FULL =
       new CompactionPolicy(
-          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, Long.MAX_VALUE, DEFAULT.targetFileBytes, null);
+          2,
+          2,
+          2,
+          Long.MAX_VALUE,
+          0.0,
+          0.0,
+          null,
+          Long.MAX_VALUE,
+          DEFAULT.targetFileBytes,
+          null,
+          0);
 
   /** Leaves each key once, and nothing of what was deleted. */
   public static final CompactionPolicy MERGED =
       new CompactionPolicy(
-          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, Long.MAX_VALUE, DEFAULT.targetFileBytes, 0L);
+          2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, Long.MAX_VALUE, DEFAULT.targetFileBytes, 0L, 0);
 
   /** Merges nothing, and settles whatever is not settled yet. */
   public static final CompactionPolicy SETTLE =
@@ -75,7 +88,8 @@ public record CompactionPolicy(
           0.0,
           Long.MAX_VALUE,
           DEFAULT.targetFileBytes,
-          null);
+          null,
+          0);
 
   /** Merges nothing but what was written when the table had fewer buckets. */
   public CompactionPolicy onlyRebucketing() {
@@ -89,20 +103,26 @@ public record CompactionPolicy(
         null,
         maxBytes,
         targetFileBytes,
-        null);
+        null,
+        0);
+  }
+
+  /** The same for a caller that does not wait for runs to become old. */
+  public CompactionPolicy ofAllAges() {
+    return with(settleShare, tombstoneSeconds, 0);
   }
 
   /** The same for files that are read together with those of another branch. */
   CompactionPolicy settlingNothing() {
-    return with(null, tombstoneSeconds);
+    return with(null, tombstoneSeconds, recentSeconds);
   }
 
   /** The same, but tombstones stay. */
   CompactionPolicy keepingTombstones() {
-    return with(settleShare, null);
+    return with(settleShare, null, recentSeconds);
   }
 
-  private CompactionPolicy with(@Nullable Double share, @Nullable Long seconds) {
+  private CompactionPolicy with(@Nullable Double share, @Nullable Long seconds, long recent) {
     return new CompactionPolicy(
         maxFiles,
         tierRuns,
@@ -113,7 +133,8 @@ public record CompactionPolicy(
         share,
         maxBytes,
         targetFileBytes,
-        seconds);
+        seconds,
+        recent);
   }
 
   private static final List<String> MEMBERS =
@@ -127,7 +148,8 @@ public record CompactionPolicy(
           "settle_share",
           "max_bytes",
           "target_file_bytes",
-          "tombstone_seconds");
+          "tombstone_seconds",
+          "recent_seconds");
 
   public CompactionPolicy {
     require(tierRuns >= 2, "tier_runs", tierRuns, "at least 2: one run needs no merge");
@@ -163,6 +185,7 @@ public record CompactionPolicy(
         "tombstone_seconds",
         tombstoneSeconds,
         "0 or more, or null to keep tombstones for ever");
+    require(recentSeconds >= 0, "recent_seconds", recentSeconds, "0 or more");
   }
 
   private static void require(boolean holds, String name, @Nullable Object value, String limit) {
@@ -211,7 +234,8 @@ public record CompactionPolicy(
             : Double.valueOf(members.share("settle_share", SETTLE_SHARE)),
         members.whole("max_bytes", DEFAULT.maxBytes),
         members.whole("target_file_bytes", DEFAULT.targetFileBytes),
-        node.hasNonNull("tombstone_seconds") ? members.whole("tombstone_seconds", 0L) : null);
+        node.hasNonNull("tombstone_seconds") ? members.whole("tombstone_seconds", 0L) : null,
+        members.whole("recent_seconds", DEFAULT.recentSeconds));
   }
 
   private record Members(JsonNode node) {
@@ -250,6 +274,7 @@ public record CompactionPolicy(
     values.add(settleShare);
     values.addAll(List.of(maxBytes, targetFileBytes));
     values.add(tombstoneSeconds);
+    values.add(recentSeconds);
     for (int i = 0; i < MEMBERS.size(); i++) {
       members.put(MEMBERS.get(i), values.get(i));
     }
@@ -280,6 +305,11 @@ public record CompactionPolicy(
 
   boolean isSmallFile(long bytes) {
     return bytes < targetFileBytes / 2;
+  }
+
+  /** The time for which the newest small runs stay as they were written. */
+  public Duration recent() {
+    return Duration.ofSeconds(recentSeconds);
   }
 
   @Nullable Duration tombstoneRetention() {

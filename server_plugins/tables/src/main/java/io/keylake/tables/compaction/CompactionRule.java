@@ -25,6 +25,13 @@ interface CompactionRule {
    */
   record Pick(Stretch stretch, Reason reason, String because) {
 
+    /** The same runs where the bucket has newer ones, too. */
+    private Pick of(BucketLayout layout) {
+      boolean isAll = reason == Reason.SETTLE;
+      int to = isAll ? layout.runs().size() : stretch.to();
+      return new Pick(layout.stretch(stretch.from(), to), reason, because);
+    }
+
     /**
      * Whether tombstones may go: nothing remains that they hold down, neither older runs nor late
      * data in younger ones, and what is later still had its time.
@@ -55,10 +62,25 @@ interface CompactionRule {
 
   Optional<Pick> pick(BucketLayout layout, CompactionPolicy policy);
 
-  /** The pick of the first rule that has a say. */
+  /** Whether it has time until the newest runs are old. */
+  default boolean waits() {
+    return true;
+  }
+
+  /**
+   * The pick of the first rule that has a say. The newest small runs are shown to those alone that
+   * must not wait.
+   */
   static Optional<Pick> first(BucketLayout layout, CompactionPolicy policy) {
-    return layout.runs().isEmpty()
+    BucketLayout older = layout.withoutRecent(policy);
+    return ALL.stream()
+        .flatMap(rule -> rule.pickOf(rule.waits() ? older : layout, layout, policy).stream())
+        .findFirst();
+  }
+
+  private Optional<Pick> pickOf(BucketLayout shown, BucketLayout layout, CompactionPolicy policy) {
+    return shown.runs().isEmpty()
         ? Optional.empty()
-        : ALL.stream().flatMap(rule -> rule.pick(layout, policy).stream()).findFirst();
+        : pick(shown, policy).map(pick -> pick.of(layout));
   }
 }

@@ -22,4 +22,9 @@ final class ExpiredTombstonesRule implements CompactionRule {
         ? Optional.of(pick)
         : Optional.empty();
   }
+
+  @Override
+  public boolean waits() {
+    return false;
+  }
 }

@@ -36,4 +36,9 @@ final class RebucketRule implements CompactionRule {
   private static boolean isOld(List<Run> runs, int at) {
     return at < runs.size() && runs.get(at).isOfFewer();
   }
+
+  @Override
+  public boolean waits() {
+    return false;
+  }
 }

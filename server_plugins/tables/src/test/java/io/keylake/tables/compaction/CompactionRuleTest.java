@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.keylake.tables.compaction.BucketLayout.File;
 import io.keylake.tables.compaction.BucketLayout.Run;
 import io.keylake.tables.compaction.CompactionRule.Pick;
+import io.keylake.tables.compaction.CompactionRule.Reason;
 import io.keylake.tables.history.Settling;
 import java.time.Duration;
 import java.time.Instant;
@@ -34,7 +35,7 @@ class CompactionRuleTest {
 
   /** Small numbers: tiers end at 10, 40, 160, ... */
   private static final CompactionPolicy SMALL =
-      new CompactionPolicy(8, 4, 4, 10, 0.5, 0.02, null, 1000, 100, null);
+      new CompactionPolicy(8, 4, 4, 10, 0.5, 0.02, null, 1000, 100, null, 0);
 
   private static BucketLayout layout(String text) {
     List<Run> runs = new ArrayList<>();
@@ -135,7 +136,7 @@ class CompactionRuleTest {
 
   /** Of 1000 rows that overlap, 200 have to be new. */
   private static final CompactionPolicy SETTLING =
-      new CompactionPolicy(8, 4, 4, 10, 0.9, 0.02, 0.2, 10_000, 100, null);
+      new CompactionPolicy(8, 4, 4, 10, 0.9, 0.02, 0.2, 10_000, 100, null, 0);
 
   @ParameterizedTest(name = "{0}")
   @CsvSource(
@@ -191,11 +192,33 @@ class CompactionRuleTest {
   }
 
   @Test
+  void theNewestSmallRunsStayAsTheyWereWritten() {
+    long seconds = Duration.ofHours(27 * 24 + 12).toSeconds(); // the third run and later ones
+    CompactionPolicy waiting =
+        new CompactionPolicy(8, 4, 4, 10, 1, 0.02, null, 1000, 100, null, seconds);
+    assertEquals("nothing", shown(CompactionRule.first(layout("9 9 2 2 2 2"), waiting)));
+    assertEquals(
+        "full_tier 0-6",
+        shown(CompactionRule.first(layout("9 9 2 2 2 2"), waiting.ofAllAges())),
+        "a call does not wait");
+    assertEquals(
+        "full_tier 0-4",
+        shown(CompactionRule.first(layout("9 9 9 9 2 2"), waiting)),
+        "recent runs that are not small do not wait");
+    assertEquals("nothing", shown(CompactionRule.first(layout("1 1 1 1 1 1 1 1"), waiting)));
+    assertEquals(
+        Reason.FILE_COUNT,
+        CompactionRule.first(layout("1 1 1 1 1 1 1 1 1"), waiting).orElseThrow().reason(),
+        "too many files are merged, come what may");
+    assertEquals("rebucket 2-3", shown(CompactionRule.first(layout("1 1 1^"), waiting)));
+  }
+
+  @Test
   void tombstonesGoWhenNothingOlderIsLeftAndTheirTimeIsOver() {
     for (long days : List.of(0, 28, 29, 40)) {
       CompactionPolicy policy =
           new CompactionPolicy(
-              8, 4, 4, 10, 0.5, 0.02, null, 1000, 100, Duration.ofDays(days).toSeconds());
+              8, 4, 4, 10, 0.5, 0.02, null, 1000, 100, Duration.ofDays(days).toSeconds(), 0);
       Pick whole = CompactionRule.first(layout("9* 9 9 9"), policy).orElseThrow();
       assertEquals(days <= 29, whole.dropsTombstones(policy), days + " days");
       Pick newer = CompactionRule.first(layout("90 9* 9 9 9"), policy).orElseThrow();
@@ -204,7 +227,7 @@ class CompactionRuleTest {
     }
     CompactionPolicy forgetting =
         new CompactionPolicy(
-            8, 4, 4, 10, 0.5, 0.02, null, 1000, 100, Duration.ofDays(20).toSeconds());
+            8, 4, 4, 10, 0.5, 0.02, null, 1000, 100, Duration.ofDays(20).toSeconds(), 0);
     assertEquals("expired_tombstones 0-1", shown(CompactionRule.first(layout("900*"), forgetting)));
     assertEquals(
         "nothing",

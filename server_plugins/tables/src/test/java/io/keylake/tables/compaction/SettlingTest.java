@@ -150,7 +150,7 @@ class SettlingTest {
     assertEquals(List.of(4L, 1L, 2L), liveRows(all));
     assertEquals(1, all.superseded().size(), "it goes with its file");
     CompactionPolicy oldest =
-        new CompactionPolicy(2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, 600, 600, null);
+        new CompactionPolicy(2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, 600, 600, null, 0);
     Compaction some = compaction(table, oldest);
     assertEquals(List.of(2L, 2L), liveRows(some), "what the third supersedes is not told anew");
     assertEquals(List.of("compact-x", "compact-part-x"), names(all, some), "and files say so");
@@ -218,7 +218,7 @@ class SettlingTest {
     table.commit("2 a @15");
     assertTrue(isMade(table, new SettlementChange(null, found(table, plan(table), true))));
     CompactionPolicy oldest =
-        new CompactionPolicy(2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, 600, 600, null);
+        new CompactionPolicy(2, 2, 2, Long.MAX_VALUE, 0.0, 0.0, null, 600, 600, null, 0);
     Compaction some = compaction(table, oldest);
     assertTrue(FileChange.drop(table.table, null, Set.of("3.1")).commit());
     assertFalse(isMade(table, new CompactionChange(null, some, List.of(merged(table)))));
