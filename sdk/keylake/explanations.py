@@ -47,7 +47,7 @@ class Origin(ShownFields):
         if self.snapshot_id is not None:
             return str(self.snapshot_id)
         if self.is_merged:
-            return "merged" if self.files_merged is None else f"one of {self.files_merged} files that were merged"
+            return "merged" if not self.files_merged else f"one of {self.files_merged} files that were merged"
         return "" if self.commit_order is None else f"expired, number {self.commit_order}"
 
 

@@ -54,6 +54,11 @@ class Undone(ShownFields):
     snapshot 17: 2 commits with 83 rows of clicks, spend are taken back in 8 buckets, 16 files removed and 0 written
     >>> print(Undone(None, 1, 7, ("clicks",), buckets=2, files_removed=3, files_written=0, metadata_only=False))
     plan: 1 commit with 7 rows of clicks is taken back in 2 buckets, some of which are merged again without it
+
+    An undo has no rows of its own:
+
+    >>> print(Undone(18, 1, 0, (), buckets=1, files_removed=1, files_written=0, metadata_only=True))
+    snapshot 18: 1 commit is taken back in 1 bucket, 1 file removed and 0 written
     """
 
     snapshot_id: int | None  # of the commit that took them back; None where that was only planned
@@ -67,8 +72,9 @@ class Undone(ShownFields):
 
     def __str__(self) -> str:
         one = self.commits == 1
-        said = f"{self.commits} commit{'' if one else 's'} with {self.rows:,} row{'' if self.rows == 1 else 's'} "
-        said += f"of {', '.join(self.columns)} "
+        said = f"{self.commits} commit{'' if one else 's'} "
+        if self.columns:
+            said += f"with {self.rows:,} row{'' if self.rows == 1 else 's'} of {', '.join(self.columns)} "
         said += f"{'is' if one else 'are'} taken back in {self.buckets} bucket{'' if self.buckets == 1 else 's'}"
         if self.snapshot_id is None and not self.metadata_only:
             return f"plan: {said}, some of which are merged again without {'it' if one else 'them'}"

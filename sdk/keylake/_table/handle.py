@@ -78,7 +78,7 @@ class Handle:
         """A metadata table beside the table or branch, as a plain Spark frame."""
         return self.session.frame_of(Select(self.path, at=at, part=part), None)
 
-    def commits(self, **which: str | int | None) -> tuple[CommitInfo, ...]:
+    def commits(self, **which: str | int | bool | None) -> tuple[CommitInfo, ...]:
         """The commits of the table or branch, newest first."""
         return tuple(map(CommitInfo.from_row, self.call("commits", **which)))
 

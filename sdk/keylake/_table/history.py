@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Literal
 
-from keylake._table.handle import Handle, Namespace, Verbs, ends_of, required_snapshot_id_of
-from keylake.errors import check_count, check_type
+from keylake._table.handle import Handle, Namespace, Verbs, ends_of, required_snapshot_id_of, snapshot_id_of
+from keylake.errors import DefinitionError, check_count, check_type
 from keylake.results import Commit, CommitInfo, History, Undone
 
 MOST_BRANCHES, MOST_COMMITS = 8, 1000  # in the picture of a history
@@ -15,8 +15,10 @@ MOST_BRANCHES, MOST_COMMITS = 8, 1000  # in the picture of a history
 class HistoryVerbs(Verbs):
     """The verbs about the commits of a table."""
 
-    def history(self, *, at_most: int | None = None) -> History:
+    def history(self, *, at_most: int | None = None, compactions: bool = False) -> History:
         """The commits of the table or branch, newest first: what they wrote, how much, and who.
+
+        Compactions change no row and come whenever maintenance makes them, so `compactions=True` has to ask for them.
 
         Raises `DefinitionError` if `at_most` is no count, and `TableNotFound` if the table, or this branch of it, is
         not there any more.
@@ -27,8 +29,9 @@ class HistoryVerbs(Verbs):
         """
         if at_most is not None:
             check_count("at_most", at_most)
+        check_type("compactions", compactions, bool, "True or False")
         on_main = self._handle.path.branch is None
-        commits = self._handle.commits(at_most=at_most)
+        commits = self._handle.commits(at_most=at_most, compactions=compactions)
         return History(str(self._handle.path), commits, self._commits_of_branches if on_main else None)
 
     def _commits_of_branches(self) -> dict[str, tuple[CommitInfo, ...]]:
@@ -43,13 +46,21 @@ class HistoryVerbs(Verbs):
         return found
 
     def undo(
-        self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
+        self,
+        commit: Commit | CommitInfo | int | None = None,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        everything: bool = False,
     ) -> Undone:
-        """Take back the writes in (after, until], as if they had never been made; later ones keep their effect.
+        """Take back the write of one commit, or of those in (after, until], as if they had never been made.
+
+        Later writes keep their effect. Without `until` the range ends with the newest commit; `everything=True` begins
+        it with the first. A range needs a beginning, so that nobody empties a table by leaving an argument away.
 
         A commit of its own, so that history keeps both. Where the files are still there as they were written, only
         metadata changes; buckets that were compacted meanwhile are merged anew, without these writes. Versions that
-        were taken back hold nothing back. Without `until` the range ends with the newest commit.
+        were taken back hold nothing back.
 
         An undo can be undone, too: what it took back counts again, wherever that lies. A write counts unless an undo
         takes it back that counts itself. It is refused only where files have expired that it needs.
@@ -59,15 +70,16 @@ class HistoryVerbs(Verbs):
         changed.
 
         Raises `SnapshotExpired` if files that it needs have expired, `NothingToDo` if no commit of the range has
-        written anything, `DefinitionError` if the ends of the range are in the wrong order or of two branches,
-        `ForeignCommit` after a commit of another engine, and `CommitConflict` if other commits come first again and
-        again.
+        written anything, `DefinitionError` if the range has no beginning, or its ends are in the wrong order or of two
+        branches, `ForeignCommit` after a commit of another engine, and `CommitConflict` if other commits come first
+        again and again.
 
         Example::
 
-            profiles.undo(after=good, until=bad)
+            profiles.undo(bad)
+            profiles.undo(after=good, until=worse)
         """
-        return _undo(self._handle, "undo", after, until)
+        return _undo(self._handle, "undo", _undone(commit, after, until, everything))
 
 
 class Commits(Namespace):
@@ -147,7 +159,12 @@ class Commits(Namespace):
         return CommitInfo.from_row(rows[0])
 
     def undo_plan(
-        self, *, after: Commit | CommitInfo | int | None = None, until: Commit | CommitInfo | int | None = None
+        self,
+        commit: Commit | CommitInfo | int | None = None,
+        *,
+        after: Commit | CommitInfo | int | None = None,
+        until: Commit | CommitInfo | int | None = None,
+        everything: bool = False,
     ) -> Undone:
         """The result that `undo` would have now. Nothing is done.
 
@@ -155,10 +172,31 @@ class Commits(Namespace):
 
         Example::
 
-            profiles.commits.undo_plan(after=good, until=bad).metadata_only
+            profiles.commits.undo_plan(bad).metadata_only
         """
-        return _undo(self._handle, "undo_plan", after, until)
+        return _undo(self._handle, "undo_plan", _undone(commit, after, until, everything))
 
 
-def _undo(handle: Handle, procedure: str, after: object, until: object) -> Undone:
-    return Undone(**handle.call(procedure, **ends_of(after, until))[0])
+def _undone(commit: object, after: object, until: object, everything: bool) -> dict[str, int | bool | None]:
+    """The commits that an undo takes back, as arguments of its call."""
+    check_type("everything", everything, bool, "True or False")
+    if commit is not None and (after is not None or until is not None or everything):
+        raise DefinitionError(
+            f"commit={snapshot_id_of('commit', commit)} is a range of one commit. "
+            "Leave after, until and everything away."
+        )
+    if after is not None and everything:
+        raise DefinitionError(
+            f"after={snapshot_id_of('after', after)} begins behind a commit, everything=True at the first one. "
+            "Give one of both."
+        )
+    if commit is None and after is None and not everything:
+        raise DefinitionError(
+            "The range of commits has no beginning. Give a commit to take back that one, after= for those behind one, "
+            "or everything=True for all of them."
+        )
+    return {"commit": snapshot_id_of("commit", commit), **ends_of(after, until), "everything": everything}
+
+
+def _undo(handle: Handle, procedure: str, undone: dict[str, int | bool | None]) -> Undone:
+    return Undone(**handle.call(procedure, **undone)[0])

@@ -27,7 +27,7 @@ branch = typer.Typer(help="Make, list and drop branches of a table.", no_args_is
 def compact(
     table: TableArgument,
     policy: Annotated[
-        Literal["full", "settle"] | None,
+        Literal["full", "settle", "maintenance"] | None,
         typer.Option(help="full merges all runs, settle only records what is superseded; the table's own unless said."),
     ] = None,
     plan: PlanOption = False,
@@ -101,17 +101,27 @@ def publish(
 
 def undo(
     table: TableArgument,
+    commit: Annotated[int | None, typer.Argument(help="The snapshot of the one commit to take back.")] = None,
     after: Annotated[int | None, typer.Option(help="The snapshot behind which the range begins.")] = None,
     until: Annotated[int | None, typer.Option(help="The snapshot with which it ends; the newest unless said.")] = None,
+    everything: Annotated[bool, typer.Option("--everything", help="The range begins with the first commit.")] = False,
     plan: PlanOption = False,
     of_branch: BranchOption = None,
     lake: LakeOption = USUAL_LAKE,
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Take back the writes of a range of commits. Later commits keep their effect."""
-    if after is None and until is None:
-        raise typer.BadParameter("name the range of commits: --after, --until or both; keylake history lists them")
+    """Take back the write of one commit, or of a range of commits. Later commits keep their effect."""
+    if commit is not None and (after is not None or until is not None or everything):
+        raise typer.BadParameter(f"{commit} is a range of one commit; leave --after, --until and --everything away")
+    if after is not None and everything:
+        raise typer.BadParameter(f"--after {after} begins behind a commit, --everything at the first one; give one")
+    if commit is None and after is None and not everything:
+        raise typer.BadParameter(
+            "the range of commits has no beginning; give a snapshot to take back that one commit, --after SNAPSHOT for "
+            "those behind one, or --everything; keylake history lists them"
+        )
     with opened(lake, catalog) as found:
         on = branch_of(found.table(table), of_branch)
-        show(on.commits.undo_plan(after=after, until=until) if plan else on.undo(after=after, until=until), as_json)
+        undo = on.commits.undo_plan if plan else on.undo
+        show(undo(commit, after=after, until=until, everything=everything), as_json)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from integration.changed_rows import differences
 from integration.histories import Operation, Shape, operations, shapes
 from integration.random_runs import of_every_shape
 from integration.reading.metadata_rows import of_commits
-from integration.refusals import refused
+from integration.refusals import refused, refused_in_sql
 from integration.time.appended import by_key as changes_by_key
 from integration.twin import Found, Twin, fresh_name, given
 from model.model import KeyedTable
@@ -25,8 +26,8 @@ def at(twin: Twin, commits: int) -> kl.Commit | None:
 
 def undone(twin: Twin, after: int, until: int) -> kl.Undone:
     """Take the commits back in both."""
-    planned = twin.table.undo_plan(after=at(twin, after), until=at(twin, until))
-    done = twin.table.undo(after=at(twin, after), until=at(twin, until))
+    planned = twin.table.undo_plan(after=at(twin, after), until=at(twin, until), everything=after == 0)
+    done = twin.table.undo(after=at(twin, after), until=at(twin, until), everything=after == 0)
     assert (planned.commits, planned.files_removed) == (done.commits, done.files_removed)
     twin.model = twin.model.without(after, until)
     return done
@@ -159,7 +160,7 @@ def test_ranges_that_repeat_and_cross(lake: kl.Lake) -> None:
     twin.table.undo(after=first.snapshot_id, until=second)
     twin.model = whole
     twin.check()
-    inner = twin.table.undo(after=None, until=at(twin, 1))
+    inner = twin.table.undo(twin.commits[0])
     twin.upsert(rows(200, 210, 4), version=4)
     twin.table.undo(after=at(twin, 2))
     twin.model = whole.only([1, 2])
@@ -186,7 +187,7 @@ def test_rows_that_a_dropped_file_superseded_come_back(lake: kl.Lake) -> None:
     twin.update([{"id": 5, "c": 2.5}], version=3)
     twin.table.drop_files(of_commits(twin, 2))
     twin.table.compact("full")
-    twin.table.undo(after=twin.table.history()[3].snapshot_id, until=at(twin, 3))
+    twin.table.undo(after=twin.table.history(compactions=True)[3], until=at(twin, 3))
     twin.model = twin.model.only([1])
     twin.check()
 
@@ -235,7 +236,9 @@ class Story:
         until = self.random.randint(1, len(self.steps))
         after = self.random.randint(max(0, until - 4), until - 1)
         done = self.twin.table.undo(
-            after=self.steps[after - 1].snapshot_id if after else None, until=self.steps[until - 1].snapshot_id
+            after=self.steps[after - 1].snapshot_id if after else None,
+            until=self.steps[until - 1].snapshot_id,
+            everything=after == 0,
         )
         assert done.snapshot_id is not None
         self.keep(Step(done.snapshot_id, undone=frozenset(step.snapshot_id for step in self.steps[after:until])))
@@ -280,6 +283,50 @@ def test_random_undos_of_writes_overwrites_and_undos(lake: kl.Lake, name: str) -
             story.check()
         except AssertionError as error:
             raise AssertionError(f"{done}") from error
+
+
+def test_one_commit_is_taken_back(lake: kl.Lake) -> None:
+    """By what its write returned, by its row of the history, by its snapshot, in SQL; the first one, too."""
+    twin = three_commits(lake)
+    everything = twin.model
+    infos = {each.snapshot_id: each for each in twin.table.history()}
+    for number, commit in enumerate(twin.commits):
+        for one in (commit, infos[commit.snapshot_id], commit.snapshot_id):
+            assert twin.table.commits.undo_plan(one).commits == 1
+        call = f"CALL {lake.catalog}.system.undo_plan(table => '{twin.table.name}', commit => {commit.snapshot_id})"
+        assert lake.spark.sql(call).collect()[0]["commits"] == 1
+        twin.table.undo(commit)
+        twin.model = everything.without(number, number + 1)
+        twin.check()
+        again = twin.table.undo(twin.table.history()[0])
+        assert ": 1 commit is taken back in " in str(again), "an undo has no rows and columns of its own"
+        twin.model = everything
+        twin.check()
+        assert "one of 0 files" not in str(twin.table.explain_row(id=55))
+
+
+def test_a_range_has_a_beginning(lake: kl.Lake) -> None:
+    """An argument that was left away empties no table: everything is said, in every language."""
+    twin = three_commits(lake)
+    name, last = twin.table.name, twin.commits[-1].snapshot_id
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({}, "has no beginning"),
+        ({"until": last}, "has no beginning"),
+        ({"commit": last, "after": last}, "is a range of one commit"),
+        ({"commit": last, "everything": True}, "is a range of one commit"),
+        ({"after": last, "everything": True}, "ive one of both"),
+    ]
+    for words, says in wrong:
+        for verb in (twin.table.undo, twin.table.commits.undo_plan):
+            with refused(lake, name, kl.DefinitionError, says):
+                verb(**words)
+        arguments = "".join(f", {key} => {str(value).lower()}" for key, value in words.items())
+        for procedure in ("undo", "undo_plan"):
+            with refused_in_sql(lake, name, "DEFINITION", says):
+                lake.spark.sql(f"CALL {lake.catalog}.system.{procedure}(table => '{name}'{arguments})").collect()
+    assert twin.table.undo(everything=True).commits == 3
+    assert twin.table.read().count() == 0
+    assert twin.table.history()[0].verb == "undo"
 
 
 def test_ranges_that_cannot_be_taken_back(lake: kl.Lake) -> None:

@@ -18,6 +18,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
@@ -132,12 +133,16 @@ final class BranchProcedures {
             LocalProcedure.required("table"),
             LocalProcedure.optionalNumber("after"),
             LocalProcedure.optionalNumber("until"),
-            LocalProcedure.optional("branch")),
+            LocalProcedure.optional("branch"),
+            LocalProcedure.optionalNumber("commit"),
+            ProcedureParameter.in("everything", DataTypes.BooleanType)
+                .defaultValue("false")
+                .build()),
         UNDONE,
         arguments -> {
           Table table = tables.load(arguments);
           String branch = arguments.text("branch");
-          CommitRange range = RangeArgument.of(arguments, table, branch).commits();
+          CommitRange range = RangeArgument.undone(arguments, table, branch);
           UndoRunner.Done done =
               isRun
                   ? new UndoRunner(SparkSession.active().sparkContext(), table, branch).run(range)

@@ -208,13 +208,17 @@ public final class KeylakeProcedures {
             LocalProcedure.optional("write_id"),
             LocalProcedure.optional("idempotency_key"),
             LocalProcedure.optional("offsets"),
-            LocalProcedure.optionalNumber("at_most")),
+            LocalProcedure.optionalNumber("at_most"),
+            ProcedureParameter.in("compactions", DataTypes.BooleanType)
+                .defaultValue("true")
+                .build()),
         CommitRow.TYPE,
         arguments -> {
           Table table = tables.load(arguments);
           String writeId = arguments.text("write_id");
           String idempotencyKey = arguments.text("idempotency_key");
           Long atMost = arguments.number("at_most");
+          boolean withCompactions = arguments.isSet("compactions");
           String branch = arguments.text("branch");
           OffsetRanges offsets =
               OffsetRanges.parse("argument offsets of the procedure", arguments.text("offsets"));
@@ -227,7 +231,8 @@ public final class KeylakeProcedures {
           List<CommitLog.Entry> found =
               log.entries(
                   entry ->
-                      (writeId == null || writeId.equals(entry.writeId()))
+                      (withCompactions || !entry.isCompaction())
+                          && (writeId == null || writeId.equals(entry.writeId()))
                           && (idempotencyKey == null
                               || idempotencyKey.equals(entry.idempotencyKey())),
                   atMost == null ? Integer.MAX_VALUE : Math.toIntExact(atMost));

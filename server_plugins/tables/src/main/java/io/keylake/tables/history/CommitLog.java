@@ -94,6 +94,11 @@ public final class CommitLog {
           false);
     }
 
+    /** Whether it has only merged or settled what was there. */
+    public boolean isCompaction() {
+      return WriteSummary.COMPACT.equals(verb) || WriteSummary.SETTLE.equals(verb);
+    }
+
     private Entry undone() {
       return new Entry(
           snapshotId,

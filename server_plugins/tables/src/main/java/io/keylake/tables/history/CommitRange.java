@@ -43,6 +43,12 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
     return new CommitRange(after == BEGINNING ? null : after, commits);
   }
 
+  /** One commit, which has to be there. */
+  public static CommitRange ofOne(Table table, long commit) {
+    Long parent = there(table, commit).parentId();
+    return of(table, parent == null ? BEGINNING : parent, commit);
+  }
+
   /** The commits after one and up to another, whoever made them, oldest first. */
   public static List<Snapshot> line(Table table, long after, long until) {
     if (after != BEGINNING) {
