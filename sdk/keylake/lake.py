@@ -60,8 +60,9 @@ def connect(
     """Open a lake: on a Spark Connect server, or, without a `url`, on one that is started here.
 
     The embedded server keeps everything in the directory `warehouse`, `./lake` unless said. It gets a third of the
-    machine's memory, or `memory` ("4g"), and further Spark `settings`. Sessions have Spark's own time zone, the
-    machine's; set `spark.sql.session.timeZone` for another. Paths that Spark reads are relative to this process.
+    machine's memory, or `memory` ("4g"), and further Spark `settings`. Its sessions are in UTC, in which
+    Spark reads and shows times without a zone; set `spark.sql.session.timeZone` for another. Paths that Spark reads
+    are relative to this process.
 
     A `url` is what pyspark takes, `sc://host:15002/;token=...;use_ssl=true`; the environment's SPARK_REMOTE stands for
     it where nothing else is said. One without a token gets that of the environment's KEYLAKE_TOKEN. `writer` is who

@@ -130,6 +130,7 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], scratch: Path) -> di
         # A table created without a catalog name would otherwise live in memory only, and vanish with the server.
         "spark.sql.defaultCatalog": setup.catalog,
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
+        "spark.sql.session.timeZone": "UTC",  # times without a zone mean the same on every machine
         "spark.sql.shuffle.partitions": str(max(8, 4 * (os.cpu_count() or 1))),
         **JOINED_WHERE_THEY_LIE,
         **_authentication(master),

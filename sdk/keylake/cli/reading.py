@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -39,6 +40,7 @@ from keylake.errors import SchemaMismatch, Unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 KeyArgument = Annotated[
     list[str], typer.Argument(help="The values of the key columns in their order, or as column=value.")
@@ -130,14 +132,16 @@ def sql(
 def history(
     table: TableArgument,
     branch: BranchOption = None,
+    compactions: Annotated[bool, typer.Option("--compactions", help="Compactions, too.")] = False,
     lake: LakeOption = USUAL_LAKE,
     catalog: CatalogOption = USUAL_CATALOG,
     limit: LimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the commits of a table or branch, the newest first."""
+    most = limit or (None if as_json else USUAL_LIMIT)
     with opened(lake, catalog) as found:
-        commits = branch_of(found.table(table), branch).history(at_most=limit or (None if as_json else USUAL_LIMIT))
+        commits = branch_of(found.table(table), branch).history(at_most=most, compactions=compactions)
     if as_json:
         show_all("", commits, as_json)
     else:
@@ -243,13 +247,31 @@ def _show_rows(lake: kl.Lake, title: str, frame: DataFrame, limit: int | None, a
 
 def _rows(lake: kl.Lake, frame: DataFrame) -> Iterator[Mapping[str, Any]]:
     with asking(lake):
+        types = {field.name: field.dataType for field in frame.schema.fields}
         rows = frame.toLocalIterator()
     while True:
         with asking(lake):
             row = next(rows, None)
         if row is None:
             return
-        yield row.asDict(recursive=True)
+        yield {name: _zoned(value, types[name]) for name, value in row.asDict(recursive=True).items()}
+
+
+def _zoned(value: Any, of: DataType) -> Any:
+    """The value with UTC for its points in time: Spark's rows have them in the zone of this process, and not said."""
+    from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
+
+    if value is None:
+        return None
+    if isinstance(of, TimestampType):
+        return value.astimezone(datetime.timezone.utc)
+    if isinstance(of, StructType):
+        return {field.name: _zoned(value[field.name], field.dataType) for field in of.fields}
+    if isinstance(of, ArrayType):
+        return [_zoned(each, of.elementType) for each in value]
+    if isinstance(of, MapType):
+        return {_zoned(key, of.keyType): _zoned(each, of.valueType) for key, each in value.items()}
+    return value
 
 
 def health(

@@ -119,7 +119,7 @@ class Sequence:
         last = lane.commits[-1]
         if last.snapshot_id not in ours or len(lane.commits) <= max(lane.picked, 1):
             return "nothing to undo"
-        head = lane.twin.table.history()
+        head = lane.twin.table.history(compactions=True)
         at = next(number for number, entry in enumerate(head) if entry.snapshot_id == last.snapshot_id)
         lane.twin.table.undo(after=head[at].parent_id, until=last.snapshot_id)
         lane.commits.pop()

@@ -50,7 +50,7 @@ def of_rows(table: kl.KeyedTable, local: keylake.local.LocalTable) -> Iterator[s
 def of_history(table: kl.KeyedTable, local: keylake.local.LocalTable) -> Iterator[str]:
     """The commits, what each changed, and the rows as they were half way."""
     feed = sorted_rows(table.changes(every_commit=True).toArrow(), table.spec.key)
-    commits = list(table.history())
+    commits = list(table.history(compactions=True))
     for commit in commits:
         changed = [row for row in feed if row["_commit"] == commit.snapshot_id]
         said = ", ".join(f"{name}={getattr(commit, name)!r}" for name in HISTORY)

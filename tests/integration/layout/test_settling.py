@@ -124,7 +124,7 @@ def test_a_settled_table_needs_no_merge(lake: kl.Lake, table_format: int) -> Non
     assert [(bucket.files_merged, bucket.rows_written) for bucket in report] == [(6, 0)] * 2
     assert sum(bucket.rows_superseded for bucket in report) == 250
     assert "2 buckets settled" in str(report)
-    assert twin.table.history()[0].verb == "settle"
+    assert twin.table.history(compactions=True)[0].verb == "settle"
     found = planned(lake, every)
     assert (found["sections merged"], found["passed through"], found["files"]) == (0, 12, 12)
     assert "BatchScan" not in explained(lake, count), "metadata says it"

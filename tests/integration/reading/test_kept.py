@@ -92,7 +92,7 @@ def test_columns_of_a_kept_snapshot_get_other_names(lake: kl.Lake) -> None:
     twin = Shape("commit", buckets=4, reducers={}).create(lake, fresh_name("kept"))
     for first in (0, 20, 40):
         twin.update([{"id": key, "a": key + 100} for key in range(first, first + 30)])
-    head = twin.table.history()[0].snapshot_id
+    head = twin.table.history(compactions=True)[0].snapshot_id
     table = twin.sql_name
     before = f"SELECT id, a FROM {table} WHERE id = 41"
     assert found(lake, before) == [(41, 141)]

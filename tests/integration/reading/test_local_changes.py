@@ -83,7 +83,7 @@ def test_undo_and_buckets_that_were_divided(lake: kl.Lake, local: keylake.local.
     twin.table.undo(after=twin.commits[0], until=twin.commits[1])
     same_as_of_the_server(twin, table, at(twin, 3))
     same_as_of_the_server(twin, table, at(twin, 1))
-    head = twin.table.history()[0].snapshot_id
+    head = twin.table.history(compactions=True)[0].snapshot_id
     assert {change.kind for change in table.changes(after=twin.commits[3], until=head).rows()} == {"update", "delete"}
     assert len(table.changes(after=head)) == len(table.changes(after=head, until=head)) == 0
 
@@ -178,7 +178,7 @@ def test_branches_and_ranges_that_are_none(lake: kl.Lake, local: keylake.local.L
     assert [change.kind for change in table.changes(after=first, branch="tmp_side").rows()] == ["insert"]
     assert len(table.changes(after=first)) == 1
     assert len(table.changes(as_of="2026-11-01")) == 5
-    head = twin.table.history()[0]
+    head = twin.table.history(compactions=True)[0]
     assert len(table.changes(after=head)) == 0
     refusals: dict[str, tuple[type[kl.KeylakeError], dict[str, object]]] = {
         f"Commit {last.snapshot_id} comes after commit {first.snapshot_id}; exchange them": (
@@ -234,7 +234,7 @@ def test_commits_that_another_client_has_expired(lake: kl.Lake, local: keylake.l
         lambda: twin.table.cherry_pick("tmp_draft"),
         draft.publish,
         lambda: table.changes(after=first),
-        lambda: twin.table.undo(until=twin.table.history()[0]),
+        lambda: twin.table.undo(until=twin.table.history()[0], everything=True),
     )
     for use in uses:
         with pytest.raises(kl.SnapshotExpired, match="expired"):
