@@ -15,6 +15,8 @@ import io.keylake.tables.StoreFailure;
 import io.keylake.tables.metadata.FileOrigins;
 import io.keylake.tables.planning.PlannedSection;
 import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.planning.request.ReadScope;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -25,7 +27,6 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.types.DataType;
 
@@ -76,19 +77,11 @@ record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.O
     }
 
     private ReadPlanner planner(KeyedTable of, PushedFilters filters) {
-      ReadPlanner.ReadSpec all =
-          ReadPlanner.ReadSpec.ofAllColumns(schema, of.readSnapshot(), Wanted.HISTORY);
-      ReadPlanner.ReadSpec readSpec =
-          new ReadPlanner.ReadSpec(
-              of.readSnapshot(),
-              null,
-              filters.fileFilter(
-                  schema, ReadPlanner.buckets(table, of.readSnapshot(), null, of.overlays())),
-              Expressions.alwaysTrue(),
-              all.values(),
-              all.wanted(),
-              true,
-              of.overlays());
+      ReadScope scope = of.scope();
+      ReadSpec readSpec =
+          ReadSpec.ofAllColumns(schema, scope.snapshotId(), Wanted.HISTORY)
+              .in(scope)
+              .where(filters.fileFilter(schema, scope.buckets(table)));
       return new ReadPlanner(table, schema, readSpec);
     }
 

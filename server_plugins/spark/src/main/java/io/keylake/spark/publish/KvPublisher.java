@@ -11,6 +11,7 @@ import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.planning.ChangePlanner;
 import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyGroups;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
@@ -200,9 +201,7 @@ public final class KvPublisher {
     }
     Set<Integer> values =
         schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
-    ReadPlanner.ReadSpec all =
-        new ReadPlanner.ReadSpec(
-            publishSpec.snapshotId(), Expressions.alwaysTrue(), values, MergeRules.Wanted.ROWS);
+    ReadSpec all = ReadSpec.ofColumns(publishSpec.snapshotId(), values, MergeRules.Wanted.ROWS);
     return new ReadPlanner(table, schema.table(), all)
         .plan().buckets().stream()
             .map(bucket -> new BucketWork(schema, format, target, bucket, null))

@@ -5,7 +5,8 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.write.request.WriteOptions.Verb;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.planning.ReadPlanner.Overlay;
+import io.keylake.tables.planning.request.Overlay;
+import io.keylake.tables.planning.request.ReadScope;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.List;
@@ -19,21 +20,22 @@ import org.jspecify.annotations.Nullable;
  * with what the experiments have written.
  *
  * @param read the columns of a read
- * @param main where main stands; null where it has no commit
- * @param overlays the files of the experiments
+ * @param scope the head of main, merged with the files of the experiments
  */
-record ExperimentView(
-    List<Experiment> experiments, KeyedSchema read, @Nullable Long main, List<Overlay> overlays) {
+record ExperimentView(List<Experiment> experiments, KeyedSchema read, ReadScope scope) {
 
   static ExperimentView of(Table table, List<Experiment> experiments) {
     Snapshot main = table.currentSnapshot();
     return new ExperimentView(
         List.copyOf(experiments),
         KeyedSchema.withExperiments(table, experiments),
-        main == null ? null : Long.valueOf(main.snapshotId()),
-        experiments.stream()
-            .map(each -> new Overlay(head(table, each), KeyedSchema.ofExperiment(table, each)))
-            .toList());
+        ReadScope.ofSnapshot(main == null ? null : Long.valueOf(main.snapshotId()))
+            .with(
+                experiments.stream()
+                    .map(
+                        each ->
+                            new Overlay(head(table, each), KeyedSchema.ofExperiment(table, each)))
+                    .toList()));
   }
 
   /** Statements of Iceberg can drop any branch. */
@@ -48,15 +50,20 @@ record ExperimentView(
     return ref.snapshotId();
   }
 
+  /** The snapshot of main; null where it has no commit. */
+  @Nullable Long main() {
+    return scope.snapshotId();
+  }
+
   /** The columns that are written: those of the one experiment. */
   KeyedSchema stored(String table) {
-    if (overlays.size() != 1) {
+    if (scope.overlays().size() != 1) {
       throw new KeylakeException(
           UNSUPPORTED,
           "%s names %d experiments, which are read together; write to one of them"
-              .formatted(table, overlays.size()));
+              .formatted(table, scope.overlays().size()));
     }
-    return overlays.get(0).schema();
+    return scope.overlays().get(0).schema();
   }
 
   /** Refuses what would concern rows of main. */

@@ -16,8 +16,7 @@ import io.keylake.tables.drafts.PastTable;
 import io.keylake.tables.experiments.Experiments;
 import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.isolation.Isolation.MainRead;
-import io.keylake.tables.planning.ReadPlanner;
-import io.keylake.tables.planning.ReadPlanner.Overlay;
+import io.keylake.tables.planning.request.ReadScope;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import java.time.Instant;
@@ -27,7 +26,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.SortedSet;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkSchemaUtil;
@@ -154,12 +152,7 @@ public class KeyedTable extends SparkTable {
 
   /** The number of buckets of its files, the coarsest of them. */
   public int buckets(CaseInsensitiveStringMap options) {
-    ReadRange range = ReadRange.of(options, snapshotId());
-    SortedSet<Integer> counts =
-        range != null
-            ? ReadPlanner.buckets(table(), range.until(), range.after(), List.of())
-            : ReadPlanner.buckets(table(), readSnapshot(), null, overlays());
-    return counts.first();
+    return scope(options).buckets(table()).first();
   }
 
   /** The same table, as the target of rows that are so far. */
@@ -177,14 +170,14 @@ public class KeyedTable extends SparkTable {
     return view == null ? null : new MainRead(view.main());
   }
 
-  /** The snapshot whose rows are read; null where there is no commit. */
-  public @Nullable Long readSnapshot() {
-    return view == null ? snapshotId() : view.main();
+  /** The commits whose rows a read gives that names no range of commits. */
+  public ReadScope scope() {
+    return view == null ? ReadScope.ofSnapshot(snapshotId()) : view.scope();
   }
 
-  /** The experiments whose rows are merged with those. */
-  public List<Overlay> overlays() {
-    return view == null ? List.of() : view.overlays();
+  private ReadScope scope(CaseInsensitiveStringMap options) {
+    ReadRange range = ReadRange.of(options, snapshotId());
+    return range == null ? scope() : ReadScope.ofRange(range.after(), range.until());
   }
 
   /** The statement that reads and writes the table; null where none changes its rows. */
@@ -292,17 +285,8 @@ public class KeyedTable extends SparkTable {
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     RelationOptions.checkRead(options, name());
     SessionSettings.checkSpelling();
-    ReadRange range = ReadRange.of(options, snapshotId());
-    return new KeyedScanBuilder(
-            spark(),
-            table(),
-            keyed,
-            range == null ? readSnapshot() : range.until(),
-            range == null ? null : range.after(),
-            schema(),
-            options)
-        .readFor(statement)
-        .with(range == null ? overlays() : List.of());
+    return new KeyedScanBuilder(spark(), table(), keyed, scope(options), schema(), options)
+        .readFor(statement);
   }
 
   @Override

@@ -13,6 +13,7 @@ import io.keylake.tables.planning.FileFacts;
 import io.keylake.tables.planning.PlannedFile;
 import io.keylake.tables.planning.PlannedSection;
 import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
@@ -161,8 +162,7 @@ public final class CompactionPlanner {
 
   private ReadPlanner planner(MergeRules.Wanted wanted) {
     Long snapshotId = snapshot == null ? null : Long.valueOf(snapshot.snapshotId());
-    return new ReadPlanner(
-        table, schema, ReadPlanner.ReadSpec.ofAllColumns(schema, snapshotId, wanted));
+    return new ReadPlanner(table, schema, ReadSpec.ofAllColumns(schema, snapshotId, wanted));
   }
 
   private CompactionPlan.Choice choose(ReadPlanner planner, BucketCounts.Bucket bucket) {

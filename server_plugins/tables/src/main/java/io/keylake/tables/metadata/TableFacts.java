@@ -11,6 +11,7 @@ import io.keylake.tables.planning.Extent;
 import io.keylake.tables.planning.PlannedFile;
 import io.keylake.tables.planning.PlannedSection;
 import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -275,8 +276,7 @@ public final class TableFacts {
   }
 
   private ReadPlanner planner(Wanted wanted) {
-    return new ReadPlanner(
-        table, schema, ReadPlanner.ReadSpec.ofAllColumns(schema, snapshotId, wanted));
+    return new ReadPlanner(table, schema, ReadSpec.ofAllColumns(schema, snapshotId, wanted));
   }
 
   /** The files of buckets in the order of their names, so that nobody has to sort. */

@@ -6,6 +6,7 @@ import io.keylake.merge.SortedRun;
 import io.keylake.tables.buckets.BucketCounts;
 import io.keylake.tables.history.CommitRange;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -98,7 +99,7 @@ public final class ChangePlanner {
     return new ReadPlanner(
         table,
         schema,
-        ReadPlanner.ReadSpec.ofAllColumns(schema, snapshotId, Wanted.ROWS).where(filter),
+        ReadSpec.ofAllColumns(schema, snapshotId, Wanted.ROWS).where(filter),
         buckets);
   }
 

@@ -2,7 +2,6 @@ package io.keylake.tables.planning;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.merge.MergeRules;
 import io.keylake.merge.Presence;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.buckets.BucketCounts;
@@ -11,6 +10,8 @@ import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.Settled;
 import io.keylake.tables.history.Settling;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.planning.request.Overlay;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
@@ -21,15 +22,10 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.SortedSet;
-import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expression;
-import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.types.Types.StructType;
@@ -66,112 +62,11 @@ public final class ReadPlanner {
   private final BucketCounts counts;
   private final int buckets;
   private final Settled settled;
-  private final Set<Integer> sizedColumns = new HashSet<>();
-  private final Map<String, Integer> overlayOfFile = new HashMap<>();
-
-  /**
-   * The wish of a read.
-   *
-   * @param after if not null, only what commits after this one have written, merged among itself
-   * @param filter on key columns only, chooses files: a filter on values could change which version
-   *     of a row is the newest
-   * @param valueFilter on merged rows, chooses sections; whoever reads applies it to the rows
-   * @param values field ids of the wanted value columns
-   * @param wanted which rows, and whether with their stamps
-   * @param isOrdered whether the rows of a bucket have to come in key order
-   * @param overlays experiments whose rows are merged with those of the snapshot
-   */
-  public record ReadSpec(
-      @Nullable Long snapshotId,
-      @Nullable Long after,
-      Expression filter,
-      Expression valueFilter,
-      Set<Integer> values,
-      MergeRules.Wanted wanted,
-      boolean isOrdered,
-      List<Overlay> overlays) {
-    public ReadSpec {
-      values = Set.copyOf(values);
-      overlays = List.copyOf(overlays);
-    }
-
-    public ReadSpec(
-        @Nullable Long snapshotId,
-        Expression filter,
-        Set<Integer> values,
-        MergeRules.Wanted wanted) {
-      this(snapshotId, null, filter, Expressions.alwaysTrue(), values, wanted, true);
-    }
-
-    /** A read of a snapshot or a range of commits without experiments. */
-    public ReadSpec(
-        @Nullable Long snapshotId,
-        @Nullable Long after,
-        Expression filter,
-        Expression valueFilter,
-        Set<Integer> values,
-        MergeRules.Wanted wanted,
-        boolean isOrdered) {
-      this(snapshotId, after, filter, valueFilter, values, wanted, isOrdered, List.of());
-    }
-
-    /** All columns of all rows. */
-    public static ReadSpec ofAllColumns(
-        KeyedSchema schema, @Nullable Long snapshotId, MergeRules.Wanted wanted) {
-      Set<Integer> values =
-          schema.values().stream().map(NestedField::fieldId).collect(Collectors.toSet());
-      return new ReadSpec(snapshotId, Expressions.alwaysTrue(), values, wanted);
-    }
-
-    /** Only rows that a filter on key columns selects. */
-    ReadSpec where(Expression keyFilter) {
-      return new ReadSpec(
-          snapshotId, after, keyFilter, valueFilter, values, wanted, isOrdered, overlays);
-    }
-
-    /** The same rows in any order. */
-    public ReadSpec unordered() {
-      return new ReadSpec(snapshotId, after, filter, valueFilter, values, wanted, false, overlays);
-    }
-
-    boolean stamps() {
-      return wanted.hasStamps();
-    }
-  }
-
-  /**
-   * The files of an experiment, at their branch's head: values of its own columns, which no file of
-   * the snapshot has, whatever the order of commits.
-   *
-   * @param schema of its files
-   */
-  public record Overlay(long snapshotId, KeyedSchema schema) {
-    private boolean has(int leaf) {
-      return schema.leaves().field(leaf) != null;
-    }
-  }
+  private final Set<Integer> sizedColumns;
+  private final OverlayFiles overlays;
 
   public ReadPlanner(Table table, KeyedSchema schema, ReadSpec readSpec) {
-    this(
-        table,
-        schema,
-        readSpec,
-        buckets(table, readSpec.snapshotId(), readSpec.after(), readSpec.overlays()).first());
-  }
-
-  /** The bucket counts of the files that a read looks at. */
-  public static SortedSet<Integer> buckets(
-      Table table, @Nullable Long snapshotId, @Nullable Long after, List<Overlay> overlays) {
-    BucketCounts counts = BucketCounts.of(table);
-    if (overlays.isEmpty() || after != null) {
-      return counts.read(snapshotId, after);
-    }
-    List<Snapshot> read = new ArrayList<>();
-    overlays.forEach(each -> read.add(table.snapshot(each.snapshotId())));
-    if (snapshotId != null) {
-      read.add(table.snapshot(snapshotId));
-    }
-    return counts.in(read);
+    this(table, schema, readSpec, readSpec.scope().buckets(table).first());
   }
 
   /**
@@ -187,21 +82,28 @@ public final class ReadPlanner {
     this.valueFilter = new ValueFilter(schema, readSpec.valueFilter());
     boolean isInCommitOrder =
         schema.spec().versions() == TableSpec.Versions.COMMIT
-            && readSpec.overlays().isEmpty()
+            && readSpec.scope().overlays().isEmpty()
             && !table.properties().containsKey(Experiment.VERSIONS_DECIDE);
     this.sections = new SectionPlanner(schema, readSpec, valueFilter, isInCommitOrder);
     this.counts = BucketCounts.of(table);
     this.buckets = buckets;
     this.settled =
-        readSpec.snapshotId() == null || readSpec.after() != null
+        readSpec.snapshotId() == null || readSpec.scope().after() != null
             ? Settled.NOTHING
             : Settled.of(table.snapshot(readSpec.snapshotId())).among(buckets);
-    schema.sortKey().forEach(field -> sizedColumns.add(field.fieldId()));
+    this.sizedColumns = sizedColumns(schema, readSpec);
+    this.overlays = OverlayFiles.of(readSpec.scope().overlays(), listing());
+  }
+
+  private static Set<Integer> sizedColumns(KeyedSchema schema, ReadSpec readSpec) {
+    Set<Integer> ids = new HashSet<>();
+    schema.sortKey().forEach(field -> ids.add(field.fieldId()));
     for (NestedField value : schema.values()) {
       if (readSpec.values().contains(value.fieldId())) {
-        sizedColumns.addAll(storedParts(value));
+        ids.addAll(storedParts(value));
       }
     }
+    return Set.copyOf(ids);
   }
 
   /** A column with its members: sizes are known of what is stored. */
@@ -247,21 +149,15 @@ public final class ReadPlanner {
 
   private List<FileScanTask> tasks() {
     Long snapshotId = readSpec.snapshotId();
-    Long after = readSpec.after();
+    Long after = readSpec.scope().after();
     if (after != null) {
       return snapshotId == null
           ? List.of()
           : listing().writtenIn(CommitRange.of(table, after, snapshotId));
     }
-    List<FileScanTask> tasks = new ArrayList<>();
+    List<FileScanTask> tasks = new ArrayList<>(overlays.tasks());
     if (snapshotId != null) {
-      tasks.addAll(listing().forQuery(snapshotId));
-    }
-    for (int number = 0; number < readSpec.overlays().size(); number++) {
-      int of = number;
-      List<FileScanTask> own = listing().forQuery(readSpec.overlays().get(number).snapshotId());
-      own.forEach(task -> overlayOfFile.put(task.file().location(), of));
-      tasks.addAll(own);
+      tasks.addAll(0, listing().forQuery(snapshotId));
     }
     return tasks;
   }
@@ -330,8 +226,7 @@ public final class ReadPlanner {
 
   private PlannedFile planned(FileScanTask task) {
     DataFile file = task.file();
-    Integer number = overlayOfFile.get(file.location());
-    Overlay overlay = number == null ? null : readSpec.overlays().get(number);
+    Overlay overlay = overlays.of(file);
     KeyedSchema own = overlay == null ? schema : overlay.schema();
     List<NestedField> wanted = new ArrayList<>();
     Map<Integer, Presence> leaves = new HashMap<>();
@@ -360,21 +255,18 @@ public final class ReadPlanner {
             file.recordCount(),
             task.deletes().stream().map(DeleteFile::copyWithoutStats).toList(),
             FileFacts.onlyVersion(file, schema)),
-        number == null ? file.dataSequenceNumber() : file.dataSequenceNumber() + AFTER_MAIN,
-        number == null && settled.covers(partition(file), file),
+        overlay == null ? file.dataSequenceNumber() : file.dataSequenceNumber() + AFTER_MAIN,
+        overlay == null && settled.covers(partition(file), file),
         FileFacts.of(file, own, wanted),
         leaves,
         wantedBytes(file),
         valueFilter.mayMatch(file));
   }
 
-  /** Whether a leaf is known to belong to files of another kind, of main or of an experiment. */
+  /** Says that a leaf belongs to files of another kind, of main or of another experiment. */
   private boolean isOfOther(NestedField leaf, @Nullable Overlay overlay) {
     boolean isFact = schema.leaves().field(leaf.fieldId()) == null; // each row has those
-    return !isFact
-        && (overlay == null
-            ? readSpec.overlays().stream().anyMatch(each -> each.has(leaf.fieldId()))
-            : !overlay.has(leaf.fieldId()));
+    return !isFact && (overlay == null ? overlays.have(leaf) : !overlay.has(leaf));
   }
 
   /** The bytes of the wanted columns; without sizes of columns, a file counts whole. */
@@ -383,5 +275,34 @@ public final class ReadPlanner {
     return sizes == null || sizes.isEmpty()
         ? file.fileSizeInBytes()
         : sizedColumns.stream().mapToLong(id -> sizes.getOrDefault(id, 0L)).sum();
+  }
+
+  /**
+   * The files of experiments that are read beside a snapshot.
+   *
+   * @param tasks in the order of the experiments
+   * @param byLocation the experiment of each file
+   */
+  private record OverlayFiles(
+      List<Overlay> overlays, List<FileScanTask> tasks, Map<String, Overlay> byLocation) {
+    static OverlayFiles of(List<Overlay> overlays, FileListing listing) {
+      List<FileScanTask> tasks = new ArrayList<>();
+      Map<String, Overlay> byLocation = new HashMap<>();
+      for (Overlay overlay : overlays) {
+        List<FileScanTask> own = listing.forQuery(overlay.snapshotId());
+        own.forEach(task -> byLocation.put(task.file().location(), overlay));
+        tasks.addAll(own);
+      }
+      return new OverlayFiles(overlays, List.copyOf(tasks), Map.copyOf(byLocation));
+    }
+
+    /** The experiment of a file; null for a file of the snapshot. */
+    @Nullable Overlay of(DataFile file) {
+      return byLocation.get(file.location());
+    }
+
+    boolean have(NestedField leaf) {
+      return overlays.stream().anyMatch(each -> each.has(leaf));
+    }
   }
 }

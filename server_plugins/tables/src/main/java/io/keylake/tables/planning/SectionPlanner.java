@@ -9,6 +9,7 @@ import io.keylake.merge.SortedRun;
 import io.keylake.tables.planning.FileFacts.VersionRange;
 import io.keylake.tables.planning.SectionPlan.DecidedColumns;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
 import java.util.ArrayList;
@@ -31,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class SectionPlanner {
   private final KeyedSchema schema;
-  private final ReadPlanner.ReadSpec readSpec;
+  private final ReadSpec readSpec;
   private final ValueFilter valueFilter;
   private final boolean isInCommitOrder;
   private final Map<Integer, NestedField> wantedLeaves = new LinkedHashMap<>();
@@ -44,10 +45,7 @@ final class SectionPlanner {
    * @param isInCommitOrder whether a later commit has the larger versions
    */
   SectionPlanner(
-      KeyedSchema schema,
-      ReadPlanner.ReadSpec readSpec,
-      ValueFilter valueFilter,
-      boolean isInCommitOrder) {
+      KeyedSchema schema, ReadSpec readSpec, ValueFilter valueFilter, boolean isInCommitOrder) {
     this.isInCommitOrder = isInCommitOrder;
     this.schema = schema;
     this.readSpec = readSpec;

@@ -23,6 +23,7 @@ import io.keylake.tables.planning.FileFacts;
 import io.keylake.tables.planning.FileListing;
 import io.keylake.tables.planning.KeyBound;
 import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.io.Serializable;
@@ -172,9 +173,7 @@ public record FileChange(
     KeyedSchema schema = KeyedSchema.of(table);
     Long head = new CommitLog(table, branch).headId();
     Map<List<Serializable>, List<FileScanTask>> buckets =
-        new ReadPlanner(
-                table, schema, ReadPlanner.ReadSpec.ofAllColumns(schema, head, Wanted.HISTORY))
-            .files();
+        new ReadPlanner(table, schema, ReadSpec.ofAllColumns(schema, head, Wanted.HISTORY)).files();
     List<FileScanTask> chosen = new ArrayList<>();
     List<DeleteFile> superseded = new ArrayList<>();
     for (List<FileScanTask> files : buckets.values()) {

@@ -15,6 +15,7 @@ import io.keylake.tables.planning.FileEffect;
 import io.keylake.tables.planning.FileListing.Place;
 import io.keylake.tables.planning.PlannedSection;
 import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -170,8 +171,7 @@ public record Undo(
       Long after = replay.commits().after();
       this.replay = replay;
       this.planner =
-          new ReadPlanner(
-              table, schema, ReadPlanner.ReadSpec.ofAllColumns(schema, head, Wanted.HISTORY), of);
+          new ReadPlanner(table, schema, ReadSpec.ofAllColumns(schema, head, Wanted.HISTORY), of);
       this.effects = planner.listing().effects(replay.commits());
       this.before = after == null ? List.of() : planner.listing().at(after);
       this.touching = effects.stream().map(this::buckets).toList();

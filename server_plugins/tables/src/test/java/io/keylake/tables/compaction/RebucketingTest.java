@@ -17,8 +17,8 @@ import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlanner;
-import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import java.time.Instant;
 import java.util.List;
@@ -26,7 +26,6 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.PartitionSpec;
-import org.apache.iceberg.expressions.Expressions;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -51,7 +50,7 @@ class RebucketingTest {
   }
 
   private static ReadPlan plan(MemoryTable table, boolean isOrdered) {
-    ReadSpec readSpec = new ReadSpec(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    ReadSpec readSpec = ReadSpec.ofColumns(table.head(), Set.of(), Wanted.ROWS);
     return new ReadPlanner(table.table, table.schema, isOrdered ? readSpec : readSpec.unordered())
         .plan();
   }

@@ -12,8 +12,8 @@ import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlanner;
-import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.repair.FileChange;
 import java.time.Instant;
 import java.util.Arrays;
@@ -26,7 +26,6 @@ import java.util.stream.IntStream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileMetadata;
-import org.apache.iceberg.expressions.Expressions;
 import org.junit.jupiter.api.Test;
 
 /** What settling leaves behind in the table, and what plans make of it. No file is opened here. */
@@ -74,7 +73,7 @@ class SettlingTest {
   private static ReadPlan read(MemoryTable table, boolean isOrdered) {
     table.table.refresh();
     Set<Integer> all = Set.of(table.schema.table().findField("a").fieldId());
-    ReadSpec readSpec = new ReadSpec(table.head(), Expressions.alwaysTrue(), all, Wanted.ROWS);
+    ReadSpec readSpec = ReadSpec.ofColumns(table.head(), all, Wanted.ROWS);
     return new ReadPlanner(table.table, table.schema, isOrdered ? readSpec : readSpec.unordered())
         .plan();
   }

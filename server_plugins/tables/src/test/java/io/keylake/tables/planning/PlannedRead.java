@@ -11,8 +11,8 @@ import io.keylake.merge.SortedMerge;
 import io.keylake.merge.Stamps;
 import io.keylake.merge.StoredRow;
 import io.keylake.tables.buckets.BucketCounts;
-import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.SectionPlan.DecidedColumns;
+import io.keylake.tables.planning.request.ReadSpec;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -81,7 +81,8 @@ public final class PlannedRead {
   public List<Answer> answers() throws IOException {
     List<Answer> answers = new ArrayList<>();
     Set<Object> keys = new HashSet<>();
-    int of = BucketCounts.of(table.table).read(readSpec.snapshotId(), readSpec.after()).first();
+    int of =
+        BucketCounts.of(table.table).read(readSpec.snapshotId(), readSpec.scope().after()).first();
     for (BucketPlan bucket : plan) {
       int before = answers.size();
       for (SectionPlan section : bucket.sections()) {

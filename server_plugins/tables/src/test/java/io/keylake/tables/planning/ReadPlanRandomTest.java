@@ -10,8 +10,9 @@ import io.keylake.tables.planning.PlannedRead.Answer;
 import io.keylake.tables.planning.ReadPlan.Extreme;
 import io.keylake.tables.planning.ReadPlan.KeyValue;
 import io.keylake.tables.planning.ReadPlan.Spread;
-import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.RowGroups.RowGroup;
+import io.keylake.tables.planning.request.ReadScope;
+import io.keylake.tables.planning.request.ReadSpec;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -77,7 +78,12 @@ class ReadPlanRandomTest {
             .map(name -> table.schema.table().findField(name).fieldId())
             .collect(Collectors.toSet());
     return new ReadSpec(
-        table.head(), null, Expressions.alwaysTrue(), valueFilter, ids, Wanted.ROWS, true);
+        ReadScope.ofSnapshot(table.head()),
+        Expressions.alwaysTrue(),
+        valueFilter,
+        ids,
+        Wanted.ROWS,
+        true);
   }
 
   private ReadPlan plan(ReadSpec readSpec) {
@@ -209,7 +215,7 @@ class ReadPlanRandomTest {
   @Test
   void anEmptyTableHasNoRowsAndNoSmallestKey() {
     MemoryTable empty = MemoryTable.create("explicit");
-    ReadSpec nothing = new ReadSpec(null, Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    ReadSpec nothing = ReadSpec.ofColumns(null, Set.of(), Wanted.ROWS);
     ReadPlan plan = new ReadPlanner(empty.table, empty.schema, nothing).plan();
     assertEquals(OptionalLong.of(0), plan.rowCount(merged -> OptionalLong.empty()));
     assertNull(plan.extreme("k", Extreme.SMALLEST).orElseThrow().value());

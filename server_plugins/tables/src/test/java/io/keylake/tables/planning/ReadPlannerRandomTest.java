@@ -7,7 +7,7 @@ import io.keylake.merge.Key;
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.merge.StoredRow;
 import io.keylake.tables.planning.PlannedRead.Answer;
-import io.keylake.tables.planning.ReadPlanner.ReadSpec;
+import io.keylake.tables.planning.request.ReadSpec;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -72,7 +72,8 @@ class ReadPlannerRandomTest {
               .map(name -> table.schema.table().findField(name).fieldId())
               .collect(Collectors.toSet());
       PlannedRead read =
-          new PlannedRead(table, new ReadSpec(table.head(), filter.expression(), ids, wanted));
+          new PlannedRead(
+              table, ReadSpec.ofColumns(table.head(), ids, wanted).where(filter.expression()));
       List<Answer> answers =
           read.answers().stream().filter(answer -> filter.keeps().test(answer.key())).toList();
       List<Answer> expected =

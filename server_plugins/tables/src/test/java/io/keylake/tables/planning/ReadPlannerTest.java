@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.merge.Presence;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.SectionPlan.DecidedColumns;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.planning.request.ReadSpec;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -35,7 +35,7 @@ class ReadPlannerTest {
         Arrays.stream(values)
             .map(name -> table.schema.table().findField(name).fieldId())
             .collect(Collectors.toSet());
-    ReadSpec readSpec = new ReadSpec(table.head(), filter, ids, wanted);
+    ReadSpec readSpec = ReadSpec.ofColumns(table.head(), ids, wanted).where(filter);
     return new ReadPlanner(table.table, table.schema, readSpec)
         .plan().buckets().stream()
             .flatMap(bucket -> bucket.sections().stream())
@@ -87,7 +87,7 @@ class ReadPlannerTest {
   @Test
   void anEmptyTableHasNoPlan() {
     MemoryTable table = MemoryTable.create("explicit");
-    ReadSpec readSpec = new ReadSpec(null, Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    ReadSpec readSpec = ReadSpec.ofColumns(null, Set.of(), Wanted.ROWS);
     assertEquals(List.of(), new ReadPlanner(table.table, table.schema, readSpec).plan().buckets());
   }
 
@@ -240,12 +240,12 @@ class ReadPlannerTest {
   void oneKeyIsInOneBucket() {
     MemoryTable table = MemoryTable.create("explicit", List.of("k"), 8, Set.of());
     table.commit(IntStream.range(0, 100).mapToObj(key -> key + " a @5").toArray(String[]::new));
-    ReadSpec all = new ReadSpec(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    ReadSpec all = ReadSpec.ofColumns(table.head(), Set.of(), Wanted.ROWS);
     List<BucketPlan> buckets = new ReadPlanner(table.table, table.schema, all).plan().buckets();
     assertEquals(8, buckets.size());
     assertEquals(100, buckets.stream().mapToLong(BucketPlan::rows).sum());
     assertEquals(10_000, buckets.stream().mapToLong(BucketPlan::bytes).sum());
-    ReadSpec one = new ReadSpec(table.head(), Expressions.equal("k", 34L), Set.of(), Wanted.ROWS);
+    ReadSpec one = all.where(Expressions.equal("k", 34L));
     List<BucketPlan> found = new ReadPlanner(table.table, table.schema, one).plan().buckets();
     assertEquals(1, found.size());
     assertEquals(1, found.get(0).rows());
@@ -258,7 +258,7 @@ class ReadPlannerTest {
     table.commit("1,4 a @10");
     long before = table.head();
     table.commit("1,4 delete @20");
-    ReadSpec readSpec = new ReadSpec(before, Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    ReadSpec readSpec = ReadSpec.ofColumns(before, Set.of(), Wanted.ROWS);
     List<BucketPlan> plans = new ReadPlanner(table.table, table.schema, readSpec).plan().buckets();
     assertEquals("1.1 | pass", text(table, plans.get(0).sections().get(0)));
   }
@@ -291,8 +291,7 @@ class ReadPlannerTest {
     table.commit("1,4 a @10");
     table.commit("1,4 b @20");
     table.commit("2,3 a@1 @30");
-    ReadSpec readSpec =
-        new ReadSpec(table.head(), Expressions.alwaysTrue(), ids(table, "a", "b"), Wanted.ROWS);
+    ReadSpec readSpec = ReadSpec.ofColumns(table.head(), ids(table, "a", "b"), Wanted.ROWS);
     SectionPlan section =
         new ReadPlanner(table.table, table.schema, readSpec)
             .plan()

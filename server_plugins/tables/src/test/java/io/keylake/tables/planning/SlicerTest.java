@@ -4,14 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.tables.planning.ReadPlan.Spread;
-import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.RowGroups.RowGroup;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.planning.request.ReadSpec;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.apache.iceberg.expressions.Expressions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -23,7 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class SlicerTest {
 
   private static String spread(MemoryTable table, Spread wanted) {
-    ReadSpec readSpec = new ReadSpec(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    ReadSpec readSpec = ReadSpec.ofColumns(table.head(), Set.of(), Wanted.ROWS);
     return new ReadPlanner(table.table, table.schema, readSpec)
         .plan().spread(wanted, file -> groupsOfFour(table, file)).stream()
             .map(part -> part.sections().stream().map(SlicerTest::text))
@@ -102,7 +101,7 @@ class SlicerTest {
             .mapToObj(file -> keys(10 * file, 10 * file + 8) + " a @1")
             .toArray(String[]::new));
     table.commit(keys(0, 200) + " b @2");
-    ReadSpec readSpec = new ReadSpec(table.head(), Expressions.alwaysTrue(), Set.of(), Wanted.ROWS);
+    ReadSpec readSpec = ReadSpec.ofColumns(table.head(), Set.of(), Wanted.ROWS);
     List<BucketPlan> parts =
         new ReadPlanner(table.table, table.schema, readSpec)
             .plan()

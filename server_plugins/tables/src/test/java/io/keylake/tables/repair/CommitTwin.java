@@ -28,8 +28,9 @@ import io.keylake.tables.planning.ChangePlanner;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.PlannedRead;
 import io.keylake.tables.planning.PlannedRead.Answer;
-import io.keylake.tables.planning.ReadPlanner.ReadSpec;
 import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.request.ReadScope;
+import io.keylake.tables.planning.request.ReadSpec;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -304,8 +305,7 @@ final class CommitTwin {
         COLUMNS.stream()
             .map(name -> table.schema.table().findField(name).fieldId())
             .collect(Collectors.toSet());
-    return new ReadSpec(
-        at, after, Expressions.alwaysTrue(), Expressions.alwaysTrue(), ids, wanted, true);
+    return ReadSpec.ofColumns(at, ids, wanted).in(new ReadScope(at, after, List.of()));
   }
 
   void check() throws IOException {

@@ -137,7 +137,7 @@ final class KeyedScan
     boolean isOfOneKey =
         mostBytes > 0
             && request.isSpread()
-            && request.after() == null
+            && request.scope().after() == null
             && statement == null
             && request.filters().nameOneKey(schema);
     return isOfOneKey && plan().files() <= mostFiles && plan().bytesOfOneKey() <= mostBytes
@@ -164,7 +164,7 @@ final class KeyedScan
 
   /** Columns of which no two rows have the same values; none where a range of commits is read. */
   Set<String> uniqueBy() {
-    return request.after() == null ? Set.copyOf(schema.spec().key()) : Set.of();
+    return request.scope().after() == null ? Set.copyOf(schema.spec().key()) : Set.of();
   }
 
   /** Whether a statement writes to the table what it reads, and by as many buckets. */
@@ -350,8 +350,8 @@ final class KeyedScan
     return "keylake %s (snapshot %s%s, buckets read: %d, tasks: %d, sections merged: %d, passed through: %d, strategies: %s, files: %d, key filter: %s, value filter: %s, filters from joins: %d, limit: %s)"
         .formatted(
             table.name(),
-            request.snapshotId(),
-            request.after() == null ? "" : ", written after " + request.after(),
+            request.scope().snapshotId(),
+            request.scope().after() == null ? "" : ", written after " + request.scope().after(),
             buckets.size(),
             parts().size(),
             sections(false),

@@ -1,9 +1,8 @@
 package io.keylake.spark.read.scan;
 
 import io.keylake.spark.read.task.MergeInfoType;
-import io.keylake.tables.planning.ReadPlanner.Overlay;
+import io.keylake.tables.planning.request.ReadScope;
 import io.keylake.tables.spec.KeyedSchema;
-import java.util.List;
 import java.util.Optional;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkSchemaUtil;
@@ -35,20 +34,18 @@ public final class KeyedScanBuilder
   private final SparkSession spark;
   private final Table table;
   private final KeyedSchema schema;
-  private final @Nullable Long snapshotId;
-  private final @Nullable Long after;
+  private final ReadScope scope;
   private final ScanTasks tasks;
   private final @Nullable Integer buckets;
   private StructType wanted;
   private PushedFilters filters = PushedFilters.NONE;
   private int limit = ScanRequest.ALL;
   private @Nullable StatementRead statement;
-  private List<Overlay> overlays = List.of();
   private @Nullable KeyedScan counted;
   private @Nullable MetadataScan answered;
 
   /**
-   * @param after if not null, only what commits after this one have written is read
+   * @param scope the commits that are read, and the experiments beside them
    * @param visible the columns of a query that names none
    * @param options what rules of the optimizer have found: what each task reads, and by how many
    *     buckets the query joins
@@ -57,15 +54,13 @@ public final class KeyedScanBuilder
       SparkSession spark,
       Table table,
       KeyedSchema schema,
-      @Nullable Long snapshotId,
-      @Nullable Long after,
+      ReadScope scope,
       StructType visible,
       CaseInsensitiveStringMap options) {
     this.spark = spark;
     this.table = table;
     this.schema = schema;
-    this.snapshotId = snapshotId;
-    this.after = after;
+    this.scope = scope;
     this.wanted = visible;
     this.tasks = RelationOptions.tasks(options);
     this.buckets = RelationOptions.buckets(options);
@@ -74,12 +69,6 @@ public final class KeyedScanBuilder
   /** The statement that changes the table by what the scan gives. */
   public KeyedScanBuilder readFor(@Nullable StatementRead changing) {
     statement = changing;
-    return this;
-  }
-
-  /** Experiments whose rows are merged with those of the snapshot. */
-  public KeyedScanBuilder with(List<Overlay> experiments) {
-    overlays = experiments;
     return this;
   }
 
@@ -159,8 +148,7 @@ public final class KeyedScanBuilder
   }
 
   private KeyedScan scan(StructType columns, ScanTasks tasks) {
-    ScanRequest request =
-        new ScanRequest(snapshotId, after, columns, filters, limit, tasks, buckets, overlays);
+    ScanRequest request = new ScanRequest(scope, columns, filters, limit, tasks, buckets);
     return new KeyedScan(spark, table, schema, request, statement);
   }
 }

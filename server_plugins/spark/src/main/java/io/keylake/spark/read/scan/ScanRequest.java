@@ -8,7 +8,8 @@ import io.keylake.spark.read.task.OutputColumn.Source;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.ReadPlan;
 import io.keylake.tables.planning.ReadPlanner;
-import io.keylake.tables.planning.ReadPlanner.Overlay;
+import io.keylake.tables.planning.request.ReadScope;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,30 +25,25 @@ import org.jspecify.annotations.Nullable;
 /**
  * A request of a query to a keyed table: the rows and columns that it wants.
  *
- * @param snapshotId null for a table without a snapshot
- * @param after if not null, only what commits after this one have written is read
+ * @param scope the commits that are read, and the experiments beside them
  * @param wanted the columns
  * @param filters what the planner and the readers may use of the query's filters
  * @param limit how many rows are enough, or {@link #ALL}
  * @param tasks what each task reads
  * @param buckets by how many the rows are wanted, a part of those that files lie in; null for as
  *     many as there are
- * @param overlays experiments whose rows are merged with those of the snapshot
  */
 record ScanRequest(
-    @Nullable Long snapshotId,
-    @Nullable Long after,
+    ReadScope scope,
     StructType wanted,
     PushedFilters filters,
     int limit,
     ScanTasks tasks,
-    @Nullable Integer buckets,
-    List<Overlay> overlays) {
+    @Nullable Integer buckets) {
   static final int ALL = -1;
 
   ScanRequest and(PushedFilters more) {
-    return new ScanRequest(
-        snapshotId, after, wanted, filters.and(more), limit, tasks, buckets, overlays);
+    return new ScanRequest(scope, wanted, filters.and(more), limit, tasks, buckets);
   }
 
   /** Whether a bucket may become several tasks. */
@@ -85,7 +81,7 @@ record ScanRequest(
   }
 
   ReadPlan plan(Table table, KeyedSchema schema) {
-    ReadPlanner.ReadSpec readSpec = readSpec(table, schema);
+    ReadSpec readSpec = readSpec(table, schema);
     ReadPlanner planner =
         buckets == null
             ? new ReadPlanner(table, schema, readSpec)
@@ -94,7 +90,7 @@ record ScanRequest(
     return limit == ALL ? all : all.limited(limit);
   }
 
-  private ReadPlanner.ReadSpec readSpec(Table table, KeyedSchema schema) {
+  private ReadSpec readSpec(Table table, KeyedSchema schema) {
     Set<Integer> values =
         output(schema).stream()
             .filter(column -> column.source() == Source.VALUE)
@@ -102,18 +98,16 @@ record ScanRequest(
             .collect(Collectors.toSet());
     boolean stamps = has(KeyedSchema.MERGE_INFO);
     MergeRules.Wanted rows =
-        after == null
+        scope.after() == null
             ? stamps ? MergeRules.Wanted.ROWS_AND_STAMPS : MergeRules.Wanted.ROWS
             : stamps ? MergeRules.Wanted.HISTORY : MergeRules.Wanted.ROWS_AND_TOMBSTONES;
-    return new ReadPlanner.ReadSpec(
-        snapshotId,
-        after,
-        filters.fileFilter(schema, ReadPlanner.buckets(table, snapshotId, after, overlays)),
+    return new ReadSpec(
+        scope,
+        filters.fileFilter(schema, scope.buckets(table)),
         filters.onValues(),
         values,
         rows,
-        isOrdered(),
-        overlays);
+        isOrdered());
   }
 
   /** The part of the request that every task is told. */
