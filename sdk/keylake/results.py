@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
+
+from typing_extensions import Self
 
 from keylake._display.html_table import ShownFields, ShownTable
 from keylake._display.pictures import Event, history_figure, lanes_of
-from keylake._outcomes.commits import CommitInfo, VersionRange
+from keylake._outcomes.commits import CommitInfo, VersionRange, versions_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +38,25 @@ class Commit(ShownFields):
     repeated: bool = False  # the same idempotency key or offsets were there, so that nothing was written
     # Where each source goes on of which the same offsets were there.
     offsets: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def from_row(
+        cls, row: Mapping[str, Any], seconds: float, *, repeated: bool = False, offsets: Mapping[str, int] | None = None
+    ) -> Self:
+        """A commit as a server tells it: in the answer to a write, in its history, or beside those of other tables.
+
+        >>> Commit.from_row({"snapshot_id": 17, "rows": 2, "min_version": 5, "max_version": 9}, 0.84).versions
+        (5, 9)
+        """
+        return cls(
+            row["snapshot_id"],
+            row["rows"] or 0,
+            versions_of(row),
+            seconds,
+            undone=bool(row.get("undone")),
+            repeated=repeated,
+            offsets=offsets or {},
+        )
 
     def __str__(self) -> str:
         versions = "no versions" if self.versions is None else f"versions {_span(self.versions)}"

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
@@ -25,8 +25,8 @@ from keylake._server.session import Session
 from keylake._server.statements import literal, quoted
 from keylake._table.columns import ColumnChanges
 from keylake._table.handle import Handle, Verbs
-from keylake._table.intention import Intention, Labels, check_labels, offsets_in_json, write
-from keylake._table.writes import WriteVerbs
+from keylake._table.intention import Intention, Labels, check_labels, write
+from keylake._table.writes import WriteVerbs, commit_of
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch, check_type
 from keylake.results import Commit
 
@@ -104,13 +104,9 @@ class JsonVerbs(Verbs):
         session = self._handle.session
         if not session.is_frame(rows):
             raise BadRows("update_json takes a Spark frame. Make one with lake.spark.createDataFrame(...).")
-        offsets = checked.get("offsets")
-        found = self._handle.made_before(checked.get("idempotency_key"), offsets_in_json(offsets))
-        if found:
-            done = found[0]
-            known = self._handle.next_offsets(offsets or ())
-            seconds = time.perf_counter() - begun_at
-            return JsonCommit(done.snapshot_id, done.rows or 0, done.versions, seconds, done.undone, True, known)
+        found = commit_of(self._handle, begun_at, checked.get("idempotency_key"), checked.get("offsets"))
+        if found is not None:
+            return _with_columns(found)
         with session.asking():
             batch = _batch(rows, column, mapping, version, self.spec)
         call = _JsonUpdate(self._handle, batch, version, checked)
@@ -121,6 +117,11 @@ class JsonVerbs(Verbs):
             if call.handle != self._handle:
                 self._learn(call.handle)
         return replace(commit, seconds=time.perf_counter() - begun_at)
+
+
+def _with_columns(commit: Commit, **told: Any) -> JsonCommit:
+    """A commit with what its payloads have added and rescued, which is nothing where the write was made before."""
+    return JsonCommit(**{each.name: getattr(commit, each.name) for each in fields(commit)}, **told)
 
 
 def _batch(rows: DataFrame, column: str, mapping: JsonMapping, version: str | int | None, spec: TableSpec) -> Batch:
@@ -183,8 +184,7 @@ class _JsonUpdate:
         with session.asking():
             frame = self._frame(rows, plan, is_rescued=rescued > 0)
         commit = WriteVerbs(self.handle).update(frame, version=version, columns_from=_COLUMNS_FROM, **self.labels)
-        told = {each.name: getattr(commit, each.name) for each in fields(commit)}
-        return JsonCommit(**told, added=tuple(self.added), rescued=rescued, reasons=reasons)
+        return _with_columns(commit, added=tuple(self.added), rescued=rescued, reasons=reasons)
 
     def _plan(self) -> Plan:
         """The plan of the batch; all that can be refused from names and types is refused here."""

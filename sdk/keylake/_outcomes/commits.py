@@ -13,6 +13,12 @@ from keylake._display.html_table import ShownFields
 VersionRange = tuple[int, int]
 
 
+def versions_of(row: Mapping[str, Any]) -> VersionRange | None:
+    """The versions of the rows of a commit, as a server tells them; None where it had no rows."""
+    low, high = row.get("min_version"), row.get("max_version")
+    return None if low is None or high is None else (low, high)
+
+
 @dataclass(frozen=True)
 class CommitInfo(ShownFields):
     """One commit of a table's history: what it wrote, when, and who wrote it."""
@@ -41,14 +47,13 @@ class CommitInfo(ShownFields):
         >>> CommitInfo.from_row(row).versions
         (5, 9)
         """
-        low, high = row.get("min_version"), row.get("max_version")
         return cls(
             snapshot_id=row["snapshot_id"],
             parent_id=row.get("parent_id"),
             committed_at=row["committed_at"],
             verb=row.get("verb"),
             rows=row.get("rows"),
-            versions=None if low is None or high is None else (low, high),
+            versions=versions_of(row),
             columns=tuple(row.get("columns") or ()),
             stream=row.get("stream"),
             writer=row.get("writer"),

@@ -82,11 +82,6 @@ class Handle:
         """The commits of the table or branch, newest first."""
         return tuple(map(CommitInfo.from_row, self.call("commits", **which)))
 
-    def made_before(self, idempotency_key: str | None, offsets: str | None) -> tuple[CommitInfo, ...]:
-        """The commit of the branch with an idempotency key, or all of the offsets; an error where these do not fit."""
-        found = () if idempotency_key is None else self.commits(idempotency_key=idempotency_key, at_most=1)
-        return found if found or offsets is None else self.commits(offsets=offsets)
-
     def next_offsets(self, sources: Collection[str] | None = None) -> dict[str, int]:
         """The first missing offset of some sources, or of all that the branch knows."""
         if sources is not None and not sources:

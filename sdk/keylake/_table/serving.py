@@ -161,7 +161,7 @@ class Serving(Namespace):
         """
         begun_at = time.perf_counter()
         row = self._handle.on_main.call("refresh_merged")[0]
-        return Commit(row["snapshot_id"], row["rows"], None, time.perf_counter() - begun_at)
+        return Commit.from_row(row, time.perf_counter() - begun_at)
 
 
 def kv_key(spec: TableSpec, *key: object) -> bytes:

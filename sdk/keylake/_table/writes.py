@@ -1,7 +1,7 @@
 """Verbs that write rows: each becomes a Write, is sent, and is found again in the history by its write id.
 
 rows ── LocalRows ──┐
-frame ──────────────┴─ intention.write ── Write ── session ── commits(write_id) ── Commit
+frame ──────────────┴─ intention.write ── Write ── session ── commit_of ── Commit
 """
 
 # pyright: reportUnknownParameterType=false
@@ -23,7 +23,7 @@ from typing_extensions import Unpack
 from keylake._definition.spec import TableSpec
 from keylake._server.statements import Write
 from keylake._table.columns import ColumnChanges, new_columns
-from keylake._table.handle import Verbs
+from keylake._table.handle import Handle, Verbs
 from keylake._table.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
 from keylake._table.rows import Helper, LocalRows, Rows, local_rows
 from keylake._values.misfit import shown
@@ -32,6 +32,37 @@ from keylake.results import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+
+def commit_of(
+    handle: Handle,
+    begun_at: float,
+    idempotency_key: str | None,
+    offsets: Mapping[str, tuple[int, int]] | None,
+    write_id: str | None = None,
+) -> Commit | None:
+    """The commit of a write, by the first source that knows it; None where none does, as before rows are sent.
+
+    1. The answer of the server to this session, by the write id: these rows were written.
+    2. The history, by the write id: they were, and another write of the session has taken the place of the answer.
+    3. The history, by the idempotency key or all of the offsets: a write that had them was first, and nothing was
+       written. Offsets that the branch has in part are an error.
+    """
+    in_json = offsets_in_json(offsets)
+    if write_id is not None:
+        told = handle.session.committed(write_id)
+        if told is not None:
+            return Commit.from_row(told, time.perf_counter() - begun_at)
+    found = [] if write_id is None else handle.call("commits", write_id=write_id, at_most=1)
+    repeated = not found
+    if not found and idempotency_key is not None:
+        found = handle.call("commits", idempotency_key=idempotency_key, at_most=1)
+    if not found and in_json is not None:
+        found = handle.call("commits", offsets=in_json)
+    if not found:
+        return None
+    known = handle.next_offsets((repeated and offsets) or ())
+    return Commit.from_row(found[0], time.perf_counter() - begun_at, repeated=repeated, offsets=known)
 
 
 class WriteVerbs(Verbs):
@@ -187,28 +218,17 @@ class WriteVerbs(Verbs):
     ) -> Commit:
         begun_at = time.perf_counter()
         intention = replace(intention, writer=self._handle.session.writer)
-        made = self._handle.made_before(intention.idempotency_key, offsets_in_json(intention.offsets))
-        repeated = bool(made)
-        if not made:
+        marks = intention.idempotency_key, intention.offsets
+        made = commit_of(self._handle, begun_at, *marks)
+        if made is None:
             write_id = str(uuid.uuid4())
             self._send(rows, intention, write_id, replaced, evolve=evolve)
-            told = self._handle.session.committed(write_id)
-            if told is not None:
-                low, high = told["min_version"], told["max_version"]
-                versions = None if low is None or high is None else (low, high)
-                taken = time.perf_counter() - begun_at
-                return Commit(told["snapshot_id"], told["rows"] or 0, versions, taken)
-            made = self._handle.commits(write_id=write_id, at_most=1)
-            repeated = not made  # another writer of the same may have been first, in between
-            made = made or self._handle.made_before(intention.idempotency_key, offsets_in_json(intention.offsets))
-        if not made:
+            made = commit_of(self._handle, begun_at, *marks, write_id)
+        if made is None:
             raise KeylakeError(
                 f"The write to {self._handle.path} ended without a commit. Look at history(), and write it again."
             )
-        done = made[0]
-        known = self._handle.next_offsets((repeated and intention.offsets) or ())
-        taken = time.perf_counter() - begun_at
-        return Commit(done.snapshot_id, done.rows or 0, done.versions, taken, done.undone, repeated, known)
+        return made
 
     def _send(
         self, rows: Rows, intention: Intention, write_id: str, replaced: str | Column | None, *, evolve: bool

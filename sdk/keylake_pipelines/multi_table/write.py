@@ -122,9 +122,6 @@ def _outcome(row: Mapping[str, Any], seconds: float) -> TableOutcome:
         return TableOutcome(row["table"], None, of_condition(condition, finished(sentence)))
     if row["snapshot_id"] is None:
         return TableOutcome(row["table"], None, None)
-    low, high = row["min_version"], row["max_version"]
-    versions = None if low is None or high is None else (low, high)
     repeated = row["goes_on"] is not None
     goes_on = json.loads(row["goes_on"]) if repeated else {}
-    commit = Commit(row["snapshot_id"], row["rows"] or 0, versions, seconds, repeated=repeated, offsets=goes_on)
-    return TableOutcome(row["table"], commit, None)
+    return TableOutcome(row["table"], Commit.from_row(row, seconds, repeated=repeated, offsets=goes_on), None)
