@@ -269,10 +269,11 @@ public final class TablesWrite {
   }
 
   private static TableOutcome committed(String name, Table table, Commits.Result result) {
-    if (result.first() != null) {
-      return new TableOutcome(name, result.first(), SourceOffsets.next(table, null), null);
-    }
-    CommitLog.Entry made = CommitLog.Entry.of(table.snapshot(result.lastSnapshotId()));
-    return new TableOutcome(name, made, null, null);
+    CommitLog.Entry commit =
+        result
+            .commit(table)
+            .orElseThrow(() -> new IllegalStateException("the table does not know its commit"));
+    return new TableOutcome(
+        name, commit, result.isRepeated() ? SourceOffsets.next(table, null) : null, null);
   }
 }

@@ -271,22 +271,23 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
         .make(effect.change(branch, files, summary, names(table, schema)));
   }
 
-  /** Tells the client, where the branch has the commit. */
+  /**
+   * Tells the client which commit has the rows of this write, or those of the same write before.
+   */
   private void tell(Commits.Result result) {
-    Long id = result.snapshotId();
-    if (id == null) {
-      return;
-    }
-    for (CommitLog.Entry made :
-        new CommitLog(table, branch).entries(entry -> entry.snapshotId() == id, 1)) {
-      Map<String, Object> said = new HashMap<>();
-      said.put("write_id", made.writeId());
-      said.put("snapshot_id", made.snapshotId());
-      said.put("rows", made.rows());
-      said.put("min_version", made.minVersion());
-      said.put("max_version", made.maxVersion());
-      spark.conf().set(SessionSettings.COMMITTED, SpecJson.write(said));
-    }
+    result
+        .commit(table)
+        .ifPresent(commit -> spark.conf().set(SessionSettings.COMMITTED, SpecJson.write(told(commit))));
+  }
+
+  private static Map<String, Object> told(CommitLog.Entry commit) {
+    Map<String, Object> told = new HashMap<>();
+    told.put("write_id", commit.writeId());
+    told.put("snapshot_id", commit.snapshotId());
+    told.put("rows", commit.rows());
+    told.put("min_version", commit.minVersion());
+    told.put("max_version", commit.maxVersion());
+    return told;
   }
 
   private static WriteLabels labels(SparkSession spark, WriteLabels given) {

@@ -67,6 +67,17 @@ public final class Commits {
       boolean isCommitted, @Nullable Long snapshotId, CommitLog.@Nullable Entry first) {
     private static final Result STALE = new Result(false, null, null);
 
+    /**
+     * The commit that a client is told of: the one that was made now; else the one that was there
+     * with the same idempotency key or offsets; else none, as of a change that has no parts.
+     *
+     * @param table as it is after the change
+     */
+    public Optional<CommitLog.Entry> commit(Table table) {
+      Snapshot made = isCommitted && snapshotId != null ? table.snapshot(snapshotId) : null;
+      return made == null ? Optional.ofNullable(first) : Optional.of(CommitLog.Entry.of(made));
+    }
+
     /** The snapshot of the last part of a change that was committed, and has parts. */
     public long lastSnapshotId() {
       return Objects.requireNonNull(snapshotId, "each committed part has a snapshot");
