@@ -12,10 +12,8 @@ import java.util.Random;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
-/** Files are written as "age:lower-upper", sections as their runs, oldest first. */
+/** The cases of {@code tests/cases/planning/sections.txt}, and random files. */
 class SectionTest {
   private record File(int age, String lower, String upper) {
     static File of(String text) {
@@ -29,38 +27,22 @@ class SectionTest {
     }
   }
 
-  @ParameterizedTest(name = "{0}")
-  @CsvSource(
-      delimiter = '|',
-      textBlock =
-          """
-          no file                            |                          |
-          one file                           | 1:a-d                    | (1: a-d)
-          one key                            | 1:a-a                    | (1: a-a)
-          two commits apart                  | 1:a-d 2:e-h              | (1: a-d) (2: e-h)
-          two commits apart, newer first     | 1:e-h 2:a-d              | (2: a-d) (1: e-h)
-          overlapping                        | 1:a-e 2:c-h              | (1: a-e, 2: c-h)
-          touching in one key                | 1:a-d 2:d-h              | (1: a-d, 2: d-h)
-          nested                             | 2:c-d 1:a-h              | (1: a-h, 2: c-d)
-          nested, and past the inner end     | 1:a-h 2:c-d 3:f-k        | (1: a-h, 2: c-d, 3: f-k)
-          equal bounds                       | 2:a-d 1:a-d 3:a-d        | (1: a-d, 2: a-d, 3: a-d)
-          equal bounds of one key            | 1:a-a 2:a-a              | (1: a-a, 2: a-a)
-          a chain                            | 1:a-c 2:c-e 3:e-g 4:h-i  | (1: a-c, 2: c-e, 3: e-g) (4: h-i)
-          one age apart                      | 1:a-b 1:c-d              | (1: a-b) (1: c-d)
-          one age, one run below a bridge    | 1:a-b 1:d-e 2:b-d        | (1: a-b d-e, 2: b-d)
-          one age, files in any order        | 2:b-g 1:f-g 1:a-b 1:c-d  | (1: a-b c-d f-g, 2: b-g)
-          one age overlapping, two runs      | 1:a-d 1:c-f              | (1: a-d, 1: c-f)
-          one age touching, two runs         | 1:a-c 1:c-f              | (1: a-c, 1: c-f)
-          one age nested, then apart         | 1:a-h 1:b-c 1:d-e        | (1: a-h, 1: b-c d-e)
-          the drawing on Section             | 1:a-d 1:k-m 2:f-j 3:b-d  | (1: a-d, 3: b-d) (2: f-j) (1: k-m)
-          """)
-  void cases(String title, String files, String expected) {
-    List<File> given =
-        files == null ? List.of() : Arrays.stream(files.split(" +")).map(File::of).toList();
-    List<File> reversed = new ArrayList<>(given);
-    Collections.reverse(reversed);
-    assertEquals(expected == null ? "" : expected, text(cut(given)));
-    assertEquals(expected == null ? "" : expected, text(cut(reversed)));
+  @Test
+  void everyCaseIsCutAsItSays() {
+    TextCases.check(
+        "planning",
+        "sections.txt",
+        input -> {
+          List<File> given =
+              Arrays.stream(input.get(0).substring("files:".length()).trim().split(" +"))
+                  .filter(word -> !word.isEmpty())
+                  .map(File::of)
+                  .toList();
+          List<File> reversed = new ArrayList<>(given);
+          Collections.reverse(reversed);
+          assertEquals(text(cut(given)), text(cut(reversed)));
+          return text(cut(given));
+        });
   }
 
   @Test
@@ -95,14 +77,14 @@ class SectionTest {
     return Section.cut(files, File::lower, File::upper, File::age, Comparator.naturalOrder());
   }
 
-  private static String text(List<Section<File>> sections) {
+  private static List<String> text(List<Section<File>> sections) {
     return sections.stream()
         .map(
             section ->
                 section.runs().stream()
                     .map(run -> run.age() + ": " + words(run))
-                    .collect(Collectors.joining(", ", "(", ")")))
-        .collect(Collectors.joining(" "));
+                    .collect(Collectors.joining(", ")))
+        .toList();
   }
 
   private static String words(SortedRun<File> run) {
