@@ -2,8 +2,8 @@ package io.keylake.spark;
 
 import io.keylake.spark.catalog.CreateLikeRule;
 import io.keylake.spark.catalog.TableChangeRule;
-import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.ExchangeRule;
+import io.keylake.spark.extension.EngineVersions;
 import io.keylake.spark.extension.Guests;
 import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.layout.BucketExchange;

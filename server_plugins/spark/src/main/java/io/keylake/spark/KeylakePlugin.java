@@ -1,7 +1,7 @@
 package io.keylake.spark;
 
-import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.engine.SessionSettings;
+import io.keylake.spark.extension.EngineVersions;
 import io.keylake.spark.extension.Guests;
 import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.spark.reducers.user.UserReducers;

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.keylake.tables.KeylakeException;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -39,7 +40,6 @@ final class Brokers {
   // Long enough for a broker that starts again, and shorter than people wait.
   private static final Map<String, Object> LIMITS =
       Map.of("request.timeout.ms", "10000", "default.api.timeout.ms", "20000");
-  private static final long MICROS = 1000;
 
   private Brokers() {}
 
@@ -49,7 +49,7 @@ final class Brokers {
    * @param latest behind the last message that a reader may see
    * @param at of the first message that is not older than the time asked for; the latest where
    *     there is none, null where no time was asked for
-   * @param newest the time of the newest message, in microseconds; null where there is none
+   * @param newest the time of the newest message; null where there is none
    */
   record Offsets(
       String topic,
@@ -57,7 +57,7 @@ final class Brokers {
       long earliest,
       long latest,
       @Nullable Long at,
-      @Nullable Long newest) {}
+      @Nullable Instant newest) {}
 
   /**
    * @param topics names with commas between; used if there is no pattern
@@ -203,11 +203,11 @@ final class Brokers {
         new ListOffsetsOptions(IsolationLevel.READ_COMMITTED));
   }
 
-  private static @Nullable Long newest(ListOffsetsResult asked, TopicPartition partition)
+  private static @Nullable Instant newest(ListOffsetsResult asked, TopicPartition partition)
       throws ExecutionException, InterruptedException {
     try {
       long millis = asked.partitionResult(partition).get().timestamp();
-      return millis < 0 ? null : (Long) (millis * MICROS);
+      return millis < 0 ? null : Instant.ofEpochMilli(millis);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof UnsupportedVersionException) { // of brokers before Kafka 3.0
         return null;

@@ -1,5 +1,6 @@
 package io.keylake.pipelines.kafka;
 
+import io.keylake.spark.engine.RowType;
 import io.keylake.spark.metadata.LocalRows;
 import java.util.Iterator;
 import java.util.List;
@@ -19,14 +20,8 @@ import org.apache.spark.sql.types.StructType;
 public final class KafkaOffsetsProcedure implements UnboundProcedure, BoundProcedure {
   private static final int PATTERN = 2;
   private static final int AT = 3;
-  private static final StructType OFFSETS =
-      new StructType()
-          .add("topic", DataTypes.StringType, false)
-          .add("partition", DataTypes.IntegerType, false)
-          .add("earliest", DataTypes.LongType, false)
-          .add("latest", DataTypes.LongType, false)
-          .add("at", DataTypes.LongType)
-          .add("newest", DataTypes.TimestampType);
+  private static final RowType<Brokers.Offsets> OFFSETS =
+      RowType.notNull(Brokers.Offsets.class, "topic", "partition", "earliest", "latest");
 
   @Override
   public String name() {
@@ -36,7 +31,7 @@ public final class KafkaOffsetsProcedure implements UnboundProcedure, BoundProce
   @Override
   public String description() {
     return "(settings STRING, topics STRING DEFAULT NULL, pattern STRING DEFAULT NULL, at BIGINT DEFAULT NULL) returns ("
-        + OFFSETS.toDDL()
+        + OFFSETS.type().toDDL()
         + ")";
   }
 
@@ -63,22 +58,13 @@ public final class KafkaOffsetsProcedure implements UnboundProcedure, BoundProce
   @Override
   public Iterator<Scan> call(InternalRow input) {
     List<InternalRow> rows =
-        Brokers.offsets(
+        OFFSETS.rows(
+            Brokers.offsets(
                 input.getUTF8String(0).toString(),
                 input.isNullAt(1) ? "" : input.getUTF8String(1).toString(),
                 input.isNullAt(PATTERN) ? null : input.getUTF8String(PATTERN).toString(),
                 input.isNullAt(AT) ? null : (Long) input.getLong(AT))
-            .stream()
-            .map(
-                each ->
-                    LocalRows.row(
-                        each.topic(),
-                        each.partition(),
-                        each.earliest(),
-                        each.latest(),
-                        each.at(),
-                        each.newest()))
-            .toList();
-    return List.<Scan>of(new LocalRows(name(), OFFSETS, () -> rows)).iterator();
+                .stream());
+    return List.<Scan>of(new LocalRows(name(), OFFSETS.type(), () -> rows)).iterator();
   }
 }

@@ -6,22 +6,20 @@ import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.spec.SpecJson;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** {@code write_tables}: rows of many tables, written by one job and committed table by table. */
 public final class WriteTablesProcedure {
-  private static final StructType RESULT =
-      new StructType()
-          .add("table", DataTypes.StringType)
-          .add("snapshot_id", DataTypes.LongType)
-          .add("rows", DataTypes.LongType)
-          .add("min_version", DataTypes.LongType)
-          .add("max_version", DataTypes.LongType)
-          .add("goes_on", DataTypes.StringType)
-          .add("failure", DataTypes.StringType);
+  /** The outcome of the rows of a table; no commit where there were none, or where it failed. */
+  private record OutcomeRow(
+      String table,
+      @Nullable Long snapshotId,
+      @Nullable Long rows,
+      @Nullable Long minVersion,
+      @Nullable Long maxVersion,
+      @Nullable String goesOn,
+      @Nullable String failure) {}
 
   private WriteTablesProcedure() {}
 
@@ -29,17 +27,17 @@ public final class WriteTablesProcedure {
    * @param tables that rows may name
    */
   public static LocalProcedure of(CatalogTables tables) {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "write_tables",
         List.of(
             LocalProcedure.required("rows"),
             LocalProcedure.optionalTexts("tables"),
             LocalProcedure.optionalNumber("count")),
-        RESULT,
+        OutcomeRow.class,
         arguments -> write(tables, arguments));
   }
 
-  private static List<InternalRow> write(CatalogTables tables, LocalProcedure.Arguments arguments) {
+  private static List<OutcomeRow> write(CatalogTables tables, LocalProcedure.Arguments arguments) {
     SparkSession spark = SparkSession.active();
     List<TableOutcome> outcomes =
         new TablesWrite(spark, tables::load)
@@ -53,11 +51,11 @@ public final class WriteTablesProcedure {
     return outcomes.stream().map(WriteTablesProcedure::row).toList();
   }
 
-  private static InternalRow row(TableOutcome outcome) {
+  private static OutcomeRow row(TableOutcome outcome) {
     CommitLog.Entry commit = outcome.commit();
     return commit == null
-        ? LocalProcedure.row(outcome.table(), null, null, null, null, null, outcome.failure())
-        : LocalProcedure.row(
+        ? new OutcomeRow(outcome.table(), null, null, null, null, null, outcome.failure())
+        : new OutcomeRow(
             outcome.table(),
             commit.snapshotId(),
             commit.rows(),

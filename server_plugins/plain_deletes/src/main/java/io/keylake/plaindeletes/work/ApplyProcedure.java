@@ -18,27 +18,25 @@ import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /** {@code apply_equality_deletes}: equality deletes of a plain table become positions. */
 public final class ApplyProcedure {
-  private static final StructType OUTCOME =
-      new StructType()
-          .add("portions", DataTypes.LongType)
-          .add("data_files", DataTypes.LongType)
-          .add("rows", DataTypes.LongType)
-          .add("data_files_removed", DataTypes.LongType)
-          .add("delete_files_removed", DataTypes.LongType)
-          .add("bytes_removed", DataTypes.LongType)
-          .add("delete_files_written", DataTypes.LongType)
-          .add("bytes_written", DataTypes.LongType)
-          .add("commits", DataTypes.LongType)
-          .add("commits_lost", DataTypes.LongType)
-          .add("due_because", DataTypes.StringType);
+  /** The outcome of a conversion, in which a value that a plan cannot know is null. */
+  private record AppliedRow(
+      long portions,
+      long dataFiles,
+      @Nullable Long rows,
+      @Nullable Long dataFilesRemoved,
+      long deleteFilesRemoved,
+      long bytesRemoved,
+      @Nullable Long deleteFilesWritten,
+      @Nullable Long bytesWritten,
+      long commits,
+      long commitsLost,
+      @Nullable String dueBecause) {}
 
   private final CatalogTables tables;
 
@@ -54,18 +52,18 @@ public final class ApplyProcedure {
   }
 
   private LocalProcedure procedure() {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "apply_equality_deletes",
         List.of(
             LocalProcedure.required("table"),
             LocalProcedure.optional("where"),
             ProcedureParameter.in("dry_run", DataTypes.BooleanType).defaultValue("false").build(),
             LocalProcedure.optionalNumber("portions_per_commit")),
-        OUTCOME,
+        AppliedRow.class,
         arguments -> List.of(apply(arguments)));
   }
 
-  private InternalRow apply(Arguments arguments) {
+  private AppliedRow apply(Arguments arguments) {
     String name = arguments.requiredText("table");
     Table table = tables.load(name);
     if (KeyedSchema.isKeyed(table)) {
@@ -110,9 +108,9 @@ public final class ApplyProcedure {
   }
 
   /** The row of a result, in which a value that a plan cannot know is null. */
-  private static InternalRow row(
+  private static AppliedRow row(
       ConversionRun.Outcome outcome, boolean isPlan, @Nullable String dueBecause) {
-    return LocalProcedure.row(
+    return new AppliedRow(
         outcome.portions(),
         outcome.dataFiles(),
         isPlan ? null : outcome.rows(),

@@ -1,19 +1,19 @@
 package io.keylake.spark.explain;
 
 import io.keylake.spark.engine.RowJson;
-import io.keylake.spark.metadata.LocalRows;
+import io.keylake.spark.engine.RowType;
 import io.keylake.spark.read.merge.KeyVersions;
 import io.keylake.spark.read.merge.LookupKey;
 import io.keylake.spark.read.merge.StoredVersion;
 import io.keylake.spark.read.task.OutputColumn;
 import io.keylake.spark.table.KeyedTable;
+import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.metadata.FileOrigins;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.Reducer;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
@@ -24,7 +24,6 @@ import java.util.stream.Collectors;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
@@ -43,7 +42,7 @@ public final class ExplainedRow {
   private final RowHistory history;
   private final List<String> types;
   private final StructType typed;
-  private final List<InternalRow> lines = new ArrayList<>();
+  private final List<LineRow> lines = new ArrayList<>();
 
   private ExplainedRow(KeyedSchema schema, RowHistory history, StructType typed) {
     this.schema = schema;
@@ -66,27 +65,36 @@ public final class ExplainedRow {
     RowHistory history = RowHistory.of(table, key);
     ExplainedRow row = new ExplainedRow(schema, history, typed(history.task().output()));
     row.explain();
-    return new Lines(type(row.typed), row.lines);
+    RowType<LineRow> type = RowType.with(LineRow.class, Map.of("typed_value", row.typed));
+    return new Lines(type.type(), type.rows(row.lines.stream()));
   }
 
-  private static StructType type(StructType typed) {
-    return new StructType()
-        .add("column", DataTypes.StringType)
-        .add("part", DataTypes.StringType)
-        .add("why", DataTypes.StringType)
-        .add(VALUE, DataTypes.StringType)
-        .add("version", DataTypes.LongType)
-        .add("snapshot_id", DataTypes.LongType)
-        .add("committed_at", DataTypes.TimestampType)
-        .add("stream", DataTypes.StringType)
-        .add("commit_order", DataTypes.LongType)
-        .add("file", DataTypes.StringType)
-        .add("is_merged", DataTypes.BooleanType)
-        .add("files_merged", DataTypes.LongType)
-        .add("reducer", DataTypes.StringType)
-        .add("contributions", DataTypes.LongType)
-        .add("typed_value", typed);
-  }
+  /**
+   * A line of the answer.
+   *
+   * @param column null for a line about the row as a whole
+   * @param typedValue a struct that has a member for each type of the columns
+   */
+  private record LineRow(
+      @Nullable String column,
+      String part,
+      @Nullable String why,
+      @Nullable String value,
+      @Nullable Long version,
+      @Nullable OriginRow origin,
+      @Nullable String reducer,
+      @Nullable Long contributions,
+      @Nullable InternalRow typedValue) {}
+
+  /** The file and the commit that a value comes from. */
+  private record OriginRow(
+      @Nullable Long snapshotId,
+      @Nullable Instant committedAt,
+      @Nullable String stream,
+      long commitOrder,
+      String file,
+      boolean isMerged,
+      @Nullable Long filesMerged) {}
 
   /** A member for each type that columns have: one result has values of all of them. */
   private static StructType typed(List<OutputColumn> columns) {
@@ -225,23 +233,17 @@ public final class ExplainedRow {
   }
 
   /** A line about the row as a whole. */
-  private InternalRow event(
+  private LineRow event(
       String part, @Nullable String why, StoredVersion row, @Nullable Long version) {
-    List<@Nullable Object> cells = new ArrayList<>(Arrays.asList(null, part, why, null, version));
-    cells.addAll(origin(row));
-    cells.addAll(Arrays.asList(null, null, null));
-    return LocalRows.row(cells.toArray());
+    return new LineRow(null, part, why, null, version, origin(row), null, null, null);
   }
 
-  private Collection<@Nullable Object> origin(@Nullable StoredVersion row) {
-    if (row == null) {
-      return Arrays.asList(null, null, null, null, null, null, null);
-    }
+  private OriginRow origin(StoredVersion row) {
     Map<String, FileOrigins.Origin> origins = history.origins();
     FileOrigins.Origin of = Objects.requireNonNull(origins.get(row.location()), "a planned file");
-    return Arrays.asList(
+    return new OriginRow(
         of.snapshotId(),
-        of.committedAtMicros(),
+        of.committedAtMicros() == null ? null : PointInTime.ofMicros(of.committedAtMicros()),
         of.stream(),
         of.commitOrder(),
         row.location(),
@@ -265,11 +267,11 @@ public final class ExplainedRow {
       this.json = new RowJson(new StructType().add(VALUE, type));
     }
 
-    InternalRow of(String part, @Nullable String why, StoredVersion row, int fieldId) {
+    LineRow of(String part, @Nullable String why, StoredVersion row, int fieldId) {
       return of(part, why, row.values(), row, row.version(fieldId), null);
     }
 
-    InternalRow of(
+    LineRow of(
         String part,
         @Nullable String why,
         @Nullable InternalRow values,
@@ -278,11 +280,16 @@ public final class ExplainedRow {
         @Nullable Long contributions) {
       Object value =
           values == null || values.isNullAt(position) ? null : values.get(position, type);
-      List<@Nullable Object> cells =
-          new ArrayList<>(Arrays.asList(column, part, why, text(value), version));
-      cells.addAll(origin(row));
-      cells.addAll(Arrays.asList(reducer.text(), contributions, typed(value)));
-      return LocalRows.row(cells.toArray());
+      return new LineRow(
+          column,
+          part,
+          why,
+          text(value),
+          version,
+          row == null ? null : origin(row),
+          reducer.text(),
+          contributions,
+          typed(value));
     }
 
     private InternalRow typed(@Nullable Object value) {

@@ -2,7 +2,6 @@ package io.keylake.spark.extension;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
-import io.keylake.spark.engine.EngineVersions;
 import io.keylake.tables.KeylakeException;
 import java.util.Arrays;
 import java.util.Comparator;

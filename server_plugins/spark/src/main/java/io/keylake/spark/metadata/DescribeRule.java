@@ -1,5 +1,6 @@
 package io.keylake.spark.metadata;
 
+import io.keylake.spark.engine.RowType;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.table.NodeRule;
 import io.keylake.tables.metadata.Description;
@@ -19,6 +20,9 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** Adds to DESCRIBE TABLE EXTENDED of a keyed table what Spark does not know of it. */
 public final class DescribeRule extends NodeRule {
+  /** A line as Spark's own. */
+  private record LineRow(String colName, String dataType, String comment) {}
+
   @Override
   protected boolean concerns(LogicalPlan node) {
     return described(node) != null;
@@ -41,10 +45,11 @@ public final class DescribeRule extends NodeRule {
 
   private static LogicalPlan extended(DescribeRelation describe) {
     KeyedTable table = (KeyedTable) ((ResolvedTable) describe.relation()).table();
+    RowType<LineRow> type = RowType.of(LineRow.class);
     List<InternalRow> rows = new ArrayList<>();
-    rows.add(LocalRows.row("", "", ""));
+    rows.add(type.row(new LineRow("", "", "")));
     for (Line line : new Description(table.table(), table.stored(), table.snapshotId()).lines()) {
-      rows.add(LocalRows.row(line.name(), line.value(), ""));
+      rows.add(type.row(new LineRow(line.name(), line.value(), "")));
     }
     List<Attribute> columns =
         CollectionConverters.asJava(describe.output()).stream()

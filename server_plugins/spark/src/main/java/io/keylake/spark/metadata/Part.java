@@ -1,165 +1,50 @@
 package io.keylake.spark.metadata;
 
+import io.keylake.spark.engine.RowType;
 import io.keylake.spark.read.scan.SparkValue;
+import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.metadata.TableFacts;
 import io.keylake.tables.planning.Extent;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
-import java.util.ArrayList;
+import java.time.Instant;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** The tables of metadata beside a keyed table: their names, columns and rows. */
 public enum Part {
-  KEYED_FILES {
-    @Override
-    StructType type(KeyedSchema schema) {
-      StructType own = new StructType().add("path", DataTypes.StringType);
-      return joined(own, placed(schema), placeInOrder(), extent(schema, false));
-    }
+  KEYED_FILES(FileRow.class, facts -> facts.files().stream().map(FileRow::of)),
+  RUNS(RunRow.class, facts -> facts.runs().stream().map(RunRow::of)),
+  SECTIONS(SectionRow.class, facts -> facts.sections().stream().map(SectionRow::of)),
+  COMMITS(OrderedCommitRow.class, facts -> facts.commits().stream().map(OrderedCommitRow::of)),
+  BRANCHES(ReferenceRow.class, facts -> facts.references().stream().map(ReferenceRow::of)),
+  CONSUMERS(ConsumerRow.class, facts -> facts.consumers().stream().map(ConsumerRow::of));
 
-    @Override
-    List<InternalRow> rows(TableFacts facts, KeyedSchema schema) {
-      return facts.files().stream()
-          .map(
-              file ->
-                  row(
-                      Stream.of(file.location()),
-                      placed(file.partition()),
-                      Stream.of(file.commitOrder()),
-                      Stream.of(file.committedAtMicros()),
-                      extent(file.extent(), false)))
-          .toList();
-    }
-  },
-  RUNS {
-    @Override
-    StructType type(KeyedSchema schema) {
-      StructType own = placeInOrder().add("settling", DataTypes.StringType);
-      return joined(placed(schema), own, extent(schema, true));
-    }
+  private final Rows<?> rows;
 
-    @Override
-    List<InternalRow> rows(TableFacts facts, KeyedSchema schema) {
-      return facts.runs().stream()
-          .map(
-              run ->
-                  row(
-                      placed(run.partition()),
-                      Stream.of(run.commitOrder()),
-                      Stream.of(run.committedAtMicros()),
-                      Stream.of(run.settling()),
-                      extent(run.extent(), true)))
-          .toList();
-    }
-  },
-  SECTIONS {
-    @Override
-    StructType type(KeyedSchema schema) {
-      StructType own =
-          new StructType()
-              .add("section", DataTypes.LongType)
-              .add("runs", DataTypes.LongType)
-              .add("reading", DataTypes.StringType);
-      return joined(placed(schema), own, extent(schema, true));
-    }
+  <R extends Record> Part(Class<R> type, Function<TableFacts, Stream<R>> all) {
+    this.rows = new Rows<>(type, all);
+  }
 
-    @Override
-    List<InternalRow> rows(TableFacts facts, KeyedSchema schema) {
-      return facts.sections().stream()
-          .map(
-              section ->
-                  row(
-                      placed(section.partition()),
-                      Stream.of(section.number(), section.runs(), section.reading()),
-                      extent(section.extent(), true)))
-          .toList();
-    }
-  },
-  COMMITS {
-    @Override
-    StructType type(KeyedSchema schema) {
-      return CommitRow.TYPE.add("commit_order", DataTypes.LongType);
-    }
+  StructType type(KeyedSchema schema) {
+    return rows.type(schema).type();
+  }
 
-    @Override
-    List<InternalRow> rows(TableFacts facts, KeyedSchema schema) {
-      return facts.commits().stream()
-          .map(
-              commit ->
-                  row(
-                      Arrays.stream(CommitRow.values(commit.entry())),
-                      Stream.of(commit.commitOrder())))
-          .toList();
-    }
-  },
-  BRANCHES {
-    @Override
-    StructType type(KeyedSchema schema) {
-      return new StructType()
-          .add("name", DataTypes.StringType)
-          .add("type", DataTypes.StringType)
-          .add("snapshot_id", DataTypes.LongType)
-          .add("committed_at", DataTypes.TimestampType)
-          .add("commits", DataTypes.LongType)
-          .add("max_ref_age_ms", DataTypes.LongType)
-          .add("min_snapshots_to_keep", DataTypes.IntegerType)
-          .add("max_snapshot_age_ms", DataTypes.LongType);
-    }
-
-    @Override
-    List<InternalRow> rows(TableFacts facts, KeyedSchema schema) {
-      return facts.references().stream()
-          .map(
-              each ->
-                  LocalRows.row(
-                      each.name(),
-                      each.isTag() ? "tag" : "branch",
-                      each.snapshotId(),
-                      each.committedAtMicros(),
-                      each.commits(),
-                      each.maxRefAgeMillis(),
-                      each.minSnapshotsToKeep(),
-                      each.maxSnapshotAgeMillis()))
-          .toList();
-    }
-  },
-  CONSUMERS {
-    @Override
-    StructType type(KeyedSchema schema) {
-      return new StructType()
-          .add("name", DataTypes.StringType)
-          .add("snapshot_id", DataTypes.LongType)
-          .add("committed_at", DataTypes.TimestampType)
-          .add("commits_behind", DataTypes.LongType);
-    }
-
-    @Override
-    List<InternalRow> rows(TableFacts facts, KeyedSchema schema) {
-      return facts.consumers().stream()
-          .map(
-              each ->
-                  LocalRows.row(
-                      each.name(),
-                      each.snapshotId(),
-                      each.committedAtMicros(),
-                      each.commitsBehind()))
-          .toList();
-    }
-  };
-
-  abstract StructType type(KeyedSchema schema);
-
-  abstract List<InternalRow> rows(TableFacts facts, KeyedSchema schema);
+  List<InternalRow> rows(TableFacts facts, KeyedSchema schema) {
+    return rows.of(facts, schema);
+  }
 
   /** The name behind that of the table. */
   public String table() {
@@ -170,79 +55,154 @@ public enum Part {
     return Arrays.stream(values()).filter(part -> part.table().equalsIgnoreCase(table)).findFirst();
   }
 
-  private static StructType joined(StructType... parts) {
-    StructType all = new StructType();
-    for (StructType part : parts) {
-      for (var field : part.fields()) {
-        all = all.add(field);
+  private record Rows<R extends Record>(Class<R> row, Function<TableFacts, Stream<R>> all) {
+    /**
+     * The columns; a partition is one only where the table has some, as in Iceberg's own tables.
+     */
+    RowType<R> type(KeyedSchema schema) {
+      Map<String, StructType> structs = new HashMap<>();
+      structs.put("lower", struct(schema.key()));
+      structs.put("upper", struct(schema.key()));
+      if (!schema.spec().partitionBy().isEmpty()) {
+        structs.put(
+            "partition",
+            struct(
+                schema.spec().partitionBy().stream()
+                    .map(name -> schema.table().asStruct().field(name))
+                    .toList()));
       }
+      return RowType.with(row, structs);
     }
-    return all;
-  }
 
-  private static InternalRow row(Stream<?>... parts) {
-    List<Object> values = new ArrayList<>();
-    for (Stream<?> part : parts) {
-      part.forEach(values::add);
+    List<InternalRow> of(TableFacts facts, KeyedSchema schema) {
+      return type(schema).rows(all.apply(facts));
     }
-    return LocalRows.row(values.toArray());
   }
 
-  /** The bucket; the partition it is in only where the table has some, as in Iceberg's own. */
-  private static StructType placed(KeyedSchema schema) {
-    List<NestedField> columns =
-        schema.spec().partitionBy().stream()
-            .map(name -> schema.table().asStruct().field(name))
-            .toList();
-    StructType type = new StructType();
-    return (columns.isEmpty() ? type : type.add("partition", struct(columns)))
-        .add("bucket", DataTypes.IntegerType);
+  /** The cell of some files. */
+  private record PlaceRow(InternalRow partition, int bucket) {
+    static PlaceRow of(List<Serializable> partition) {
+      int last = partition.size() - 1;
+      return new PlaceRow(values(partition.subList(0, last)), (Integer) partition.get(last));
+    }
   }
 
-  private static Stream<?> placed(List<Serializable> partition) {
-    int last = partition.size() - 1;
-    Stream<?> bucket = Stream.of(partition.get(last));
-    return last == 0
-        ? bucket
-        : Stream.concat(Stream.of(values(partition.subList(0, last))), bucket);
+  /** The amount of what some files hold, and its bounds; bounds that are not known are null. */
+  private record ExtentRow(
+      long rows,
+      long liveRows,
+      long bytes,
+      @Nullable InternalRow lower,
+      @Nullable InternalRow upper,
+      @Nullable Long minVersion,
+      @Nullable Long maxVersion,
+      List<String> columns,
+      boolean hasTombstones) {
+    static ExtentRow of(Extent extent) {
+      return new ExtentRow(
+          extent.rows(),
+          extent.liveRows(),
+          extent.bytes(),
+          extent.lower() == null ? null : values(extent.lower()),
+          extent.upper() == null ? null : values(extent.upper()),
+          extent.minVersion(),
+          extent.maxVersion(),
+          extent.columns(),
+          extent.hasTombstones());
+    }
   }
 
-  private static StructType placeInOrder() {
-    return new StructType()
-        .add("commit_order", DataTypes.LongType)
-        .add("committed_at", DataTypes.TimestampType);
+  private record FileRow(
+      String path,
+      PlaceRow place,
+      long commitOrder,
+      @Nullable Instant committedAt,
+      ExtentRow extent) {
+    static FileRow of(TableFacts.File file) {
+      return new FileRow(
+          file.location(),
+          PlaceRow.of(file.partition()),
+          file.commitOrder(),
+          moment(file.committedAtMicros()),
+          ExtentRow.of(file.extent()));
+    }
   }
 
-  /**
-   * @param isOfMany whether it is of several files
-   */
-  private static StructType extent(KeyedSchema schema, boolean isOfMany) {
-    StructType type = new StructType();
-    return (isOfMany ? type.add("files", DataTypes.LongType) : type)
-        .add("rows", DataTypes.LongType)
-        .add("live_rows", DataTypes.LongType)
-        .add("bytes", DataTypes.LongType)
-        .add("lower", struct(schema.key()))
-        .add("upper", struct(schema.key()))
-        .add("min_version", DataTypes.LongType)
-        .add("max_version", DataTypes.LongType)
-        .add("columns", DataTypes.createArrayType(DataTypes.StringType))
-        .add("has_tombstones", DataTypes.BooleanType);
+  private record RunRow(
+      PlaceRow place,
+      long commitOrder,
+      @Nullable Instant committedAt,
+      String settling,
+      long files,
+      ExtentRow extent) {
+    static RunRow of(TableFacts.Run run) {
+      return new RunRow(
+          PlaceRow.of(run.partition()),
+          run.commitOrder(),
+          moment(run.committedAtMicros()),
+          run.settling(),
+          run.extent().files(),
+          ExtentRow.of(run.extent()));
+    }
   }
 
-  private static Stream<?> extent(Extent extent, boolean isOfMany) {
-    return Stream.of(
-            extent.files(),
-            extent.rows(),
-            extent.liveRows(),
-            extent.bytes(),
-            extent.lower() == null ? null : values(extent.lower()),
-            extent.upper() == null ? null : values(extent.upper()),
-            extent.minVersion(),
-            extent.maxVersion(),
-            extent.columns(),
-            extent.hasTombstones())
-        .skip(isOfMany ? 0 : 1);
+  private record SectionRow(
+      PlaceRow place, long section, long runs, String reading, long files, ExtentRow extent) {
+    static SectionRow of(TableFacts.Section section) {
+      return new SectionRow(
+          PlaceRow.of(section.partition()),
+          section.number(),
+          section.runs(),
+          section.reading(),
+          section.extent().files(),
+          ExtentRow.of(section.extent()));
+    }
+  }
+
+  private record OrderedCommitRow(CommitRow commit, long commitOrder) {
+    static OrderedCommitRow of(TableFacts.Commit commit) {
+      return new OrderedCommitRow(CommitRow.of(commit.entry()), commit.commitOrder());
+    }
+  }
+
+  private record ReferenceRow(
+      String name,
+      String type,
+      long snapshotId,
+      Instant committedAt,
+      @Nullable Long commits,
+      @Nullable Long maxRefAgeMs,
+      @Nullable Integer minSnapshotsToKeep,
+      @Nullable Long maxSnapshotAgeMs) {
+    static ReferenceRow of(TableFacts.Reference reference) {
+      return new ReferenceRow(
+          reference.name(),
+          reference.isTag() ? "tag" : "branch",
+          reference.snapshotId(),
+          PointInTime.ofMicros(reference.committedAtMicros()),
+          reference.commits(),
+          reference.maxRefAgeMillis(),
+          reference.minSnapshotsToKeep(),
+          reference.maxSnapshotAgeMillis());
+    }
+  }
+
+  private record ConsumerRow(
+      String name,
+      @Nullable Long snapshotId,
+      @Nullable Instant committedAt,
+      @Nullable Long commitsBehind) {
+    static ConsumerRow of(TableFacts.Consumer consumer) {
+      return new ConsumerRow(
+          consumer.name(),
+          consumer.snapshotId(),
+          moment(consumer.committedAtMicros()),
+          consumer.commitsBehind());
+    }
+  }
+
+  private static @Nullable Instant moment(@Nullable Long micros) {
+    return micros == null ? null : PointInTime.ofMicros(micros);
   }
 
   private static StructType struct(List<NestedField> columns) {

@@ -18,7 +18,6 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.functions;
 import org.jspecify.annotations.Nullable;
@@ -34,7 +33,7 @@ record AdoptCommitProcedure(TableArgument tables) {
   private static final String POSITION = "_pos";
 
   LocalProcedure procedure() {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "adopt_commit",
         List.of(
             LocalProcedure.required("table"),
@@ -43,11 +42,11 @@ record AdoptCommitProcedure(TableArgument tables) {
             LocalProcedure.optional("version"),
             LocalProcedure.optionalNumber("version_value"),
             LocalProcedure.optional("branch")),
-        CommitRow.TYPE,
+        CommitRow.class,
         this::adopt);
   }
 
-  private List<InternalRow> adopt(LocalProcedure.Arguments arguments) {
+  private List<CommitRow> adopt(LocalProcedure.Arguments arguments) {
     if (!UPSERT.equals(arguments.text("rule"))) {
       throw new KeylakeException(
           DEFINITION,
@@ -75,9 +74,7 @@ record AdoptCommitProcedure(TableArgument tables) {
     }
     table.refresh();
     return new CommitLog(table, branch)
-        .entries(entry -> writeId.equals(entry.writeId()), 1).stream()
-            .map(entry -> LocalProcedure.row(CommitRow.values(entry)))
-            .toList();
+        .entries(entry -> writeId.equals(entry.writeId()), 1).stream().map(CommitRow::of).toList();
   }
 
   /** The user's columns, and the position in the file: at equal versions the later row wins. */

@@ -22,11 +22,10 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.TableIdentifier;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A keyed table takes over the rows of a plain one: all of them first, then commit by commit. Each
@@ -34,26 +33,24 @@ import org.apache.spark.sql.types.StructType;
  */
 record AdoptProcedure(KeyedCatalog catalog, TableArgument tables) {
   private static final int DEFAULT_BUCKETS = 16;
-  private static final StructType OUTCOME =
-      new StructType()
-          .add("commits", DataTypes.LongType)
-          .add("rows", DataTypes.LongType)
-          .add("snapshot_id", DataTypes.LongType)
-          .add("is_new", DataTypes.BooleanType);
+
+  /** The commits that were taken over; no rows where that was only planned. */
+  private record AdoptedRow(
+      long commits, @Nullable Long rows, @Nullable Long snapshotId, boolean isNew) {}
 
   LocalProcedure procedure() {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "adopt",
         List.of(
             LocalProcedure.required("table"),
             LocalProcedure.required("into"),
             LocalProcedure.optionalNumber("buckets"),
             ProcedureParameter.in("dry_run", DataTypes.BooleanType).defaultValue("false").build()),
-        OUTCOME,
+        AdoptedRow.class,
         arguments -> List.of(adopt(arguments)));
   }
 
-  private InternalRow adopt(Arguments arguments) {
+  private AdoptedRow adopt(Arguments arguments) {
     AdoptedTable adopted =
         AdoptedTable.of(tables.load(arguments), TableArgument.quoted(tables.identifier(arguments)));
     TableIdentifier into = tables.identifier(arguments, "into");
@@ -67,8 +64,7 @@ record AdoptProcedure(KeyedCatalog catalog, TableArgument tables) {
     TableDefinition definition = adopted.definition(buckets(arguments));
     if (arguments.isSet("dry_run")) {
       Snapshot last = commits.isEmpty() ? null : commits.get(commits.size() - 1);
-      return LocalProcedure.row(
-          (long) commits.size(), null, last == null ? null : last.snapshotId(), isNew);
+      return new AdoptedRow(commits.size(), null, last == null ? null : last.snapshotId(), isNew);
     }
     if (isNew) {
       catalog.createNamespaces(into);
@@ -84,8 +80,8 @@ record AdoptProcedure(KeyedCatalog catalog, TableArgument tables) {
           .set(AdoptedUntil.PROPERTY, until.toJson())
           .commit();
     }
-    return LocalProcedure.row(
-        (long) commits.size(),
+    return new AdoptedRow(
+        commits.size(),
         rows,
         until.snapshotId() == AdoptedUntil.NOTHING ? null : until.snapshotId(),
         isNew);

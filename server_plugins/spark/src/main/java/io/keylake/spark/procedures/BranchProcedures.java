@@ -17,51 +17,52 @@ import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** Branches for writes that only checkers see, and ways back from writes. */
 final class BranchProcedures {
   private static final int MOST_ATTEMPTS = 10;
 
-  private static final StructType PUBLICATION =
-      new StructType()
-          .add("base", DataTypes.LongType)
-          .add("head", DataTypes.LongType)
-          .add("commits", DataTypes.LongType)
-          .add("base_on_main", DataTypes.LongType)
-          .add("main", DataTypes.LongType);
+  /** The commits of a branch that a publication would bring to main. */
+  private record PublicationRow(
+      long base, long head, long commits, @Nullable Long baseOnMain, long main) {}
 
-  private static final StructType DONE =
-      new StructType()
-          .add("snapshot_id", DataTypes.LongType)
-          .add("commits", DataTypes.LongType)
-          .add("fast_forward", DataTypes.BooleanType)
-          .add("columns_of_both", DataTypes.createArrayType(DataTypes.StringType))
-          .add("buckets_of_both", DataTypes.LongType)
-          .add("rows_of_both_at_most", DataTypes.LongType);
+  /** The outcome of a publication. */
+  private record PublishedRow(
+      long snapshotId,
+      long commits,
+      boolean fastForward,
+      List<String> columnsOfBoth,
+      long bucketsOfBoth,
+      @Nullable Long rowsOfBothAtMost) {}
 
-  private static final StructType PICKED =
-      new StructType()
-          .add("snapshot_id", DataTypes.LongType)
-          .add("commits", DataTypes.LongType)
-          .add("files", DataTypes.LongType)
-          .add("rows", DataTypes.LongType)
-          .add("files_cut", DataTypes.LongType)
-          .add("rows_cut", DataTypes.LongType);
+  /** The outcome of a cherry-pick; no snapshot where it was only planned. */
+  private record PickedRow(
+      @Nullable Long snapshotId,
+      long commits,
+      long files,
+      long rows,
+      long filesCut,
+      long rowsCut) {}
 
-  private static final StructType UNDONE =
-      new StructType()
-          .add("snapshot_id", DataTypes.LongType)
-          .add("commits", DataTypes.LongType)
-          .add("rows", DataTypes.LongType)
-          .add("columns", DataTypes.createArrayType(DataTypes.StringType))
-          .add("buckets", DataTypes.LongType)
-          .add("files_removed", DataTypes.LongType)
-          .add("files_written", DataTypes.LongType)
-          .add("metadata_only", DataTypes.BooleanType);
+  /** The outcome of an undo; no snapshot where it was only planned. */
+  private record UndoneRow(
+      @Nullable Long snapshotId,
+      long commits,
+      long rows,
+      List<String> columns,
+      long buckets,
+      long filesRemoved,
+      long filesWritten,
+      boolean metadataOnly) {}
+
+  /** Says that a branch was made, or was there. */
+  private record NewBranchRow(boolean isNew) {}
+
+  /** The commit at which a branch stood that was dropped. */
+  private record DroppedBranchRow(@Nullable Long snapshotId) {}
 
   private final TableArgument tables;
 
@@ -71,43 +72,43 @@ final class BranchProcedures {
 
   List<LocalProcedure> all() {
     return List.of(
-        new LocalProcedure(
+        LocalProcedure.of(
             "ensure_branch",
             List.of(LocalProcedure.required("table"), LocalProcedure.required("branch")),
-            new StructType().add("is_new", DataTypes.BooleanType),
+            NewBranchRow.class,
             arguments -> {
               Table table = tables.load(arguments);
               String branch = arguments.requiredText("branch");
               boolean isNew =
                   !table.refs().containsKey(branch)
                       && new Commits(table).make(new NewBranch(branch)).isCommitted();
-              return List.of(LocalProcedure.row(isNew));
+              return List.of(new NewBranchRow(isNew));
             }),
-        new LocalProcedure(
+        LocalProcedure.of(
             "drop_branch",
             List.of(LocalProcedure.required("table"), LocalProcedure.required("branch")),
-            new StructType().add("snapshot_id", DataTypes.LongType),
+            DroppedBranchRow.class,
             arguments -> {
               Table table = tables.load(arguments);
               String branch = arguments.requiredText("branch");
               table.refresh(); // another server may have made it
               SnapshotRef ref = table.refs().get(branch);
               new Commits(table).make(new DroppedBranch(branch));
-              return List.of(LocalProcedure.row(ref == null ? null : ref.snapshotId()));
+              return List.of(new DroppedBranchRow(ref == null ? null : ref.snapshotId()));
             }),
-        new LocalProcedure(
+        LocalProcedure.of(
             "publication",
             List.of(LocalProcedure.required("table"), LocalProcedure.required("branch")),
-            PUBLICATION,
+            PublicationRow.class,
             arguments -> {
               Publication of =
                   Publication.of(tables.load(arguments), arguments.requiredText("branch"));
               long base = of.base() == null ? CommitRange.BEGINNING : of.base();
               long commits = of.commits().commits().size();
               long main = of.main() == null ? CommitRange.BEGINNING : of.main();
-              return List.of(LocalProcedure.row(base, of.head(), commits, of.baseOnMain(), main));
+              return List.of(new PublicationRow(base, of.head(), commits, of.baseOnMain(), main));
             }),
-        new LocalProcedure(
+        LocalProcedure.of(
             "publish",
             List.of(
                 LocalProcedure.required("table"),
@@ -115,7 +116,7 @@ final class BranchProcedures {
                 LocalProcedure.requiredNumber("head"),
                 LocalProcedure.optional("report"),
                 LocalProcedure.optionalNumber("main")),
-            DONE,
+            PublishedRow.class,
             arguments -> List.of(publish(arguments))),
         pick("cherry_pick", true),
         pick("cherry_pick_plan", false),
@@ -127,7 +128,7 @@ final class BranchProcedures {
    * @param isRun or only planned
    */
   private LocalProcedure undo(String name, boolean isRun) {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         name,
         List.of(
             LocalProcedure.required("table"),
@@ -138,7 +139,7 @@ final class BranchProcedures {
             ProcedureParameter.in("everything", DataTypes.BooleanType)
                 .defaultValue("false")
                 .build()),
-        UNDONE,
+        UndoneRow.class,
         arguments -> {
           Table table = tables.load(arguments);
           String branch = arguments.text("branch");
@@ -149,14 +150,14 @@ final class BranchProcedures {
                   : new UndoRunner.Done(Undo.of(table, branch, range), List.of());
           Undo undo = done.undo();
           return List.of(
-              LocalProcedure.row(
+              new UndoneRow(
                   isRun ? new CommitLog(table, branch).headId() : null,
-                  (long) undo.writes().size(),
+                  undo.writes().size(),
                   undo.rows(),
                   undo.columns(),
-                  (long) undo.buckets().size(),
+                  undo.buckets().size(),
                   undo.buckets().stream().mapToLong(bucket -> bucket.removed().size()).sum(),
-                  (long) done.files().size(),
+                  done.files().size(),
                   undo.isMetadataOnly()));
         });
   }
@@ -165,7 +166,7 @@ final class BranchProcedures {
    * @param isRun or only planned
    */
   private LocalProcedure pick(String name, boolean isRun) {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         name,
         List.of(
             LocalProcedure.required("table"),
@@ -174,7 +175,7 @@ final class BranchProcedures {
             LocalProcedure.optional("source"),
             LocalProcedure.optional("branch"),
             LocalProcedure.optional("where")),
-        PICKED,
+        PickedRow.class,
         arguments -> {
           Table table = tables.load(arguments);
           String where = arguments.text("where");
@@ -190,9 +191,9 @@ final class BranchProcedures {
                       : tables.condition(arguments.requiredText("table"), where),
                   where);
           return List.of(
-              LocalProcedure.row(
+              new PickedRow(
                   isRun ? pick.run() : null,
-                  (long) pick.writes(),
+                  pick.writes(),
                   pick.files(),
                   pick.rows(),
                   pick.cutFiles(),
@@ -204,7 +205,7 @@ final class BranchProcedures {
    * Publishes a branch whose rows are still those of the checked commit. Where a commit of main is
    * given, the rows of main have to be those of that commit, too. A compaction changes none.
    */
-  private InternalRow publish(LocalProcedure.Arguments arguments) {
+  private PublishedRow publish(LocalProcedure.Arguments arguments) {
     Table table = tables.load(arguments);
     long checkedHead = arguments.requiredNumber("head");
     Long checkedMain = arguments.number("main");
@@ -235,13 +236,13 @@ final class BranchProcedures {
             .formatted(what, to));
   }
 
-  private static InternalRow row(Publication.Done done) {
-    return LocalProcedure.row(
+  private static PublishedRow row(Publication.Done done) {
+    return new PublishedRow(
         done.snapshotId(),
-        (long) done.commits(),
+        done.commits(),
         done.isFastForward(),
         done.overlap().columns(),
-        (long) done.overlap().buckets(),
+        done.overlap().buckets(),
         done.overlap().rowsAtMost());
   }
 }

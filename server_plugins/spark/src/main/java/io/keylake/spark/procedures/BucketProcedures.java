@@ -7,20 +7,14 @@ import io.keylake.tables.compaction.BucketAdvice;
 import java.util.List;
 import org.apache.iceberg.Table;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 
 /** The procedures about the number of buckets that a table has, and should have. */
 final class BucketProcedures {
-  private static final StructType CHANGE =
-      new StructType().add("before", DataTypes.LongType).add("after", DataTypes.LongType);
+  /** The numbers of buckets before and after a change. */
+  private record ChangeRow(long before, long after) {}
 
-  private static final StructType ADVICE =
-      new StructType()
-          .add("buckets", DataTypes.LongType)
-          .add("recommended", DataTypes.LongType)
-          .add("reason", DataTypes.StringType);
+  /** The number of buckets that a table has, and the one that it should have. */
+  private record AdviceRow(long buckets, long recommended, String reason) {}
 
   private final TableArgument tables;
 
@@ -30,32 +24,31 @@ final class BucketProcedures {
 
   List<LocalProcedure> all() {
     return List.of(
-        new LocalProcedure(
+        LocalProcedure.of(
             "change_buckets",
             List.of(LocalProcedure.required("table"), LocalProcedure.requiredNumber("buckets")),
-            CHANGE,
+            ChangeRow.class,
             this::change),
-        new LocalProcedure(
+        LocalProcedure.of(
             "bucket_advice",
             List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
-            ADVICE,
+            AdviceRow.class,
             this::advice));
   }
 
   /** New data goes to more buckets; old data follows in the background, where there is one. */
-  private List<InternalRow> change(Arguments arguments) {
+  private List<ChangeRow> change(Arguments arguments) {
     Table table = tables.load(arguments);
     BucketChange change = BucketChange.make(table, arguments.requiredNumber("buckets"));
     Maintenance maintenance = Maintenance.of(SparkSession.active().sparkContext());
     if (maintenance != null) {
       maintenance.look(table.name(), null, () -> table);
     }
-    return List.of(LocalProcedure.row((long) change.before(), (long) change.after()));
+    return List.of(new ChangeRow(change.before(), change.after()));
   }
 
-  private List<InternalRow> advice(Arguments arguments) {
+  private List<AdviceRow> advice(Arguments arguments) {
     BucketAdvice advice = BucketAdvice.of(tables.load(arguments), arguments.text("branch"));
-    return List.of(
-        LocalProcedure.row((long) advice.buckets(), (long) advice.recommended(), advice.reason()));
+    return List.of(new AdviceRow(advice.buckets(), advice.recommended(), advice.reason()));
   }
 }

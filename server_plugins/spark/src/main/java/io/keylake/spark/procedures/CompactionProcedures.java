@@ -18,10 +18,7 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.Table;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /** The procedures of compaction: the plan, and the compaction itself. */
@@ -35,40 +32,40 @@ final class CompactionProcedures {
   /** The word for what maintenance does: the policy of the table, also of the newest small runs. */
   private static final String MAINTENANCE = "maintenance";
 
-  private static final StructType CHOICE =
-      new StructType()
-          .add("bucket", DataTypes.StringType)
-          .add("files", DataTypes.LongType)
-          .add("depth", DataTypes.LongType)
-          .add("bytes", DataTypes.LongType)
-          .add("run_ages", DataTypes.createArrayType(DataTypes.LongType))
-          .add("run_bytes", DataTypes.createArrayType(DataTypes.LongType))
-          .add("run_rows", DataTypes.createArrayType(DataTypes.LongType))
-          .add("reason", DataTypes.StringType)
-          .add("because", DataTypes.StringType)
-          .add("merges_files", DataTypes.LongType)
-          .add("merges_bytes", DataTypes.LongType);
+  /** A bucket, and what a compaction would do with it. */
+  private record ChoiceRow(
+      String bucket,
+      long files,
+      long depth,
+      long bytes,
+      List<Long> runAges,
+      List<Long> runBytes,
+      List<Long> runRows,
+      @Nullable String reason,
+      @Nullable String because,
+      long mergesFiles,
+      long mergesBytes) {}
 
-  private static final StructType OUTCOME =
-      new StructType()
-          .add("bucket", DataTypes.StringType)
-          .add("state", DataTypes.StringType)
-          .add("reason", DataTypes.StringType)
-          .add("because", DataTypes.StringType)
-          .add("files_merged", DataTypes.LongType)
-          .add("files_written", DataTypes.LongType)
-          .add("rows_merged", DataTypes.LongType)
-          .add("rows_written", DataTypes.LongType)
-          .add("rows_superseded", DataTypes.LongType)
-          .add("bytes_merged", DataTypes.LongType)
-          .add("bytes_written", DataTypes.LongType)
-          .add("seconds", DataTypes.DoubleType);
+  /** A compaction of a bucket. */
+  private record OutcomeRow(
+      String bucket,
+      String state,
+      @Nullable String reason,
+      @Nullable String because,
+      long filesMerged,
+      long filesWritten,
+      long rowsMerged,
+      long rowsWritten,
+      long rowsSuperseded,
+      long bytesMerged,
+      long bytesWritten,
+      double seconds) {}
 
-  private static final StructType MERGED =
-      new StructType()
-          .add("snapshot_id", DataTypes.LongType)
-          .add("of_snapshot_id", DataTypes.LongType)
-          .add("rows", DataTypes.LongType);
+  /** The commit of the branch that has merged rows. */
+  private record MergedRow(long snapshotId, long ofSnapshotId, long rows) {}
+
+  /** The policy of a table, as JSON. */
+  private record PolicyRow(String policy) {}
 
   private final TableArgument tables;
 
@@ -83,26 +80,26 @@ final class CompactionProcedures {
             LocalProcedure.optional("branch"),
             LocalProcedure.optional("policy"));
     return List.of(
-        new LocalProcedure(
+        LocalProcedure.of(
             "compaction_plan",
             in,
-            CHOICE,
+            ChoiceRow.class,
             arguments ->
                 runner(arguments).plan().buckets().stream()
                     .map(CompactionProcedures::row)
                     .toList()),
-        new LocalProcedure(
+        LocalProcedure.of(
             "compact",
             in,
-            OUTCOME,
+            OutcomeRow.class,
             arguments ->
                 runner(arguments).run(spark().defaultParallelism()).stream()
                     .map(CompactionProcedures::row)
                     .toList()),
-        new LocalProcedure(
+        LocalProcedure.of(
             "rebucket",
             List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
-            OUTCOME,
+            OutcomeRow.class,
             arguments -> {
               Table table = tables.load(arguments);
               CompactionPolicy policy = CompactionPolicy.of(table).onlyRebucketing();
@@ -111,25 +108,25 @@ final class CompactionProcedures {
                       .map(CompactionProcedures::row)
                       .toList();
             }),
-        new LocalProcedure(
+        LocalProcedure.of(
             "compaction_policy",
             List.of(LocalProcedure.required("table"), LocalProcedure.optional("policy")),
-            new StructType().add("policy", DataTypes.StringType),
+            PolicyRow.class,
             this::policy),
-        new LocalProcedure(
+        LocalProcedure.of(
             "refresh_merged",
             List.of(LocalProcedure.required("table")),
-            MERGED,
+            MergedRow.class,
             arguments -> {
               MergedBranchRefresh.Done done =
                   MergedBranchRefresh.run(
                       spark(), tables.load(arguments), spark().defaultParallelism());
-              return List.of(LocalProcedure.row(done.snapshotId(), done.sourceId(), done.rows()));
+              return List.of(new MergedRow(done.snapshotId(), done.sourceId(), done.rows()));
             }));
   }
 
   /** Sets the policy of the table, if one is given, and says which it is. */
-  private List<InternalRow> policy(Arguments arguments) {
+  private List<PolicyRow> policy(Arguments arguments) {
     Table table = tables.load(arguments);
     String said = arguments.text("policy");
     CompactionPolicy policy = policy(said, table);
@@ -139,7 +136,7 @@ final class CompactionProcedures {
           .set(CompactionPolicy.PROPERTY, policy.toJson())
           .commit();
     }
-    return List.of(LocalProcedure.row(policy.toJson()));
+    return List.of(new PolicyRow(policy.toJson()));
   }
 
   private CompactionRunner runner(Arguments arguments) {
@@ -172,13 +169,13 @@ final class CompactionProcedures {
     };
   }
 
-  private static InternalRow row(Choice choice) {
+  private static ChoiceRow row(Choice choice) {
     BucketLayout layout = choice.layout();
     Optional<Compaction> compaction = choice.compaction();
-    return LocalProcedure.row(
+    return new ChoiceRow(
         shown(choice.partition()),
-        (long) layout.files(),
-        (long) layout.depth(),
+        layout.files(),
+        layout.depth(),
         layout.bytes(),
         layout.runs().stream().map(Run::age).toList(),
         layout.runs().stream().map(Run::bytes).toList(),
@@ -191,8 +188,8 @@ final class CompactionProcedures {
         compaction.map(Compaction::bytes).orElse(0L));
   }
 
-  private static InternalRow row(Outcome outcome) {
-    return LocalProcedure.row(
+  private static OutcomeRow row(Outcome outcome) {
+    return new OutcomeRow(
         shown(outcome.partition()),
         outcome.isCommitted() ? "committed" : "lost",
         outcome.reason(),

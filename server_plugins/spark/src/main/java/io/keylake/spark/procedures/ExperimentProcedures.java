@@ -21,19 +21,13 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Types.NestedField;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /** Experiments: columns of their own that main does not show. */
 final class ExperimentProcedures {
-  private static final StructType EXPERIMENT =
-      new StructType()
-          .add("experiment", DataTypes.StringType)
-          .add("columns", DataTypes.createArrayType(DataTypes.StringType))
-          .add("dropped", DataTypes.createArrayType(DataTypes.StringType))
-          .add("reads", DataTypes.StringType)
-          .add("writes", DataTypes.StringType);
+  /** An experiment, with the definitions of what it reads and writes. */
+  private record ExperimentRow(
+      String experiment, List<String> columns, List<String> dropped, String reads, String writes) {}
 
   private final TableArgument tables;
 
@@ -43,19 +37,19 @@ final class ExperimentProcedures {
 
   List<LocalProcedure> all() {
     return List.of(
-        new LocalProcedure(
+        LocalProcedure.of(
             "create_experiment",
             List.of(
                 LocalProcedure.required("table"),
                 LocalProcedure.required("experiment"),
                 LocalProcedure.required("add"),
                 LocalProcedure.optional("drop")),
-            EXPERIMENT,
+            ExperimentRow.class,
             this::created),
-        new LocalProcedure(
+        LocalProcedure.of(
             "experiments",
             List.of(LocalProcedure.required("table")),
-            EXPERIMENT,
+            ExperimentRow.class,
             arguments -> {
               Table table = tables.load(arguments);
               return new Experiments(table)
@@ -66,20 +60,20 @@ final class ExperimentProcedures {
   }
 
   private LocalProcedure ended(String procedure, BiConsumer<Experiments, String> end) {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         procedure,
         List.of(LocalProcedure.required("table"), LocalProcedure.required("experiment")),
-        EXPERIMENT,
+        ExperimentRow.class,
         arguments -> {
           Table table = tables.load(arguments);
           String name = arguments.requiredText("experiment");
-          InternalRow row = row(arguments, table, new Experiments(table).found(name));
+          ExperimentRow row = row(arguments, table, new Experiments(table).found(name));
           end.accept(new Experiments(table), name);
           return List.of(row);
         });
   }
 
-  private List<InternalRow> created(Arguments arguments) {
+  private List<ExperimentRow> created(Arguments arguments) {
     Table table = tables.load(arguments);
     String drop = arguments.text("drop");
     Experiment experiment =
@@ -128,11 +122,11 @@ final class ExperimentProcedures {
         .toList();
   }
 
-  private InternalRow row(Arguments arguments, Table table, Experiment experiment) {
+  private ExperimentRow row(Arguments arguments, Table table, Experiment experiment) {
     String name = quoted(tables.identifier(arguments));
     KeyedSchema read = KeyedSchema.withExperiments(table, List.of(experiment));
     KeyedSchema written = KeyedSchema.ofExperiment(table, experiment);
-    return LocalProcedure.row(
+    return new ExperimentRow(
         experiment.name(),
         names(table, experiment.added()),
         names(table, experiment.dropped()),

@@ -23,24 +23,21 @@ import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /** Files that are dropped, moved and restored as a whole, chosen by what their metadata says. */
 final class FileProcedures {
   private static final int MOST_ATTEMPTS = 10;
 
-  private static final StructType CHANGED =
-      new StructType()
-          .add("snapshot_id", DataTypes.LongType)
-          .add("files", DataTypes.LongType)
-          .add("rows", DataTypes.LongType)
-          .add("bytes", DataTypes.LongType)
-          .add("buckets", DataTypes.LongType)
-          .add("columns", DataTypes.createArrayType(DataTypes.StringType));
+  /** The files that a change concerns; no snapshot where it was only planned. */
+  private record ChangedRow(
+      @Nullable Long snapshotId,
+      long files,
+      long rows,
+      long bytes,
+      long buckets,
+      List<String> columns) {}
 
   private final TableArgument tables;
 
@@ -86,15 +83,15 @@ final class FileProcedures {
     }
     in.add(LocalProcedure.optional("branch"));
     return List.of(
-        new LocalProcedure(name, in, CHANGED, arguments -> List.of(run(arguments, verb))),
-        new LocalProcedure(
+        LocalProcedure.of(name, in, ChangedRow.class, arguments -> List.of(run(arguments, verb))),
+        LocalProcedure.of(
             name + "_plan",
             in,
-            CHANGED,
+            ChangedRow.class,
             arguments -> List.of(row(null, planned(tables.load(arguments), arguments, verb)))));
   }
 
-  private InternalRow run(Arguments arguments, Verb verb) {
+  private ChangedRow run(Arguments arguments, Verb verb) {
     Table table = tables.load(arguments);
     for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       FileChange change = planned(table, arguments, verb);
@@ -172,9 +169,9 @@ final class FileProcedures {
                 said.replaceFirst("^\\[[A-Z0-9_.]+\\] ", "").replaceFirst(" SQLSTATE: .*", "")));
   }
 
-  private static InternalRow row(@Nullable Long snapshotId, FileChange change) {
+  private static ChangedRow row(@Nullable Long snapshotId, FileChange change) {
     Extent extent = change.extent();
-    return LocalProcedure.row(
+    return new ChangedRow(
         snapshotId,
         extent.files(),
         extent.rows(),

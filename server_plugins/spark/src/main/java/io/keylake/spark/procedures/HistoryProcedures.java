@@ -14,26 +14,31 @@ import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** Archived states by their business times, commits by their watermarks, and offsets of sources. */
 final class HistoryProcedures {
-  private static final StructType STATE =
-      new StructType()
-          .add("table", DataTypes.StringType)
-          .add("business_time", DataTypes.TimestampType)
-          .add("branch", DataTypes.StringType)
-          .add("snapshot_id", DataTypes.LongType)
-          .add("committed_at", DataTypes.TimestampType)
-          .add("late_writes", DataTypes.LongType);
+  /** An archived state of a table. */
+  private record StateRow(
+      String table,
+      Instant businessTime,
+      String branch,
+      long snapshotId,
+      Instant committedAt,
+      long lateWrites) {}
 
-  private static final StructType WATERMARK =
-      new StructType()
-          .add("stream", DataTypes.StringType)
-          .add("watermark", DataTypes.TimestampType)
-          .add("first", DataTypes.TimestampType);
+  /** The watermark of a stream, and the one that its first commit said. */
+  private record WatermarkRow(
+      @Nullable String stream, Instant watermark, @Nullable Instant first) {}
+
+  /** The branch of an archived state. */
+  private record BranchRow(String branch) {}
+
+  /** The first offset of a source that the branch has not. */
+  private record OffsetRow(String source, long nextOffset) {}
+
+  /** The commit that a watermark asks for. */
+  private record CommitAtRow(long snapshotId) {}
 
   private final TableArgument tables;
   private final KeyedCatalog catalog;
@@ -45,13 +50,13 @@ final class HistoryProcedures {
 
   List<LocalProcedure> all() {
     return List.of(
-        new LocalProcedure(
+        LocalProcedure.of(
             "archive",
             List.of(
                 LocalProcedure.required("table"),
                 LocalProcedure.required("business_time"),
                 LocalProcedure.optionalNumber("every_seconds")),
-            STATE,
+            StateRow.class,
             arguments -> {
               Table table = tables.load(arguments);
               Long seconds = arguments.number("every_seconds");
@@ -64,59 +69,66 @@ final class HistoryProcedures {
                   .map(state -> row(tables.identifier(arguments), table, state))
                   .toList();
             }),
-        new LocalProcedure(
-            "history_branches", List.of(LocalProcedure.optional("table")), STATE, this::states),
-        new LocalProcedure(
+        LocalProcedure.of(
+            "history_branches",
+            List.of(LocalProcedure.optional("table")),
+            StateRow.class,
+            this::states),
+        LocalProcedure.of(
             "history_branch",
             List.of(LocalProcedure.required("table"), LocalProcedure.required("business_time")),
-            new StructType().add("branch", DataTypes.StringType),
+            BranchRow.class,
             arguments ->
                 List.of(
-                    LocalProcedure.row(
+                    new BranchRow(
                         new HistoryBranches(tables.load(arguments))
                             .at(time(arguments, "business_time"))
                             .branch()))),
-        new LocalProcedure(
+        LocalProcedure.of(
             "watermarks",
             List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
-            WATERMARK,
+            WatermarkRow.class,
             arguments -> {
               Table table = tables.load(arguments);
               Long head = new CommitLog(table, arguments.text("branch")).headId();
               Map<String, Long> first = Watermarks.firstOfEach(table, head);
-              List<InternalRow> rows = new ArrayList<>();
+              List<WatermarkRow> rows = new ArrayList<>();
               Watermarks.of(table, head)
                   .byStream()
                   .forEach(
                       (stream, micros) ->
-                          rows.add(LocalProcedure.row(stream, micros, first.get(stream))));
+                          rows.add(
+                              new WatermarkRow(
+                                  stream,
+                                  PointInTime.ofMicros(micros),
+                                  first.containsKey(stream)
+                                      ? PointInTime.ofMicros(first.get(stream))
+                                      : null)));
               return rows;
             }),
-        new LocalProcedure(
+        LocalProcedure.of(
             "offsets",
             List.of(LocalProcedure.required("table"), LocalProcedure.optional("branch")),
-            new StructType()
-                .add("source", DataTypes.StringType)
-                .add("next_offset", DataTypes.LongType),
+            OffsetRow.class,
             arguments ->
                 SourceOffsets.next(tables.load(arguments), arguments.text("branch"))
                     .entrySet()
                     .stream()
-                    .map(each -> LocalProcedure.row(each.getKey(), each.getValue()))
+                    .map(each -> new OffsetRow(each.getKey(), each.getValue()))
                     .toList()),
-        new LocalProcedure(
+        LocalProcedure.of(
             "commit_at_watermark",
             List.of(
                 LocalProcedure.required("table"),
                 LocalProcedure.required("watermark"),
                 LocalProcedure.optional("stream"),
                 LocalProcedure.optional("branch")),
-            new StructType().add("snapshot_id", DataTypes.LongType),
+            CommitAtRow.class,
             arguments -> {
               Table table = tables.load(arguments);
               Long head = new CommitLog(table, arguments.text("branch")).headId();
               return List.of(
-                  LocalProcedure.row(
+                  new CommitAtRow(
                       Watermarks.first(
                               table,
                               head,
@@ -131,8 +143,8 @@ final class HistoryProcedures {
   }
 
   /** The archived states of one table, or of all. */
-  private List<InternalRow> states(LocalProcedure.Arguments arguments) {
-    List<InternalRow> rows = new ArrayList<>();
+  private List<StateRow> states(LocalProcedure.Arguments arguments) {
+    List<StateRow> rows = new ArrayList<>();
     if (arguments.text("table") != null) {
       add(rows, tables.identifier(arguments), tables.load(arguments));
     } else {
@@ -146,17 +158,17 @@ final class HistoryProcedures {
     return rows;
   }
 
-  private static void add(List<InternalRow> rows, TableIdentifier ident, Table table) {
+  private static void add(List<StateRow> rows, TableIdentifier ident, Table table) {
     new HistoryBranches(table).all().forEach(state -> rows.add(row(ident, table, state)));
   }
 
-  private static InternalRow row(TableIdentifier ident, Table table, HistoryBranches.State state) {
-    return LocalProcedure.row(
+  private static StateRow row(TableIdentifier ident, Table table, HistoryBranches.State state) {
+    return new StateRow(
         TableArgument.quoted(ident),
-        PointInTime.micros(state.time()),
+        state.time(),
         state.branch(),
         state.snapshotId(),
-        table.snapshot(state.snapshotId()).timestampMillis() * 1000,
-        (long) new HistoryBranches(table).lateWrites(state));
+        Instant.ofEpochMilli(table.snapshot(state.snapshotId()).timestampMillis()),
+        new HistoryBranches(table).lateWrites(state));
   }
 }

@@ -8,33 +8,34 @@ import io.keylake.tables.storage.Retained;
 import java.time.Instant;
 import java.util.List;
 import org.apache.iceberg.Table;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** The procedures about what of a table's past is kept, and the removal of the rest. */
 final class HousekeepingProcedures {
-  private static final StructType DONE =
-      new StructType()
-          .add("snapshots_expired", DataTypes.LongType)
-          .add("files_deleted", DataTypes.LongType)
-          .add("orphans_deleted", DataTypes.LongType)
-          .add("manifests_rewritten", DataTypes.BooleanType)
-          .add("states_dropped", DataTypes.LongType)
-          .add("orphans_left_because", DataTypes.StringType)
-          .add("metadata_files_deleted", DataTypes.LongType);
+  /** The removals of a cleaning. */
+  private record CleanedRow(
+      long snapshotsExpired,
+      long filesDeleted,
+      long orphansDeleted,
+      boolean manifestsRewritten,
+      long statesDropped,
+      @Nullable String orphansLeftBecause,
+      long metadataFilesDeleted) {}
 
-  private static final StructType RETAINED =
-      new StructType()
-          .add("snapshots", DataTypes.LongType)
-          .add("expirable", DataTypes.LongType)
-          .add("held_by_consumers", DataTypes.LongType)
-          .add("slowest_consumer", DataTypes.StringType)
-          .add("metadata_files", DataTypes.LongType)
-          .add("old_metadata_files", DataTypes.LongType)
-          .add("metadata_bytes", DataTypes.LongType)
-          .add("newest_metadata_bytes", DataTypes.LongType);
+  /** The part of the past of a table that is kept. */
+  private record RetainedRow(
+      long snapshots,
+      long expirable,
+      long heldByConsumers,
+      @Nullable String slowestConsumer,
+      long metadataFiles,
+      long oldMetadataFiles,
+      long metadataBytes,
+      long newestMetadataBytes) {}
+
+  /** The policy of a table, as JSON. */
+  private record PolicyRow(String policy) {}
 
   private final TableArgument tables;
 
@@ -46,18 +47,17 @@ final class HousekeepingProcedures {
     List<ProcedureParameter> in =
         List.of(LocalProcedure.required("table"), LocalProcedure.optional("policy"));
     return List.of(
-        new LocalProcedure(
-            "retention_policy",
-            in,
-            new StructType().add("policy", DataTypes.StringType),
-            this::policy),
-        new LocalProcedure("clean", in, DONE, this::clean),
-        new LocalProcedure(
-            "retained", List.of(LocalProcedure.required("table")), RETAINED, this::retained));
+        LocalProcedure.of("retention_policy", in, PolicyRow.class, this::policy),
+        LocalProcedure.of("clean", in, CleanedRow.class, this::clean),
+        LocalProcedure.of(
+            "retained",
+            List.of(LocalProcedure.required("table")),
+            RetainedRow.class,
+            this::retained));
   }
 
   /** Sets the policy of the table, if one is given, and says which it is. */
-  private List<InternalRow> policy(Arguments arguments) {
+  private List<PolicyRow> policy(Arguments arguments) {
     Table table = tables.load(arguments);
     RetentionPolicy policy = policy(arguments, table);
     if (arguments.text("policy") != null) {
@@ -66,33 +66,33 @@ final class HousekeepingProcedures {
           .set(RetentionPolicy.PROPERTY, policy.toJson())
           .commit();
     }
-    return List.of(LocalProcedure.row(policy.toJson()));
+    return List.of(new PolicyRow(policy.toJson()));
   }
 
-  private List<InternalRow> clean(Arguments arguments) {
+  private List<CleanedRow> clean(Arguments arguments) {
     Table table = tables.load(arguments);
     Housekeeping.Done done = Housekeeping.run(table, policy(arguments, table), Instant.now());
     return List.of(
-        LocalProcedure.row(
+        new CleanedRow(
             done.snapshots(),
             done.files(),
             done.orphans(),
             done.hasNewManifests(),
-            (long) done.states(),
+            done.states(),
             done.orphansLeft(),
             done.metadataFiles()));
   }
 
-  private List<InternalRow> retained(Arguments arguments) {
+  private List<RetainedRow> retained(Arguments arguments) {
     Retained retained = Retained.of(tables.load(arguments), Instant.now());
     return List.of(
-        LocalProcedure.row(
-            (long) retained.snapshots(),
-            (long) retained.expirable(),
-            (long) retained.held(),
+        new RetainedRow(
+            retained.snapshots(),
+            retained.expirable(),
+            retained.held(),
             retained.heldBy(),
-            (long) retained.metadataFiles(),
-            (long) retained.oldMetadataFiles(),
+            retained.metadataFiles(),
+            retained.oldMetadataFiles(),
             retained.metadataBytes(),
             retained.newestBytes()));
   }

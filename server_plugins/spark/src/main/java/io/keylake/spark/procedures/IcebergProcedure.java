@@ -5,6 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.engine.RowType;
 import io.keylake.spark.metadata.LocalRows;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.commits.Commits;
@@ -25,8 +26,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,10 +47,11 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
   private static final String REWRITE_MANIFESTS = "rewrite_manifests";
   private static final String REGISTER_TABLE = "register_table";
 
-  private static final StructType REWRITTEN =
-      new StructType()
-          .add("rewritten_manifests_count", DataTypes.IntegerType, false)
-          .add("added_manifests_count", DataTypes.IntegerType, false);
+  private static final RowType<RewrittenRow> REWRITTEN =
+      RowType.notNull(RewrittenRow.class, "rewritten_manifests_count", "added_manifests_count");
+
+  /** The result of Iceberg's procedure. */
+  private record RewrittenRow(int rewrittenManifestsCount, int addedManifestsCount) {}
 
   private static final Map<String, String> INSTEAD =
       Map.of(
@@ -101,8 +101,8 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
           "Iceberg's procedure %s knows nothing of keyed tables, and %s is one; use %s"
               .formatted(name, arguments.text("table"), instead));
     }
-    InternalRow done = rewriteManifests(keyed.get());
-    return List.<Scan>of(new LocalRows(name, REWRITTEN, () -> List.of(done))).iterator();
+    InternalRow done = REWRITTEN.row(rewriteManifests(keyed.get()));
+    return List.<Scan>of(new LocalRows(name, REWRITTEN.type(), () -> List.of(done))).iterator();
   }
 
   /** Two tables of one folder would delete each other's files: neither knows those of the other. */
@@ -127,10 +127,10 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
     }
   }
 
-  private static InternalRow rewriteManifests(Table table) {
+  private static RewrittenRow rewriteManifests(Table table) {
     Snapshot head = table.currentSnapshot();
     if (head == null || head.dataManifests(table.io()).size() < 2) {
-      return LocalProcedure.row(0, 0);
+      return new RewrittenRow(0, 0);
     }
     Commits.Result result = new Commits(table).make(new ManifestRewrite());
     if (!result.isCommitted()) {
@@ -140,9 +140,9 @@ record IcebergProcedure(KeyedCatalog catalog, @Nullable String instead) {
               .formatted(table.name()));
     }
     Map<String, String> summary = table.snapshot(result.lastSnapshotId()).summary();
-    return LocalProcedure.row(
-        Integer.valueOf(summary.get(SnapshotSummary.REPLACED_MANIFESTS_COUNT)),
-        Integer.valueOf(summary.get(SnapshotSummary.CREATED_MANIFESTS_COUNT)));
+    return new RewrittenRow(
+        Integer.parseInt(summary.get(SnapshotSummary.REPLACED_MANIFESTS_COUNT)),
+        Integer.parseInt(summary.get(SnapshotSummary.CREATED_MANIFESTS_COUNT)));
   }
 
   /** The table of a call, if it is a keyed one. */

@@ -7,8 +7,8 @@ import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.ReadAnew;
 import io.keylake.spark.engine.ClassicSession;
-import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.explain.ExplainProcedure;
+import io.keylake.spark.extension.EngineVersions;
 import io.keylake.spark.extension.Guests;
 import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
@@ -31,11 +31,9 @@ import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.AlreadyExistsException;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -114,29 +112,44 @@ public final class KeylakeProcedures {
     return new ReadAnew(catalog).after(IcebergProcedure.of(catalog, procedure, name));
   }
 
+  /** The version of the server. */
+  private record VersionRow(String version) {}
+
+  /** A table that was made, and its definition. */
+  private record CreatedRow(String table, String spec) {}
+
+  /** A table that was made like another one, of which nothing is told. */
+  private record LikeRow(String table) {}
+
+  /** A keyed table, and where its versions come from. */
+  private record TableRow(String table, String versions) {}
+
+  /** The ends of a range of commits, and how many it has. */
+  private record RangeRow(long after, long until, long commits) {}
+
+  /** The number of chunks that were removed. */
+  private record ForgottenRow(long chunks) {}
+
   private LocalProcedure version() {
-    StructType result = new StructType().add("version", DataTypes.StringType);
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "keylake_version",
         List.of(),
-        result,
-        arguments -> List.of(LocalProcedure.row(EngineVersions.keylake())));
+        VersionRow.class,
+        arguments -> List.of(new VersionRow(EngineVersions.keylake())));
   }
 
   /** The table and its definition, which its creator would ask for next. */
   private LocalProcedure createTable() {
-    StructType result =
-        new StructType().add("table", DataTypes.StringType).add("spec", DataTypes.StringType);
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "create_table",
         List.of(LocalProcedure.required("table"), LocalProcedure.required("spec")),
-        result,
+        CreatedRow.class,
         arguments -> {
           TableIdentifier ident = tables.identifier(arguments);
           TableDefinition definition = TableDefinition.fromJson(arguments.requiredText("spec"));
           String name = quoted(ident);
           Table table = create(ident, definition);
-          return List.of(LocalProcedure.row(name, TableDefinition.describe(table, name)));
+          return List.of(new CreatedRow(name, TableDefinition.describe(table, name)));
         });
   }
 
@@ -154,7 +167,7 @@ public final class KeylakeProcedures {
 
   /** The procedure that CREATE TABLE ... LIKE becomes; it gives no rows, as a statement does. */
   private LocalProcedure createTableLike() {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "create_table_like",
         List.of(
             LocalProcedure.required("table"),
@@ -162,7 +175,7 @@ public final class KeylakeProcedures {
             ProcedureParameter.in("if_not_exists", DataTypes.BooleanType)
                 .defaultValue("false")
                 .build()),
-        new StructType().add("table", DataTypes.StringType),
+        LikeRow.class,
         arguments -> {
           Table like = tables.load(arguments, "like");
           try {
@@ -179,20 +192,18 @@ public final class KeylakeProcedures {
   }
 
   private LocalProcedure tables() {
-    StructType result =
-        new StructType().add("table", DataTypes.StringType).add("versions", DataTypes.StringType);
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "tables",
         List.of(),
-        result,
+        TableRow.class,
         arguments -> {
-          List<InternalRow> rows = new ArrayList<>();
+          List<TableRow> rows = new ArrayList<>();
           for (TableIdentifier ident : catalog.tablesBelow()) {
             Table table = catalog.icebergCatalog().loadTable(ident);
             if (KeyedSchema.isKeyed(table)) {
               String versions =
                   KeyedSchema.of(table).spec().versions().name().toLowerCase(Locale.ROOT);
-              rows.add(LocalProcedure.row(quoted(ident), versions));
+              rows.add(new TableRow(quoted(ident), versions));
             }
           }
           return rows;
@@ -200,7 +211,7 @@ public final class KeylakeProcedures {
   }
 
   private LocalProcedure commits() {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "commits",
         List.of(
             LocalProcedure.required("table"),
@@ -212,7 +223,7 @@ public final class KeylakeProcedures {
             ProcedureParameter.in("compactions", DataTypes.BooleanType)
                 .defaultValue("true")
                 .build()),
-        CommitRow.TYPE,
+        CommitRow.class,
         arguments -> {
           Table table = tables.load(arguments);
           String writeId = arguments.text("write_id");
@@ -223,9 +234,7 @@ public final class KeylakeProcedures {
           OffsetRanges offsets =
               OffsetRanges.parse("argument offsets of the procedure", arguments.text("offsets"));
           if (!offsets.isNone() && writeId == null && idempotencyKey == null) {
-            return SourceOffsets.first(table, branch, offsets).stream()
-                .map(KeylakeProcedures::row)
-                .toList();
+            return SourceOffsets.first(table, branch, offsets).stream().map(CommitRow::of).toList();
           }
           CommitLog log = new CommitLog(table, branch);
           List<CommitLog.Entry> found =
@@ -239,65 +248,58 @@ public final class KeylakeProcedures {
           if (found.isEmpty() && writeId == null && idempotencyKey != null) {
             found = Commits.remembered(table, log.head(), idempotencyKey).stream().toList();
           }
-          return found.stream().map(KeylakeProcedures::row).toList();
+          return found.stream().map(CommitRow::of).toList();
         });
   }
 
   /** The commits after one and up to another, as a read of them will find them. */
   private LocalProcedure commitRange() {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "commit_range",
         List.of(
             LocalProcedure.required("table"),
             LocalProcedure.optional("branch"),
             LocalProcedure.optionalNumber("after"),
             LocalProcedure.optionalNumber("until")),
-        new StructType()
-            .add("after", DataTypes.LongType)
-            .add("until", DataTypes.LongType)
-            .add("commits", DataTypes.LongType),
+        RangeRow.class,
         arguments -> {
           Table table = tables.load(arguments);
           RangeArgument range = RangeArgument.of(arguments, table, arguments.text("branch"));
           if (range.until() == null) {
-            return List.of(LocalProcedure.row(range.after(), CommitRange.BEGINNING, 0L));
+            return List.of(new RangeRow(range.after(), CommitRange.BEGINNING, 0));
           }
           long commits = range.commits().commits().size();
-          return List.of(LocalProcedure.row(range.after(), range.until(), commits));
+          return List.of(new RangeRow(range.after(), range.until(), commits));
         });
   }
 
   private LocalProcedure rollback() {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "rollback",
         List.of(
             LocalProcedure.required("table"),
             LocalProcedure.requiredNumber("to"),
             LocalProcedure.optional("branch")),
-        CommitRow.TYPE,
+        CommitRow.class,
         arguments -> {
           Table table = tables.load(arguments);
           long to = arguments.requiredNumber("to");
           new Commits(table).make(new Rollback(arguments.text("branch"), to));
-          return List.of(row(CommitLog.Entry.of(table.snapshot(to))));
+          return List.of(CommitRow.of(CommitLog.Entry.of(table.snapshot(to))));
         });
   }
 
   /** Removes chunks of rows that a client has sent, and has written. */
   private static LocalProcedure forgetSent() {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "forget_sent",
         List.of(LocalProcedure.optionalTexts("chunks")),
-        new StructType().add("chunks", DataTypes.LongType),
+        ForgottenRow.class,
         arguments -> {
           ClassicSession session = ClassicSession.active();
           List<String> chunks = arguments.texts("chunks");
           chunks.forEach(session::forgetSent);
-          return List.of(LocalProcedure.row((long) chunks.size()));
+          return List.of(new ForgottenRow(chunks.size()));
         });
-  }
-
-  private static InternalRow row(CommitLog.Entry entry) {
-    return LocalProcedure.row(CommitRow.values(entry));
   }
 }

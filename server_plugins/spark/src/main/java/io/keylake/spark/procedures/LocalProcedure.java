@@ -2,6 +2,7 @@ package io.keylake.spark.procedures;
 
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
+import io.keylake.spark.engine.RowType;
 import io.keylake.spark.metadata.LocalRows;
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
@@ -144,9 +145,19 @@ public record LocalProcedure(
         .build();
   }
 
-  /** A row of Java values: text and lists of text become Spark's own. */
-  public static InternalRow row(@Nullable Object... values) {
-    return LocalRows.row(values);
+  /**
+   * A procedure whose rows are records.
+   *
+   * @param rows the record that describes their columns
+   */
+  public static <R extends Record> LocalProcedure of(
+      String name,
+      List<ProcedureParameter> in,
+      Class<R> rows,
+      Function<LocalProcedure.Arguments, List<R>> body) {
+    RowType<R> type = RowType.of(rows);
+    return new LocalProcedure(
+        name, in, type.type(), arguments -> body.apply(arguments).stream().map(type::row).toList());
   }
 
   /** The parameters and the result of the procedure, as text. */

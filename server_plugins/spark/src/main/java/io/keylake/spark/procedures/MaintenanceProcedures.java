@@ -5,36 +5,30 @@ import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 import io.keylake.spark.maintenance.LogEntry;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.history.PointInTime;
+import java.time.Instant;
 import java.util.List;
 import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /** The procedures that say what the server's maintenance has done, and its switch. */
 final class MaintenanceProcedures {
-  private static final StructType STATE =
-      new StructType()
-          .add("is_on", DataTypes.BooleanType)
-          .add("is_paused", DataTypes.BooleanType)
-          .add("is_idle", DataTypes.BooleanType);
+  /** The state of the maintenance of a server. */
+  private record StateRow(boolean isOn, boolean isPaused, boolean isIdle) {}
 
-  private static final StructType ENTRY =
-      new StructType()
-          .add("at", DataTypes.TimestampType)
-          .add("table", DataTypes.StringType)
-          .add("branch", DataTypes.StringType)
-          .add("state", DataTypes.StringType)
-          .add("merges", DataTypes.LongType)
-          .add("files_merged", DataTypes.LongType)
-          .add("files_written", DataTypes.LongType)
-          .add("bytes_merged", DataTypes.LongType)
-          .add("bytes_written", DataTypes.LongType)
-          .add("seconds", DataTypes.DoubleType)
-          .add("because", DataTypes.StringType);
+  /** A line of the log of maintenance. */
+  private record EntryRow(
+      Instant at,
+      String table,
+      @Nullable String branch,
+      String state,
+      long merges,
+      long filesMerged,
+      long filesWritten,
+      long bytesMerged,
+      long bytesWritten,
+      double seconds,
+      String because) {}
 
   private MaintenanceProcedures() {}
 
@@ -42,12 +36,12 @@ final class MaintenanceProcedures {
     return List.of(
         switched("pause_maintenance", Maintenance::pause),
         switched("resume_maintenance", Maintenance::resume),
-        new LocalProcedure(
-            "maintenance_state", List.of(), STATE, arguments -> List.of(state(find()))),
-        new LocalProcedure(
+        LocalProcedure.of(
+            "maintenance_state", List.of(), StateRow.class, arguments -> List.of(state(find()))),
+        LocalProcedure.of(
             "maintenance_log",
             List.of(LocalProcedure.optionalNumber("at_most")),
-            ENTRY,
+            EntryRow.class,
             arguments -> {
               Long atMost = arguments.number("at_most");
               return required().log().stream()
@@ -58,10 +52,10 @@ final class MaintenanceProcedures {
   }
 
   private static LocalProcedure switched(String name, Consumer<Maintenance> action) {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         name,
         List.of(),
-        STATE,
+        StateRow.class,
         arguments -> {
           Maintenance maintenance = required();
           action.accept(maintenance);
@@ -84,19 +78,19 @@ final class MaintenanceProcedures {
     return maintenance;
   }
 
-  private static InternalRow state(@Nullable Maintenance maintenance) {
+  private static StateRow state(@Nullable Maintenance maintenance) {
     return maintenance == null
-        ? LocalProcedure.row(false, false, true)
-        : LocalProcedure.row(true, maintenance.isPaused(), maintenance.isIdle());
+        ? new StateRow(false, false, true)
+        : new StateRow(true, maintenance.isPaused(), maintenance.isIdle());
   }
 
-  private static InternalRow row(LogEntry entry) {
-    return LocalProcedure.row(
-        PointInTime.micros(entry.at()),
+  private static EntryRow row(LogEntry entry) {
+    return new EntryRow(
+        entry.at(),
         entry.table(),
         entry.branch(),
         entry.state(),
-        (long) entry.merges(),
+        entry.merges(),
         entry.filesMerged(),
         entry.filesWritten(),
         entry.bytesMerged(),

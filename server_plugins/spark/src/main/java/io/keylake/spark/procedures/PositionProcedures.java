@@ -4,14 +4,12 @@ import io.keylake.tables.history.Positions;
 import io.keylake.tables.history.Positions.Kind;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** The procedures about the positions of consumers of a change feed and of triggers. */
 final class PositionProcedures {
-  private static final StructType POSITION =
-      new StructType().add("name", DataTypes.StringType).add("position", DataTypes.LongType);
+  /** The position of a consumer or a trigger. */
+  private record PositionRow(String name, @Nullable Long position) {}
 
   private final TableArgument tables;
 
@@ -28,34 +26,34 @@ final class PositionProcedures {
   }
 
   private LocalProcedure positions(String name, Kind kind) {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         name,
         List.of(LocalProcedure.required("table")),
-        POSITION,
+        PositionRow.class,
         arguments -> {
-          List<InternalRow> rows = new ArrayList<>();
+          List<PositionRow> rows = new ArrayList<>();
           new Positions(tables.load(arguments), kind)
               .all()
-              .forEach((reader, at) -> rows.add(LocalProcedure.row(reader, at)));
+              .forEach((reader, at) -> rows.add(new PositionRow(reader, at)));
           return rows;
         });
   }
 
   private LocalProcedure move(String name, Kind kind) {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         name,
         List.of(
             LocalProcedure.required("table"),
             LocalProcedure.required("name"),
             LocalProcedure.optionalNumber("from_position"),
             LocalProcedure.optionalNumber("to_position")),
-        POSITION,
+        PositionRow.class,
         arguments -> {
           String who = arguments.requiredText("name");
           Long to = arguments.number("to_position");
           new Positions(tables.load(arguments), kind)
               .move(who, arguments.number("from_position"), to);
-          return List.of(LocalProcedure.row(who, to));
+          return List.of(new PositionRow(who, to));
         });
   }
 }

@@ -13,32 +13,30 @@ import java.util.regex.Pattern;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /** Tables as files that an online store loads, and as plain tables. */
 final class PublishProcedures {
-  private static final StructType PUBLISHED =
-      new StructType()
-          .add("snapshot_id", DataTypes.LongType)
-          .add("groups", DataTypes.LongType)
-          .add("files", DataTypes.LongType)
-          .add("rows", DataTypes.LongType)
-          .add("tombstones", DataTypes.LongType)
-          .add("bytes", DataTypes.LongType)
-          .add("seconds", DataTypes.DoubleType);
+  /** The files of a publication for an online store. */
+  private record PublishedRow(
+      long snapshotId,
+      long groups,
+      long files,
+      long rows,
+      long tombstones,
+      long bytes,
+      double seconds) {}
 
-  private static final StructType COPIED =
-      new StructType()
-          .add("mode", DataTypes.StringType)
-          .add("reason", DataTypes.StringType)
-          .add("source_snapshot_id", DataTypes.LongType)
-          .add("snapshot_id", DataTypes.LongType)
-          .add("rows_written", DataTypes.LongType)
-          .add("rows_deleted", DataTypes.LongType);
+  /** The commit of a plain copy. */
+  private record CopiedRow(
+      String mode,
+      @Nullable String reason,
+      @Nullable Long sourceSnapshotId,
+      @Nullable Long snapshotId,
+      long rowsWritten,
+      long rowsDeleted) {}
 
   private static final String ONE_NAME = "`((?:[^`]|``)+)`|[^`,\\s]+";
   private static final Pattern NAME = Pattern.compile(ONE_NAME);
@@ -53,7 +51,7 @@ final class PublishProcedures {
 
   List<LocalProcedure> all() {
     return List.of(
-        new LocalProcedure(
+        LocalProcedure.of(
             "publish_kv",
             List.of(
                 LocalProcedure.required("table"),
@@ -63,19 +61,19 @@ final class PublishProcedures {
                 LocalProcedure.optionalNumber("after"),
                 LocalProcedure.optionalNumber("at"),
                 LocalProcedure.optional("branch")),
-            PUBLISHED,
+            PublishedRow.class,
             this::publish),
-        new LocalProcedure(
+        LocalProcedure.of(
             "publish_iceberg",
             List.of(
                 LocalProcedure.required("table"),
                 LocalProcedure.required("into"),
                 ProcedureParameter.in("full", DataTypes.BooleanType).defaultValue("false").build()),
-            COPIED,
+            CopiedRow.class,
             this::copy));
   }
 
-  private List<InternalRow> publish(Arguments arguments) {
+  private List<PublishedRow> publish(Arguments arguments) {
     long start = System.nanoTime();
     Table table = tables.load(arguments);
     Long given = arguments.number("at");
@@ -95,7 +93,7 @@ final class PublishProcedures {
                     format == null ? "parquet" : format,
                     columns(arguments.text("columns"))));
     return List.of(
-        LocalProcedure.row(
+        new PublishedRow(
             done.snapshotId(),
             done.groups(),
             done.files(),
@@ -105,7 +103,7 @@ final class PublishProcedures {
             (System.nanoTime() - start) / 1e9));
   }
 
-  private List<InternalRow> copy(Arguments arguments) {
+  private List<CopiedRow> copy(Arguments arguments) {
     Table table = tables.load(arguments);
     TableIdentifier source = tables.identifier(arguments);
     TableIdentifier into = tables.identifier(arguments, "into");
@@ -123,7 +121,7 @@ final class PublishProcedures {
                 new PlainCopy.Place(into, tables.inSql(into)))
             .publish(arguments.isSet("full"));
     return List.of(
-        LocalProcedure.row(
+        new CopiedRow(
             done.mode(),
             done.reason(),
             done.reached(),

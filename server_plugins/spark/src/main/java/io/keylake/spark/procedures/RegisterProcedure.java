@@ -21,26 +21,19 @@ import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
 
 /** Plain Iceberg tables and folders of Parquet files become keyed tables by a rewrite. */
 record RegisterProcedure(TableArgument tables) {
-  private static final StructType OUTCOME =
-      new StructType()
-          .add("table", DataTypes.StringType)
-          .add("snapshot_id", DataTypes.LongType)
-          .add("rows_read", DataTypes.LongType)
-          .add("keys_written", DataTypes.LongType)
-          .add("rows_folded", DataTypes.LongType);
+  /** The rows of a table that became a keyed one. */
+  private record RegisteredRow(
+      String table, long snapshotId, long rowsRead, long keysWritten, long rowsFolded) {}
 
   LocalProcedure procedure() {
-    return new LocalProcedure(
+    return LocalProcedure.of(
         "register",
         List.of(
             LocalProcedure.optional("table"),
@@ -53,11 +46,11 @@ record RegisterProcedure(TableArgument tables) {
             LocalProcedure.optionalNumber("buckets"),
             LocalProcedure.optionalTexts("bucket_by"),
             LocalProcedure.optionalTexts("partition_by")),
-        OUTCOME,
+        RegisteredRow.class,
         arguments -> List.of(register(arguments)));
   }
 
-  private InternalRow register(Arguments arguments) {
+  private RegisteredRow register(Arguments arguments) {
     boolean isFolder = arguments.text("path") != null;
     if (isFolder == (arguments.text("table") != null)) {
       throw new KeylakeException(
@@ -68,7 +61,7 @@ record RegisterProcedure(TableArgument tables) {
     return isFolder ? ofFolder(arguments) : ofTable(arguments);
   }
 
-  private InternalRow ofFolder(Arguments arguments) {
+  private RegisteredRow ofFolder(Arguments arguments) {
     ParquetFolder folder = new ParquetFolder(arguments.requiredText("path"));
     if (arguments.text("into") == null) {
       throw new KeylakeException(
@@ -82,7 +75,7 @@ record RegisterProcedure(TableArgument tables) {
     return made(arguments, registration, () -> rows);
   }
 
-  private InternalRow ofTable(Arguments arguments) {
+  private RegisteredRow ofTable(Arguments arguments) {
     Table table = tables.load(arguments);
     TableIdentifier ident = tables.identifier(arguments);
     if (KeyedSchema.isKeyed(table)) {
@@ -103,7 +96,7 @@ record RegisterProcedure(TableArgument tables) {
         : made(arguments, registration, rows);
   }
 
-  private InternalRow made(
+  private RegisteredRow made(
       Arguments arguments, Registration registration, Registration.Source rows) {
     KeyedCatalog catalog = tables.catalog();
     TableIdentifier into = tables.identifier(arguments, "into");
@@ -119,7 +112,7 @@ record RegisterProcedure(TableArgument tables) {
     }
   }
 
-  private InternalRow inPlace(
+  private RegisteredRow inPlace(
       TableIdentifier ident, Registration registration, Registration.Source rows) {
     KeyedCatalog catalog = tables.catalog();
     try {
@@ -136,7 +129,7 @@ record RegisterProcedure(TableArgument tables) {
             .formatted(quoted(ident)));
   }
 
-  private InternalRow row(TableIdentifier ident, Outcome outcome) {
+  private RegisteredRow row(TableIdentifier ident, Outcome outcome) {
     Table table = tables.catalog().icebergCatalog().loadTable(ident);
     table.refresh();
     CommitLog.Entry commit =
@@ -145,7 +138,7 @@ record RegisterProcedure(TableArgument tables) {
             .get(0);
     @Nullable Long stored = commit.rows();
     long keys = stored == null ? 0 : stored;
-    return LocalProcedure.row(
+    return new RegisteredRow(
         quoted(ident), commit.snapshotId(), outcome.rowsRead(), keys, outcome.rowsRead() - keys);
   }
 

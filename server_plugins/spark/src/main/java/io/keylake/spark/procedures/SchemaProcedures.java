@@ -8,13 +8,11 @@ import io.keylake.tables.schema.SchemaChange;
 import io.keylake.tables.spec.TableDefinition;
 import java.util.List;
 import org.apache.iceberg.Table;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 
 /** The columns of a table. */
 final class SchemaProcedures {
-  private static final StructType SPEC = new StructType().add("spec", DataTypes.StringType);
+  /** The definition of a table, as JSON. */
+  private record SpecRow(String spec) {}
 
   private final TableArgument tables;
 
@@ -24,26 +22,26 @@ final class SchemaProcedures {
 
   List<LocalProcedure> all() {
     return List.of(
-        new LocalProcedure(
-            "describe", List.of(LocalProcedure.required("table")), SPEC, this::described),
-        new LocalProcedure(
+        LocalProcedure.of(
+            "describe", List.of(LocalProcedure.required("table")), SpecRow.class, this::described),
+        LocalProcedure.of(
             "alter_columns",
             List.of(LocalProcedure.required("table"), LocalProcedure.required("changes")),
-            SPEC,
+            SpecRow.class,
             this::altered));
   }
 
-  private List<InternalRow> described(Arguments arguments) {
+  private List<SpecRow> described(Arguments arguments) {
     return described(arguments, tables.load(arguments));
   }
 
-  private List<InternalRow> described(Arguments arguments, Table table) {
+  private List<SpecRow> described(Arguments arguments, Table table) {
     String name = quoted(tables.identifier(arguments));
-    return List.of(LocalProcedure.row(TableDefinition.describe(table, name)));
+    return List.of(new SpecRow(TableDefinition.describe(table, name)));
   }
 
   /** Several changes in one commit: all of them, or none. */
-  private List<InternalRow> altered(Arguments arguments) {
+  private List<SpecRow> altered(Arguments arguments) {
     Table table = tables.load(arguments);
     SchemaChange.make(table, ChangesJson.read(arguments.requiredText("changes")));
     return described(arguments, table);

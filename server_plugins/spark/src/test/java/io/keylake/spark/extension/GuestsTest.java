@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.keylake.spark.engine.EngineVersions;
 import io.keylake.spark.procedures.LocalProcedure;
 import io.keylake.tables.KeylakeException;
 import java.util.List;

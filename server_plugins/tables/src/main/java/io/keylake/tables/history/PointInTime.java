@@ -35,4 +35,9 @@ public final class PointInTime {
   public static long micros(Instant time) {
     return ChronoUnit.MICROS.between(Instant.EPOCH, time);
   }
+
+  /** The moment that is so many microseconds after 1970. */
+  public static Instant ofMicros(long micros) {
+    return Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
+  }
 }

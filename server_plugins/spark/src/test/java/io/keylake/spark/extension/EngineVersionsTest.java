@@ -1,4 +1,4 @@
-package io.keylake.spark.engine;
+package io.keylake.spark.extension;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertThrows;

@@ -1,4 +1,4 @@
-package io.keylake.spark.engine;
+package io.keylake.spark.extension;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
