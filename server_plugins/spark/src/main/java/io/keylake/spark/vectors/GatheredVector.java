@@ -244,7 +244,8 @@ public abstract class GatheredVector extends ReadOnlyVector {
     @Override
     void set(int i, ColumnVector source, int row) {
       if (end + SHORT_BYTES > bytes.length) {
-        bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, begins.length * SHORT_BYTES / 4));
+        int least = Math.max(SHORT_BYTES, begins.length * SHORT_BYTES / 4);
+        bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, least));
       }
       int length =
           source instanceof PageVector texts ? texts.copy(row, bytes, end, SHORT_BYTES) : ELSEWHERE;

@@ -3,9 +3,9 @@ package io.keylake.tables.branches;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.keylake.merge.RandomRuns;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
-import io.keylake.tables.RandomRuns;
 import io.keylake.tables.commits.Append;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Rollback;

@@ -2,8 +2,8 @@ package io.keylake.tables.repair;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.keylake.merge.RandomRuns;
 import io.keylake.merge.WrittenRow;
-import io.keylake.tables.RandomRuns;
 import io.keylake.tables.branches.DroppedBranch;
 import io.keylake.tables.branches.NewBranch;
 import io.keylake.tables.branches.Publication;

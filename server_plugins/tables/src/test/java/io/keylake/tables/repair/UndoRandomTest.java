@@ -3,7 +3,7 @@ package io.keylake.tables.repair;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.keylake.tables.RandomRuns;
+import io.keylake.merge.RandomRuns;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;

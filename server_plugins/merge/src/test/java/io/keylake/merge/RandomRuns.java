@@ -1,4 +1,4 @@
-package io.keylake.tables;
+package io.keylake.merge;
 
 import java.time.LocalDate;
 import java.time.ZoneOffset;
