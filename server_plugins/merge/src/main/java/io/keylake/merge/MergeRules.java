@@ -43,7 +43,6 @@ public record MergeRules(
     /** Visible rows and tombstones, without their stamps. */
     ROWS_AND_TOMBSTONES;
 
-    /** Whether the stamps of the rows are computed. */
     public boolean hasStamps() {
       return this == ROWS_AND_STAMPS || this == HISTORY;
     }

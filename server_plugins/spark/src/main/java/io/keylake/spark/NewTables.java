@@ -5,9 +5,9 @@ import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.reducers.user.PythonReducer;
 import io.keylake.spark.reducers.user.UserReducers;
 import io.keylake.spark.table.StagedKeyedTable;
-import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.outcomes.CertainOperations;
 import io.keylake.tables.spec.TableDefinition;
+import io.keylake.tables.staged.Staging;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.iceberg.Schema;
@@ -40,7 +40,7 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
       TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
     return staged(
         ident,
-        Draft.ofNew(
+        Staging.ofNew(
             builder(ident, definition, given).createTransaction(), () -> catalog.loadTable(ident)));
   }
 
@@ -49,11 +49,11 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
       TableIdentifier ident, Table table, TableDefinition definition, Map<String, String> given) {
     checkReducers(definition);
     places.checkReplaced(table, given);
-    return staged(ident, Draft.replacing(table, definition, kept(given)));
+    return staged(ident, Staging.replacing(table, definition, kept(given)));
   }
 
-  private StagedKeyedTable staged(TableIdentifier ident, Draft draft) {
-    return new StagedKeyedTable(draft, () -> look(ident));
+  private StagedKeyedTable staged(TableIdentifier ident, Staging staged) {
+    return new StagedKeyedTable(staged, () -> look(ident));
   }
 
   private void look(TableIdentifier ident) {

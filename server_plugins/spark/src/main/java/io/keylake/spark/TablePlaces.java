@@ -45,19 +45,19 @@ record TablePlaces(@Nullable String warehouse, boolean dropsFolders) {
    */
   TableBuilder placed(TableBuilder builder, @Nullable String given) {
     TableBuilder named = given == null ? builder : builder.withLocation(given);
-    Table draft = named.createTransaction().table(); // nothing is stored
-    Placement placement = placement(draft);
-    String location = given == null ? placement.free(draft.location()) : draft.location();
+    Table staged = named.createTransaction().table(); // nothing is stored
+    Placement placement = placement(staged);
+    String location = given == null ? placement.free(staged.location()) : staged.location();
     placement.checkInWarehouse(location).checkFree(location).checkApart(location);
     for (String folder : FOLDERS) {
-      checkFolder(placement, location, draft.properties().get(folder));
+      checkFolder(placement, location, staged.properties().get(folder));
     }
     return named.withLocation(location);
   }
 
   /** A plain table may lie outside the warehouse, and where a dropped one has left its files. */
-  void checkPlain(Table draft) {
-    placement(draft).checkNotAroundWarehouse(draft.location()).checkApart(draft.location());
+  void checkPlain(Table staged) {
+    placement(staged).checkNotAroundWarehouse(staged.location()).checkApart(staged.location());
   }
 
   /**

@@ -87,10 +87,10 @@ public record EqualityDeletes(List<DeleteGroup> groups, List<PlannedFile> files)
       this.specs = specs;
     }
 
-    private record Found(FileScanTask task, Set<GroupKey> keys) {}
+    private record FileKeys(FileScanTask task, Set<GroupKey> keys) {}
 
     EqualityDeletes plan(Iterable<FileScanTask> tasks) {
-      List<Found> files = new ArrayList<>();
+      List<FileKeys> files = new ArrayList<>();
       for (FileScanTask task : tasks) {
         files.add(grouped(task));
       }
@@ -115,14 +115,14 @@ public record EqualityDeletes(List<DeleteGroup> groups, List<PlannedFile> files)
           keys.stream().map(numbers::get).collect(Collectors.toCollection(TreeSet::new)));
     }
 
-    private Found grouped(FileScanTask task) {
+    private FileKeys grouped(FileScanTask task) {
       List<DeleteFile> others = new ArrayList<>();
       Set<GroupKey> keys = new LinkedHashSet<>();
       for (DeleteFile delete : task.deletes()) {
         seen.computeIfAbsent(delete, this::grouped)
             .ifPresentOrElse(keys::add, () -> others.add(delete));
       }
-      return new Found(keys.isEmpty() ? task : with(task, others), keys);
+      return new FileKeys(keys.isEmpty() ? task : with(task, others), keys);
     }
 
     private Optional<GroupKey> grouped(DeleteFile delete) {

@@ -106,7 +106,7 @@ public final class CompactionRunner {
           secondsSince(start));
     }
 
-    static Outcome of(SettledBuckets.Found found, boolean isCommitted, long start) {
+    static Outcome of(SettledBuckets.SettledBucket found, boolean isCommitted, long start) {
       Settlement settlement = found.settlement();
       return new Outcome(
           settlement.partition(),
@@ -185,9 +185,9 @@ public final class CompactionRunner {
     long start = System.nanoTime();
     String operation = Settled.operation(UUID.randomUUID().toString());
     Broadcast<Table> copy = broadcast();
-    List<SettledBuckets.Found> found;
+    List<SettledBuckets.SettledBucket> found;
     try {
-      List<Callable<SettledBuckets.Found>> looks = new ArrayList<>();
+      List<Callable<SettledBuckets.SettledBucket>> looks = new ArrayList<>();
       for (Settlement each : plan.settlements()) {
         SettleWork work = SettleWork.of(plan.schema(), each, operation);
         looks.add(() -> look(each, work, copy));
@@ -200,14 +200,15 @@ public final class CompactionRunner {
     return found.stream().map(each -> Outcome.of(each, isCommitted, start)).toList();
   }
 
-  private SettledBuckets.Found look(Settlement settlement, SettleWork work, Broadcast<Table> copy) {
+  private SettledBuckets.SettledBucket look(
+      Settlement settlement, SettleWork work, Broadcast<Table> copy) {
     SettleWork.Done done =
         JavaSparkContext.fromSparkContext(spark)
             .parallelize(List.of(work), 1)
             .map(new SettleWork.Runner(copy))
             .collect()
             .get(0);
-    return new SettledBuckets.Found(settlement, done.superseded(), done.isUnique());
+    return new SettledBuckets.SettledBucket(settlement, done.superseded(), done.isUnique());
   }
 
   private Broadcast<Table> broadcast() {

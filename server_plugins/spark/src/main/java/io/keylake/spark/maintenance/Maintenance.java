@@ -261,7 +261,6 @@ public final class Maintenance {
     return isPaused;
   }
 
-  /** Whether nothing is due and nothing is running. */
   public synchronized boolean isIdle() {
     return !isWorking && listings == 0 && (due.isEmpty() || isPaused);
   }

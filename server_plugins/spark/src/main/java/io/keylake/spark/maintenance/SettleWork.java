@@ -78,7 +78,7 @@ record SettleWork(KeyedSchema schema, BucketPlan plan, Map<String, Input> inputs
       if (TaskContext.get().isInterrupted()) {
         throw new IOException("the compaction was cancelled");
       }
-      SupersededRows.Found found = SupersededRows.find(table.io(), schema, section);
+      SupersededRows.RowsByFile found = SupersededRows.find(table.io(), schema, section);
       superseded.putAll(found.byFile());
       isUnique &= found.isUnique();
     }

@@ -35,7 +35,6 @@ public record LocalProcedure(
 
   /** The arguments of one call, by name. */
   public record Arguments(String procedure, List<ProcedureParameter> in, InternalRow values) {
-    /** Whether the procedure takes it. */
     boolean has(String name) {
       return in.stream().anyMatch(each -> each.name().equals(name));
     }

@@ -46,7 +46,7 @@ public final class HeldStatementRule extends NodeRule {
             public BoxedUnit apply(LogicalPlan node) {
               LogicalPlan table = tableOf(node);
               if (table != null && isHeld(table)) {
-                SaidStatement.remember(table, plan);
+                OriginalStatement.remember(table, plan);
               }
               return BoxedUnit.UNIT;
             }

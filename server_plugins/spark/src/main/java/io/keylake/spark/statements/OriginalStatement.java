@@ -1,6 +1,6 @@
 package io.keylake.spark.statements;
 
-import io.keylake.spark.read.scan.StatementRead.Said;
+import io.keylake.spark.read.scan.StatementRead.Original;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.LogicalRDD;
@@ -10,10 +10,10 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
 /** The statement that a plan was, and whether it can be run again: see {@link Rerun}. */
-public final class SaidStatement {
-  private static final TreeNodeTag<LogicalPlan> SAID = new TreeNodeTag<>("keylake.said");
+public final class OriginalStatement {
+  private static final TreeNodeTag<LogicalPlan> ORIGINAL = new TreeNodeTag<>("keylake.said");
 
-  private SaidStatement() {}
+  private OriginalStatement() {}
 
   /**
    * Remembers a statement.
@@ -23,8 +23,8 @@ public final class SaidStatement {
    * @param statement as it was said
    */
   public static void remember(LogicalPlan held, LogicalPlan statement) {
-    if (held.getTagValue(SAID).isEmpty()) {
-      held.setTagValue(SAID, statement);
+    if (held.getTagValue(ORIGINAL).isEmpty()) {
+      held.setTagValue(ORIGINAL, statement);
     }
   }
 
@@ -34,9 +34,9 @@ public final class SaidStatement {
    * @param held what stands between the statement and its table
    * @param resolved the part of the statement that changes rows
    */
-  public static Said of(LogicalPlan held, LogicalPlan resolved) {
-    Option<LogicalPlan> said = held.getTagValue(SAID);
-    return new Said(said.isEmpty() ? null : said.get(), hindrance(resolved));
+  public static Original of(LogicalPlan held, LogicalPlan resolved) {
+    Option<LogicalPlan> original = held.getTagValue(ORIGINAL);
+    return new Original(original.isEmpty() ? null : original.get(), hindrance(resolved));
   }
 
   private static @Nullable String hindrance(LogicalPlan resolved) {
@@ -49,7 +49,7 @@ public final class SaidStatement {
   private static boolean isComputed(LogicalPlan resolved) {
     return hasComputedRows(resolved)
         || CollectionConverters.asJava(resolved.subqueriesAll()).stream()
-            .anyMatch(SaidStatement::hasComputedRows);
+            .anyMatch(OriginalStatement::hasComputedRows);
   }
 
   /** Rows that were kept by a checkpoint can be read again. */

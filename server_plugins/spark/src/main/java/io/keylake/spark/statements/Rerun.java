@@ -49,13 +49,13 @@ record Rerun(
 
   private static @Nullable Rerun of(
       DataSourceV2Relation target, KeyedTable table, @Nullable StatementRead read) {
-    LogicalPlan plan = read == null ? null : read.said().plan();
+    LogicalPlan plan = read == null ? null : read.original().plan();
     return read == null || plan == null
         ? null
-        : new Rerun(plan, target, read.said().hindrance(), Retries.of(table.table().properties()));
+        : new Rerun(
+            plan, target, read.original().hindrance(), Retries.of(table.table().properties()));
   }
 
-  /** Whether it may be run once more. */
   boolean isAllowed(int runs) {
     return hindrance == null && runs <= retries;
   }

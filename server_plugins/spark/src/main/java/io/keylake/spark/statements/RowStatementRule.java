@@ -1,6 +1,6 @@
 package io.keylake.spark.statements;
 
-import io.keylake.spark.read.scan.StatementRead.Said;
+import io.keylake.spark.read.scan.StatementRead.Original;
 import io.keylake.spark.table.NodeRule;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.spec.HelperColumn;
@@ -58,10 +58,10 @@ public final class RowStatementRule extends NodeRule {
     if (isNever(statement)) {
       return Conditions.nothing();
     }
-    Said said = SaidStatement.of(held, statement);
+    Original original = OriginalStatement.of(held, statement);
     LogicalPlan direct = TargetView.without(statement);
     LogicalPlan table = Objects.requireNonNull(HeldStatementRule.tableOf(direct), "a statement");
-    return write(direct, StatementTarget.of(table, isolation(direct), said));
+    return write(direct, StatementTarget.of(table, isolation(direct), original));
   }
 
   /** Whether the condition of a statement selects no row of any table. */

@@ -3,7 +3,7 @@ package io.keylake.spark.statements;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.spark.read.scan.StatementRead;
-import io.keylake.spark.read.scan.StatementRead.Said;
+import io.keylake.spark.read.scan.StatementRead.Original;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.KeylakeException;
@@ -42,7 +42,6 @@ import scala.runtime.AbstractPartialFunction;
 public record StatementTarget(
     LogicalPlan rows, DataSourceV2Relation read, DataSourceV2Relation relation, KeyedTable table) {
 
-  /** Whether a statement names a keyed table, or a view of one. */
   public static boolean isKeyed(LogicalPlan said) {
     return relationOf(said) != null || TargetView.tableBelow(said) != null;
   }
@@ -52,7 +51,7 @@ public record StatementTarget(
    * @param isolation the property that states how the statement is isolated
    * @param statement that names it
    */
-  public static StatementTarget of(LogicalPlan named, String isolation, Said statement) {
+  public static StatementTarget of(LogicalPlan named, String isolation, Original statement) {
     DataSourceV2Relation relation = Objects.requireNonNull(relationOf(named), "a keyed table");
     KeyedTable loaded = (KeyedTable) relation.table();
     loaded.checkIsChangeable();

@@ -63,7 +63,6 @@ public final class StatementVersions {
     this.type = ordering == null ? DataTypes.LongType : ColumnTypes.spark(ordering);
   }
 
-  /** Whether rows are written with versions. */
   public boolean areGiven() {
     return schema.spec().versions() != Versions.COMMIT;
   }

@@ -12,13 +12,13 @@ import io.keylake.spark.write.KeyedWriteBuilder;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.request.WriteOptions;
 import io.keylake.tables.KeylakeException;
-import io.keylake.tables.drafts.PastTable;
 import io.keylake.tables.experiments.Experiments;
 import io.keylake.tables.history.OlderDefinition;
 import io.keylake.tables.isolation.Isolation.MainRead;
 import io.keylake.tables.planning.request.ReadScope;
 import io.keylake.tables.spec.Experiment;
 import io.keylake.tables.spec.KeyedSchema;
+import io.keylake.tables.staged.PastTable;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.EnumSet;
@@ -82,8 +82,8 @@ public class KeyedTable extends SparkTable {
   }
 
   /** The target of a write that makes the table. */
-  KeyedTable(SparkTable draft) {
-    this(draft, KeyedSchema.of(draft.table()), Rows.AS_GIVEN, null, null);
+  KeyedTable(SparkTable staged) {
+    this(staged, KeyedSchema.of(staged.table()), Rows.AS_GIVEN, null, null);
   }
 
   /** A table that is read at a commit from before it was replaced, with its definition of then. */

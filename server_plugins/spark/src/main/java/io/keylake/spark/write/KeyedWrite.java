@@ -9,7 +9,6 @@ import io.keylake.spark.write.tasks.KeyedDataWriter.Written;
 import io.keylake.spark.write.tasks.PartWriters;
 import io.keylake.spark.write.tasks.WriteLayout;
 import io.keylake.tables.commits.Commits;
-import io.keylake.tables.drafts.Draft;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
 import io.keylake.tables.history.OffsetRanges;
@@ -22,6 +21,7 @@ import io.keylake.tables.spec.HelperColumn;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.SpecJson;
 import io.keylake.tables.spec.TableSpec.Versions;
+import io.keylake.tables.staged.Staging;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -341,7 +341,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   private static void maintain(SparkSession spark, Table table, @Nullable String branch) {
     Maintenance maintenance = Maintenance.of(spark.sparkContext());
-    if (maintenance != null && !Draft.isOne(table)) {
+    if (maintenance != null && !Staging.isOne(table)) {
       maintenance.look(table.name(), branch, () -> table);
     }
   }

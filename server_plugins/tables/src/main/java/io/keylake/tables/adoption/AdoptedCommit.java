@@ -103,7 +103,6 @@ public record AdoptedCommit(
             : planned(table, commit.snapshotId(), file -> older.contains(file.location())));
   }
 
-  /** Whether it has changed no row. */
   public boolean isEmpty() {
     return upserts.isEmpty() && deletes.isEmpty() && before.isEmpty();
   }

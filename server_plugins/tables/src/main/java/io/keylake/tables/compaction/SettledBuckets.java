@@ -39,8 +39,9 @@ public record SettledBuckets(
    *     superseded
    * @param isUnique whether each visible key has one row left
    */
-  public record Found(Settlement settlement, Map<String, DeleteFile> superseded, boolean isUnique) {
-    public Found {
+  public record SettledBucket(
+      Settlement settlement, Map<String, DeleteFile> superseded, boolean isUnique) {
+    public SettledBucket {
       superseded = Map.copyOf(superseded);
     }
 
@@ -58,13 +59,13 @@ public record SettledBuckets(
   /**
    * @param buckets at least one
    */
-  public static SettledBuckets of(CompactionPlan plan, List<Found> buckets) {
+  public static SettledBuckets of(CompactionPlan plan, List<SettledBucket> buckets) {
     Snapshot snapshot =
         Objects.requireNonNull(plan.snapshot(), "what is settled are files of a snapshot");
     List<DeleteFile> added = new ArrayList<>();
     List<DeleteFile> replaced = new ArrayList<>();
     Set<String> locations = new HashSet<>();
-    for (Found bucket : buckets) {
+    for (SettledBucket bucket : buckets) {
       Map<String, FileScanTask> inputs = bucket.settlement().byLocation();
       bucket
           .superseded()
@@ -88,7 +89,7 @@ public record SettledBuckets(
         added,
         replaced,
         locations,
-        buckets.stream().mapToLong(Found::rows).sum(),
+        buckets.stream().mapToLong(SettledBucket::rows).sum(),
         except.isEmpty() && plan.hasOnlyWrittenRows());
   }
 }

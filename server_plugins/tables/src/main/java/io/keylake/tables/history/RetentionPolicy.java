@@ -157,7 +157,6 @@ public record RetentionPolicy(
     return days == null ? null : Duration.ofSeconds((long) (days * SECONDS_A_DAY));
   }
 
-  /** Whether snapshots ever expire. */
   public boolean expires() {
     return days != null;
   }

@@ -179,7 +179,6 @@ public record WriteSummary(
     return takenIn == null ? isOwn(commit) || commit.sequenceNumber() <= 1 : takenIn.isEmpty();
   }
 
-  /** Whether a commit has replaced all that was there. */
   static boolean replacesAll(Snapshot commit) {
     return isOwn(commit)
         && "true".equals(commit.summary().get(REPLACES))

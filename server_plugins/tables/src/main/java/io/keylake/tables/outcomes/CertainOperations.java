@@ -5,7 +5,7 @@ import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.catalogs.ForwardedOperations;
-import io.keylake.tables.outcomes.WantedState.Found;
+import io.keylake.tables.outcomes.WantedState.Outcome;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.BaseTransaction;
 import org.apache.iceberg.HasTableOperations;
@@ -89,11 +89,11 @@ public final class CertainOperations extends ForwardedOperations {
     RuntimeException failure = sent(base, metadata);
     while (failure != null) {
       TableMetadata now = asked(wanted, patience, failure);
-      Found found = now == null ? Found.NOTHING : wanted.in(now);
-      if (found == Found.EARLIER_ATTEMPT) {
+      Outcome found = now == null ? Outcome.NOTHING : wanted.in(now);
+      if (found == Outcome.EARLIER_ATTEMPT) {
         throw new CommitStands(name);
       }
-      if (found == Found.ALL) {
+      if (found == Outcome.ALL) {
         LOG.warn("A commit to {} was taken, though its catalog failed", name, failure);
         return;
       }

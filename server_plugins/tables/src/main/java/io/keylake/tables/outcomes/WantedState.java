@@ -20,30 +20,30 @@ import org.jspecify.annotations.Nullable;
  * @param sent the table after
  */
 record WantedState(@Nullable TableMetadata base, TableMetadata sent) {
-  enum Found {
+  enum Outcome {
     NOTHING,
     ALL,
     /** A snapshot of the commit, with the files of an attempt before the newest. */
     EARLIER_ATTEMPT
   }
 
-  Found in(TableMetadata now) {
+  Outcome in(TableMetadata now) {
     if (!Objects.equals(now.uuid(), sent.uuid())) {
-      return Found.NOTHING;
+      return Outcome.NOTHING;
     }
     List<Snapshot> added = added();
     for (Snapshot each : added) {
       Snapshot there = now.snapshot(each.snapshotId());
       if (there != null) {
         return Objects.equals(there.manifestListLocation(), each.manifestListLocation())
-            ? Found.ALL
-            : Found.EARLIER_ATTEMPT;
+            ? Outcome.ALL
+            : Outcome.EARLIER_ATTEMPT;
       }
     }
     boolean holds =
         added.isEmpty()
             && (base == null || sent.changes().stream().allMatch(each -> isIn(now, each)));
-    return holds ? Found.ALL : Found.NOTHING;
+    return holds ? Outcome.ALL : Outcome.NOTHING;
   }
 
   private List<Snapshot> added() {

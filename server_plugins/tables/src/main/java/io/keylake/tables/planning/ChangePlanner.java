@@ -39,7 +39,7 @@ public final class ChangePlanner {
   private final Expression filter;
 
   /** A file, and in which of the three lists it stands. */
-  private record Found(FileScanTask task, FileFacts facts, Role role) {}
+  private record ListedFile(FileScanTask task, FileFacts facts, Role role) {}
 
   private enum Role {
     BEFORE,
@@ -84,7 +84,7 @@ public final class ChangePlanner {
     List<ChangePlan.Bucket> planned = new ArrayList<>();
     touching.forEach(
         (partition, files) -> {
-          List<Found> found = new ArrayList<>();
+          List<ListedFile> found = new ArrayList<>();
           add(found, filesBefore.getOrDefault(partition, List.of()), Role.BEFORE);
           add(found, filesAfter.getOrDefault(partition, List.of()), Role.AFTER);
           add(found, files, Role.TOUCHING);
@@ -103,23 +103,23 @@ public final class ChangePlanner {
         buckets);
   }
 
-  private void add(List<Found> found, Collection<FileScanTask> tasks, Role role) {
+  private void add(List<ListedFile> found, Collection<FileScanTask> tasks, Role role) {
     for (FileScanTask task : tasks) {
-      found.add(new Found(task, FileFacts.of(task.file(), schema, List.of()), role));
+      found.add(new ListedFile(task, FileFacts.of(task.file(), schema, List.of()), role));
     }
   }
 
   private List<ChangePlan.Stretch> stretches(
-      List<Found> found, ReadPlanner before, ReadPlanner after) {
+      List<ListedFile> found, ReadPlanner before, ReadPlanner after) {
     List<ChangePlan.Stretch> stretches = new ArrayList<>();
-    for (Section<Found> section :
+    for (Section<ListedFile> section :
         Section.cut(
             found,
             file -> file.facts().lower(),
             file -> file.facts().upper(),
             file -> file.role().ordinal(),
             KeyBound.order(schema.sortKey()))) {
-      List<Found> files =
+      List<ListedFile> files =
           section.runs().stream().map(SortedRun::files).flatMap(List::stream).toList();
       if (files.stream().anyMatch(file -> file.role() == Role.TOUCHING)) {
         stretches.add(
@@ -132,7 +132,7 @@ public final class ChangePlanner {
     return stretches;
   }
 
-  private static List<FileScanTask> of(List<Found> files, Role role) {
+  private static List<FileScanTask> of(List<ListedFile> files, Role role) {
     Set<FileScanTask> tasks = new LinkedHashSet<>();
     files.stream().filter(file -> file.role() == role).forEach(file -> tasks.add(file.task()));
     return List.copyOf(tasks);

@@ -22,7 +22,6 @@ public final class PastSpecs {
 
   private PastSpecs() {}
 
-  /** Whether a property is such a spec. */
   public static boolean isOne(String property) {
     return property.startsWith(PREFIX);
   }

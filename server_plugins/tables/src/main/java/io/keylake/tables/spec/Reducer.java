@@ -138,7 +138,6 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return isSet(DISTINCT);
   }
 
-  /** Whether a flag is set. */
   public boolean isSet(String flag) {
     return options.containsKey(flag);
   }
@@ -169,7 +168,6 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return (Map<String, Reducer>) options.getOrDefault(MEMBERS, Map.of());
   }
 
-  /** Whether it is a class of a user. */
   public boolean isOfUser() {
     return kind == Kind.OWN || kind == Kind.PYTHON;
   }

@@ -58,7 +58,6 @@ public final class SpecProperties {
       List<String> bucketBy,
       List<String> partitionBy) {}
 
-  /** Whether a property is a word of a spec. */
   public static boolean isWord(String property) {
     return switch (property) {
       case KEY, ORDERING, VERSIONS, GROUPS, HASH -> true;

@@ -1,4 +1,4 @@
-package io.keylake.tables.drafts;
+package io.keylake.tables.staged;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.buckets.BucketCounts;

@@ -1,4 +1,4 @@
-package io.keylake.tables.drafts;
+package io.keylake.tables.staged;
 
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 

@@ -1,4 +1,4 @@
-package io.keylake.tables.drafts;
+package io.keylake.tables.staged;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
@@ -42,12 +42,12 @@ import org.slf4j.LoggerFactory;
  * <ol>
  *   <li>Rows are written and committed to {@link #table} as to any other, but nobody sees it.
  *   <li>{@link #commit} shows it with all that it has, in one step.
- *   <li>A draft that is not committed leaves nothing: {@link #discard} deletes its files, which
- *       nobody else can know.
+ *   <li>A staged table that is not committed leaves nothing: {@link #discard} deletes its files,
+ *       which nobody else can know.
  * </ol>
  */
-public final class Draft {
-  private static final Logger LOG = LoggerFactory.getLogger(Draft.class);
+public final class Staging {
+  private static final Logger LOG = LoggerFactory.getLogger(Staging.class);
 
   private final Transaction transaction;
   private final @Nullable TableMetadata replaced;
@@ -57,7 +57,7 @@ public final class Draft {
   private boolean takesRows;
   private boolean isSent;
 
-  private Draft(Transaction transaction, @Nullable TableMetadata replaced, Supplier<Table> seen) {
+  private Staging(Transaction transaction, @Nullable TableMetadata replaced, Supplier<Table> seen) {
     this.transaction = transaction;
     this.seen = seen;
     this.replaced = replaced;
@@ -71,16 +71,16 @@ public final class Draft {
    * @param creation creates it
    * @param seen loads what all see of it
    */
-  public static Draft ofNew(Transaction creation, Supplier<Table> seen) {
-    return new Draft(CertainOperations.ofNew(creation), null, seen);
+  public static Staging ofNew(Transaction creation, Supplier<Table> seen) {
+    return new Staging(CertainOperations.ofNew(creation), null, seen);
   }
 
   /**
-   * A draft that takes the place of a table. Its snapshots stay; its rows do not.
+   * A staged table that takes the place of a table. Its snapshots stay; its rows do not.
    *
    * @param given properties that the statement names; the others stay as they are
    */
-  public static Draft replacing(
+  public static Staging replacing(
       Table table, TableDefinition definition, Map<String, String> given) {
     table.refresh();
     TableOperations operations = operations(table);
@@ -91,7 +91,7 @@ public final class Draft {
             table.name(),
             new UnchangedSince(CertainOperations.of(operations, table.name()), base, table.name()),
             start);
-    return new Draft(replacing, base, () -> table);
+    return new Staging(replacing, base, () -> table);
   }
 
   /** Whether a table is one that nobody sees yet. */

@@ -1,4 +1,4 @@
-package io.keylake.tables.drafts;
+package io.keylake.tables.staged;
 
 import io.keylake.tables.catalogs.ForwardedOperations;
 import org.apache.iceberg.TableMetadata;

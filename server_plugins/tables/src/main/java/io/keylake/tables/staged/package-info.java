@@ -1,5 +1,5 @@
 /** Tables that are made, or replaced, together with their first rows. */
 @NullMarked
-package io.keylake.tables.drafts;
+package io.keylake.tables.staged;
 
 import org.jspecify.annotations.NullMarked;

@@ -84,7 +84,7 @@ public final class Housekeeping {
     boolean hasNewManifests = rewriteManifests(table);
     long expired = snapshots - count(table);
     long metadataFiles = mayDelete ? OldMetadata.delete(table) : 0;
-    Orphans.Found orphans = Orphans.find(table, now.minus(policy.orphansKept()));
+    Orphans.OrphanFiles orphans = Orphans.find(table, now.minus(policy.orphansKept()));
     delete(table, orphans.files());
     return new Done(
         expired,

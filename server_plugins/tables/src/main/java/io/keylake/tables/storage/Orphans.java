@@ -42,9 +42,9 @@ final class Orphans {
    * @param files the locations of the orphans
    * @param obstacle why no file can be proven to be one; null where that is not so
    */
-  record Found(List<String> files, @Nullable String obstacle) {
-    private static Found none(@Nullable String obstacle) {
-      return new Found(List.of(), obstacle);
+  record OrphanFiles(List<String> files, @Nullable String obstacle) {
+    private static OrphanFiles none(@Nullable String obstacle) {
+      return new OrphanFiles(List.of(), obstacle);
     }
   }
 
@@ -81,9 +81,9 @@ final class Orphans {
   }
 
   /** The orphans of a table that the store wrote before a moment. */
-  static Found find(Table table, Instant before) {
+  static OrphanFiles find(Table table, Instant before) {
     if (!mayDeleteFilesOf(table)) {
-      return Found.none(
+      return OrphanFiles.none(
           "its property %s is false: other tables may use its files"
               .formatted(TableProperties.GC_ENABLED));
     }
@@ -92,14 +92,14 @@ final class Orphans {
         .map(listed -> new Orphans(table, listed).find(before))
         .orElseGet(
             () ->
-                Found.none(
+                OrphanFiles.none(
                     "its store cannot be listed (%s)".formatted(table.io().getClass().getName())));
   }
 
-  private Found find(Instant before) {
+  private OrphanFiles find(Instant before) {
     Optional<Place> above = folders.tableAbove(table.location());
     if (above.isPresent()) {
-      return Found.none(
+      return OrphanFiles.none(
           "it lies inside the folder of another table, %s".formatted(above.get().location()));
     }
     List<String> candidates = new ArrayList<>();
@@ -109,7 +109,7 @@ final class Orphans {
         Place place = Place.written(file.location());
         Optional<Place> described = Folders.describedBy(place);
         if (described.isPresent() && !described.get().isSame(location)) {
-          return Found.none(
+          return OrphanFiles.none(
               "the folder of another table, %s, lies inside its own"
                   .formatted(described.get().location()));
         }
@@ -127,10 +127,10 @@ final class Orphans {
     metadata.removeIf(file -> known.hasMetadata(FileNames.of(file)));
     Optional<String> foreign = metadata.stream().filter(this::isOfAnotherTable).findFirst();
     if (foreign.isPresent()) {
-      return Found.none(
+      return OrphanFiles.none(
           "another table has its metadata in the same folder, %s".formatted(foreign.get()));
     }
-    return new Found(known.unneeded(candidates), null);
+    return new OrphanFiles(known.unneeded(candidates), null);
   }
 
   private boolean isOwn(Place file) {

@@ -30,7 +30,6 @@ public final class Placement {
     this.warehouse = warehouse != null && warehouse.contains("/") ? warehouse : null;
   }
 
-  /** Whether a location is a folder or lies inside it. */
   public static boolean isWithin(String folder, String location) {
     return Place.of(folder).holds(Place.of(location));
   }

@@ -44,11 +44,11 @@ class SettlingTest {
 
   /** As if two rows of the oldest file were found to be superseded. */
   private static SettledBuckets found(MemoryTable table, CompactionPlan plan, boolean isUnique) {
-    List<SettledBuckets.Found> found =
+    List<SettledBuckets.SettledBucket> found =
         plan.settlements().stream()
             .map(
                 settlement ->
-                    new SettledBuckets.Found(
+                    new SettledBuckets.SettledBucket(
                         settlement, Map.of("1.1", deletes(table, oldest(settlement))), isUnique))
             .toList();
     return SettledBuckets.of(plan, found);

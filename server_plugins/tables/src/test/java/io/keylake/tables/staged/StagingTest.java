@@ -1,4 +1,4 @@
-package io.keylake.tables.drafts;
+package io.keylake.tables.staged;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -33,7 +33,7 @@ import org.apache.iceberg.types.Types.StructType;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-class DraftTest {
+class StagingTest {
   private static final TableDefinition SAME =
       TableDefinition.fromJson(CaseFiles.json("spec/partitioned.json").get("spec").toString());
   private static final TableDefinition OTHER =
@@ -51,9 +51,9 @@ class DraftTest {
     before = table.currentSnapshot().snapshotId();
   }
 
-  private static void append(Draft draft, String file) {
-    draft.takeRows();
-    append(draft.table(), MemoryTables.dayFile(draft.table(), file));
+  private static void append(Staging staged, String file) {
+    staged.takeRows();
+    append(staged.table(), MemoryTables.dayFile(staged.table(), file));
   }
 
   private static void append(Table to, DataFile... files) {
@@ -64,18 +64,18 @@ class DraftTest {
     return catalog.loadTable(MemoryTables.NAME);
   }
 
-  private static Draft replacing(Table table, TableDefinition definition) {
-    return Draft.replacing(table, definition, Map.of());
+  private static Staging replacing(Table table, TableDefinition definition) {
+    return Staging.replacing(table, definition, Map.of());
   }
 
   @Test
   void nobodySeesADraft() {
-    Draft draft = replacing(table, OTHER);
-    append(draft, "2");
-    assertTrue(Draft.isOne(draft.table()));
-    assertFalse(Draft.isOne(seen()));
+    Staging staged = replacing(table, OTHER);
+    append(staged, "2");
+    assertTrue(Staging.isOne(staged.table()));
+    assertFalse(Staging.isOne(seen()));
     assertEquals(before, seen().currentSnapshot().snapshotId());
-    draft.commit();
+    staged.commit();
     assertEquals(7, KeyedSchema.of(seen()).spec().buckets());
     assertNull(seen().currentSnapshot().parentId());
     assertNotNull(seen().snapshot(before));
@@ -100,13 +100,13 @@ class DraftTest {
   @Test
   void whatOthersCommitMeanwhileIsNotLost() {
     for (TableDefinition each : List.of(SAME, OTHER)) {
-      Draft draft = replacing(seen(), each);
-      append(draft, "2");
+      Staging staged = replacing(seen(), each);
+      append(staged, "2");
       append(seen(), MemoryTables.dayFile(seen(), "3"));
       long head = seen().currentSnapshot().snapshotId();
-      KeylakeException refused = assertThrows(KeylakeException.class, draft::commit);
+      KeylakeException refused = assertThrows(KeylakeException.class, staged::commit);
       assertEquals(Kind.COMMIT_CONFLICT, refused.kind());
-      draft.discard();
+      staged.discard();
       assertEquals(head, seen().currentSnapshot().snapshotId());
       assertEquals(8, KeyedSchema.of(seen()).spec().buckets());
     }
@@ -143,13 +143,13 @@ class DraftTest {
 
   @Test
   void aDraftThatIsGivenUpLeavesNothing() {
-    Draft draft = replacing(table, OTHER);
-    append(draft, "2");
-    Snapshot written = draft.table().currentSnapshot();
-    draft.discard();
+    Staging staged = replacing(table, OTHER);
+    append(staged, "2");
+    Snapshot written = staged.table().currentSnapshot();
+    staged.discard();
     assertThrows(
         NotFoundException.class,
-        () -> draft.table().io().newInputFile(written.manifestListLocation()));
+        () -> staged.table().io().newInputFile(written.manifestListLocation()));
     assertEquals(before, seen().currentSnapshot().snapshotId());
     assertEquals(1, seen().currentSnapshot().allManifests(seen().io()).size());
   }
@@ -157,8 +157,8 @@ class DraftTest {
   @Test
   void ofTwoTablesOfOneNameTheFirstIsMade() {
     TableIdentifier name = TableIdentifier.of("shop", "twice");
-    Draft first = created(name);
-    Draft second = created(name);
+    Staging first = created(name);
+    Staging second = created(name);
     append(first, "1");
     append(second, "2");
     first.commit();
@@ -170,9 +170,9 @@ class DraftTest {
     assertEquals(1, made.currentSnapshot().allManifests(made.io()).size());
   }
 
-  private Draft created(TableIdentifier name) {
+  private Staging created(TableIdentifier name) {
     Schema schema = SAME.icebergSchema();
-    return Draft.ofNew(
+    return Staging.ofNew(
         catalog
             .buildTable(name, schema)
             .withPartitionSpec(SAME.partitionSpec(schema))

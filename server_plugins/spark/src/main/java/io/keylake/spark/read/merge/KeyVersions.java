@@ -74,12 +74,15 @@ public record KeyVersions(
     }
     try (SortedMerge merge = new SortedMerge(runs, section.merging(), 1)) {
       Decisions decisions = merge.next();
-      return decisions.count() == 0 ? NONE : new Found(task, section, runs, decisions).versions();
+      return decisions.count() == 0
+          ? NONE
+          : new KeyDecision(task, section, runs, decisions).versions();
     }
   }
 
   /** The one decision of a merge whose runs are at their rows of the key. */
-  private record Found(ReadTask task, SectionPlan section, List<KeyRun> runs, Decisions decisions) {
+  private record KeyDecision(
+      ReadTask task, SectionPlan section, List<KeyRun> runs, Decisions decisions) {
 
     KeyVersions versions() {
       List<@Nullable StoredVersion> byRun = new ArrayList<>();

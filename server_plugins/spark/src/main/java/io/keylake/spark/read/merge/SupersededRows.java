@@ -52,7 +52,7 @@ public final class SupersededRows {
    * @param byFile positions of superseded rows, by the location of the file; for each file
    * @param isUnique whether each visible key has one row left
    */
-  public record Found(Map<String, RoaringBitmap> byFile, boolean isUnique) {}
+  public record RowsByFile(Map<String, RoaringBitmap> byFile, boolean isUnique) {}
 
   private SupersededRows(ReadTask task, SectionPlan section, DataFiles files) {
     this.section = section;
@@ -68,10 +68,11 @@ public final class SupersededRows {
    *
    * @param section planned for {@code Wanted.ROWS_AND_TOMBSTONES}
    */
-  public static Found find(FileIO io, KeyedSchema schema, SectionPlan section) throws IOException {
+  public static RowsByFile find(FileIO io, KeyedSchema schema, SectionPlan section)
+      throws IOException {
     Selection known = SelectionCache.ofProcess().ofWholeRows(section);
     if (known != null) {
-      return new Found(others(section, known), true);
+      return new RowsByFile(others(section, known), true);
     }
     ReadTask task = ReadTask.unfiltered(schema, List.of());
     DataFiles files = new DataFiles(io, new ReadCounters());
@@ -90,7 +91,7 @@ public final class SupersededRows {
     return others;
   }
 
-  private Found find(SortedMerge merge) throws IOException {
+  private RowsByFile find(SortedMerge merge) throws IOException {
     int classes = section.classes().size();
     for (Decisions keys = merge.next(); keys.count() > 0; keys = merge.next()) {
       for (int i = 0; i < keys.count(); i++) {
@@ -118,7 +119,7 @@ public final class SupersededRows {
             RoaringBitmap.flip(needed.byRun().get(run).get(file), 0L, files.get(file).rows()));
       }
     }
-    return new Found(superseded, isUnique);
+    return new RowsByFile(superseded, isUnique);
   }
 
   private Takes takes(int columnClass) {

@@ -7,7 +7,6 @@ import org.apache.spark.sql.connector.read.Scan;
 public final class ScannedRows {
   private ScannedRows() {}
 
-  /** Whether they are rows of a keyed table. */
   public static boolean areKeyed(Scan scan) {
     return scan instanceof KeyedScan;
   }

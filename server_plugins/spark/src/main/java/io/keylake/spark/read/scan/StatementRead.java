@@ -21,16 +21,16 @@ public final class StatementRead {
   private final IsolationLevel level;
   private final @Nullable Long snapshotId;
   private final @Nullable MainRead main;
-  private final Said said;
+  private final Original original;
   private final List<PushedFilters> scans = new ArrayList<>();
 
   /**
-   * The statement as it was said, before a name in it was resolved.
+   * The statement as it was written, before a name in it was resolved.
    *
    * @param plan with all that stands around it, such as WITH; null where it is not known
    * @param hindrance why it is not run again; null where nothing speaks against it
    */
-  public record Said(@Nullable LogicalPlan plan, @Nullable String hindrance) {}
+  public record Original(@Nullable LogicalPlan plan, @Nullable String hindrance) {}
 
   /**
    * @param property that states the level
@@ -42,16 +42,16 @@ public final class StatementRead {
       IsolationLevel level,
       @Nullable Long snapshotId,
       @Nullable MainRead main,
-      Said said) {
+      Original original) {
     this.property = property;
     this.level = level;
     this.snapshotId = snapshotId;
     this.main = main;
-    this.said = said;
+    this.original = original;
   }
 
-  public Said said() {
-    return said;
+  public Original original() {
+    return original;
   }
 
   synchronized void looksAt(PushedFilters filters) {

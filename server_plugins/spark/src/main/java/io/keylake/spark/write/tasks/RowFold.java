@@ -286,7 +286,6 @@ final class RowFold {
     return winners[value];
   }
 
-  /** Whether something is stored of a column. */
   boolean carries(int value) {
     Accumulator accumulator = accumulators[value];
     return gathered[value] != null
