@@ -5,9 +5,8 @@ import java.util.List;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -46,32 +45,45 @@ final class MovedRows {
 
   private static final int TABLE = 0;
   private static final int PLACE = 1;
+  private static final int VERSION = 2;
   private static final int ROW = 3;
   private static final int FAILURE = 4;
   private static final int TASK = 5;
 
-  private final UnsafeProjection packed = UnsafeProjection.create(TYPE);
+  private final UnsafeRowWriter writer = new UnsafeRowWriter(TYPE.size());
 
   /** A row on its way; valid until the next. */
-  InternalRow row(int table, byte[] place, long version, byte[] row, int task) {
-    return packed.apply(
-        new GenericInternalRow(
-            new Object[] {table, UTF8String.fromBytes(place), version, row, null, task}));
+  InternalRow row(int table, byte[] place, long version, UnsafeRow row, int task) {
+    begin(table, UTF8String.fromBytes(place), version, task);
+    writer.write(ROW, row.getBytes());
+    writer.setNullAt(FAILURE);
+    return writer.getRow();
   }
 
   /** A row with the reason why a row was refused, so that it comes before the rows of its table. */
   InternalRow refused(int table, long version, String failure, int task) {
-    UTF8String why = UTF8String.fromString(failure);
-    return packed.apply(
-        new GenericInternalRow(
-            new Object[] {table, UTF8String.EMPTY_UTF8, version, null, why, task}));
+    return refused(table, UTF8String.EMPTY_UTF8, version, failure, task);
   }
 
   /** A row that says that there are rows of a table that the write does not know. */
   InternalRow unlisted(String name, String failure) {
-    UTF8String place = UTF8String.fromString(name);
-    UTF8String why = UTF8String.fromString(failure);
-    return packed.apply(new GenericInternalRow(new Object[] {UNLISTED, place, 0L, null, why, 0}));
+    return refused(UNLISTED, UTF8String.fromString(name), 0, failure, 0);
+  }
+
+  private InternalRow refused(int table, UTF8String place, long version, String failure, int task) {
+    begin(table, place, version, task);
+    writer.setNullAt(ROW);
+    writer.write(FAILURE, UTF8String.fromString(failure));
+    return writer.getRow();
+  }
+
+  private void begin(int table, UTF8String place, long version, int task) {
+    writer.reset();
+    writer.zeroOutNullBytes();
+    writer.write(TABLE, table);
+    writer.write(PLACE, place);
+    writer.write(VERSION, version);
+    writer.write(TASK, task);
   }
 
   static int table(InternalRow row) {

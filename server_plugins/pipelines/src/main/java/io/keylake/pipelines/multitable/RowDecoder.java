@@ -21,6 +21,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
@@ -28,9 +29,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.InterpretedUnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.ArrayType;
@@ -38,8 +37,6 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.jspecify.annotations.Nullable;
-import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Makes rows of one table of JSON objects:
@@ -72,15 +69,13 @@ final class RowDecoder {
   private final boolean[] wasThere;
   private final @Nullable String[] fields; // of the last rows, in their order
   private final int[] fieldPlaces;
-  private final UnsafeProjection packedNames =
-      InterpretedUnsafeProjection.createProjection(
-          seq(List.of(new BoundReference(0, NAMES, false))));
+  private final Function<Object, UnsafeRow> packedNames = PackedRows.alone(NAMES);
   private final UnsafeArrayData none = inSparksForm(new Object[0]);
   private UnsafeArrayData lastCarried = none;
   private final Expression bucketOf;
   private final @Nullable Expression groupOf;
   private final int bucket;
-  private final UnsafeProjection packed;
+  private final PackedRows packed;
   private final KeyBytes keyBytes;
   private final List<Integer> placed;
 
@@ -106,7 +101,7 @@ final class RowDecoder {
         IntStream.range(0, type.size())
             .<Expression>mapToObj(i -> new BoundReference(i, type.fields()[i].dataType(), true))
             .toList();
-    packed = InterpretedUnsafeProjection.createProjection(seq(all));
+    packed = new PackedRows(type);
     List<Expression> bucketBy =
         schema.bucketBy().stream().map(field -> all.get(columns.indexOf(field))).toList();
     bucketOf = BucketExpression.of(schema, bucketBy);
@@ -126,10 +121,6 @@ final class RowDecoder {
       placed.add(field.name().equals(KeyedSchema.GROUP) ? bucket + 1 : columns.indexOf(field));
     }
     keyBytes = new KeyBytes(order);
-  }
-
-  private static <T> Seq<T> seq(List<T> list) {
-    return CollectionConverters.asScala(list).toSeq();
   }
 
   /** Takes the next row; what it comes to is valid until the one after it. */
@@ -228,18 +219,16 @@ final class RowDecoder {
   }
 
   private UnsafeArrayData inSparksForm(Object[] texts) {
-    UnsafeRow one = packedNames.apply(InternalRow.apply(seq(List.of(new GenericArrayData(texts)))));
-    return one.getArray(0).copy();
+    return packedNames.apply(new GenericArrayData(texts)).getArray(0).copy();
   }
 
   int bucket() {
     return (Integer) values[bucket];
   }
 
-  /** The row in Spark's binary form. */
-  byte[] packed() {
-    UnsafeRow binary = packed.apply(row);
-    return binary.getBytes();
+  /** The row in Spark's binary form; valid until the next. */
+  UnsafeRow packed() {
+    return packed.of(values);
   }
 
   /** The place of the row in the order of the files: partition, bucket and key. */
