@@ -32,6 +32,7 @@ public final class MessageReader {
   private final List<String> version;
   private final @Nullable FoundColumns found;
   private final Fields fields = new Fields();
+  private final @Nullable KnownShapes shapes;
 
   public MessageReader(MessageFormat format) {
     this.values = format.values();
@@ -39,6 +40,8 @@ public final class MessageReader {
     this.envelope = format.envelope();
     this.version = format.version();
     this.found = format.infers() ? new FoundColumns() : null;
+    boolean areRows = envelope instanceof Plain && values instanceof JsonEncoding;
+    this.shapes = areRows && version.isEmpty() ? new KnownShapes(format.infers()) : null;
   }
 
   /**
@@ -49,6 +52,12 @@ public final class MessageReader {
   public List<Change> read(
       String topic, long offset, long sent, byte @Nullable [] key, byte @Nullable [] value) {
     try {
+      if (shapes != null && value != null && shapes.has(topic, value)) {
+        Message known = new Message(topic, sent, key, keys, null);
+        if (((Plain) envelope).key(known).equals(shapes.key(topic))) {
+          return List.of(new Change(topic, Plain.WRITE, value, of(offset, 0), sent, null, null));
+        }
+      }
       Document document = value == null ? null : values.read(value);
       List<Envelope.Row> rows = envelope.rows(new Message(topic, sent, key, keys, document));
       if (rows.size() > MOST_CHANGES) {
@@ -64,16 +73,12 @@ public final class MessageReader {
         }
         byte[] json = JsonEncoding.MAPPER.writeValueAsBytes(row.row());
         Fields.checkTexts(row, json);
-        long of = Math.addExact(Math.multiplyExact(base, MOST_CHANGES), changes.size());
-        changes.add(
-            new Change(
-                row.table(),
-                row.op(),
-                json,
-                of,
-                row.at(),
-                null,
-                found == null ? null : found.add(row)));
+        long of = of(base, changes.size());
+        String told = found == null ? null : found.add(row);
+        changes.add(new Change(row.table(), row.op(), json, of, row.at(), null, told));
+        if (shapes != null && document != null && document.type() == null) {
+          shapes.add(topic, row);
+        }
       }
       return changes;
     } catch (BadMessage e) {
@@ -85,6 +90,11 @@ public final class MessageReader {
       return List.of(
           refused(value, "its rows cannot be written as JSON: " + e.getOriginalMessage()));
     }
+  }
+
+  /** The version of a change, by its place in the message. */
+  private static long of(long base, int place) {
+    return Math.addExact(Math.multiplyExact(base, MOST_CHANGES), place);
   }
 
   private long version(@Nullable Document document) throws BadMessage {

@@ -11,6 +11,8 @@ import java.util.Map;
 
 /** Objects that are rows of a table with the name of their topic; no value deletes the key. */
 final class Plain implements Envelope {
+  static final String WRITE = "u";
+
   private final Keys keys;
 
   Plain(Keys keys) {
@@ -20,7 +22,7 @@ final class Plain implements Envelope {
   @Override
   public List<Row> rows(Message message) throws BadMessage {
     String table = message.topic();
-    List<String> key = keys.of(table, message);
+    List<String> key = key(message);
     Document value = message.value();
     if (value == null) {
       return List.of(Row.deleted(table, deleted(message, key), key, Map.of(), message.sent()));
@@ -30,7 +32,12 @@ final class Plain implements Envelope {
     }
     ValueType type = value.type();
     return List.of(
-        new Row(table, "u", row, key, type == null ? Map.of() : type.members(), message.sent()));
+        new Row(table, WRITE, row, key, type == null ? Map.of() : type.members(), message.sent()));
+  }
+
+  /** The names of the key of a message. */
+  List<String> key(Message message) throws BadMessage {
+    return keys.of(message.topic(), message);
   }
 
   private static ObjectNode deleted(Message message, List<String> key) throws BadMessage {
