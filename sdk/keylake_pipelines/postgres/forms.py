@@ -91,13 +91,22 @@ def _decimal(text: str) -> str:
     return f'"{text}"'
 
 
+def _all_decimals(texts: Sequence[str]) -> Sequence[str]:
+    return [*map(_decimal, texts)] if "NaN" in texts else _all_plain(texts)
+
+
 def _plain(text: str) -> str:
     """A text without signs that JSON would write otherwise."""
     return f'"{text}"'
 
 
 def _all_plain(texts: Sequence[str]) -> Sequence[str]:
-    return [f'"{text}"' for text in texts]
+    return _quoted_lines(texts).split("\n") if texts else []
+
+
+def _quoted_lines(texts: Sequence[str]) -> str:
+    """The texts, which have no line ends, in quotes and lines, so that a change of all is one of a single text."""
+    return '"' + '"\n"'.join(texts) + '"'
 
 
 def _binary(text: str) -> str:
@@ -120,10 +129,30 @@ def _timestamp(text: str) -> str:
     return f'"{text[:10]}T{text[11:]}"'
 
 
+def _all_timestamps(texts: Sequence[str]) -> Sequence[str]:
+    lines = _quoted_lines(texts)
+    if "C" in lines or not _begin_with_days(texts) or max(map(len, texts)) > 26:
+        return [*map(_timestamp, texts)]
+    return lines.replace(" ", "T").split("\n")
+
+
+def _begin_with_days(texts: Sequence[str]) -> bool:
+    """Whether each text begins with a day of a year of four digits, and a blank."""
+    return {text[4:11:6] for text in texts} == {"- "}
+
+
 def _timestamptz(text: str) -> str:
     if len(text) > 29 or text[4:5] != "-" or not text.endswith("+00"):
         raise Unfit(f"{text} lies outside of the years 1 to 9999")
     return f'"{text[:10]}T{text[11:-3]}Z"'
+
+
+def _all_timestamptz(texts: Sequence[str]) -> Sequence[str]:
+    lines = _quoted_lines(texts)
+    are_in_utc = lines.count('+00"') == len(texts)
+    if not are_in_utc or not _begin_with_days(texts) or max(map(len, texts)) > 29:
+        return [*map(_timestamptz, texts)]
+    return lines.replace(" ", "T").replace('+00"', 'Z"').split("\n")
 
 
 _FORMS: Mapping[str, Form] = {
@@ -136,8 +165,8 @@ _FORMS: Mapping[str, Form] = {
     "float8": Form(DoubleType(), _floating, _all_floating),
     "bytea": Form(BinaryType(), _binary),
     "date": Form(DateType(), _date, _all_dates),
-    "timestamp": Form(TimestampType(), _timestamp),
-    "timestamptz": Form(TimestamptzType(), _timestamptz),
+    "timestamp": Form(TimestampType(), _timestamp, _all_timestamps),
+    "timestamptz": Form(TimestamptzType(), _timestamptz, _all_timestamptz),
     "uuid": Form(UUIDType(), _plain, _all_plain),
     "hstore": Form(MapType(1, StringType(), 2, StringType(), value_required=False), map_json),
 }
@@ -169,7 +198,9 @@ def _numeric(modifier: int) -> Form:
     precision, scale = (modifier - 4) >> 16 & 0xFFFF, ((modifier - 4) & 0x7FF ^ 1024) - 1024
     digits = max(precision - min(scale, 0), scale)
     return (
-        Form(DecimalType(digits, max(scale, 0)), _decimal) if digits <= 38 else Form(StringType(), _plain, _all_plain)
+        Form(DecimalType(digits, max(scale, 0)), _decimal, _all_decimals)
+        if digits <= 38
+        else Form(StringType(), _plain, _all_plain)
     )
 
 

@@ -178,8 +178,8 @@ class Transactions:
 
     def _put(self, op: str, logged: Logged, values: Sequence[Value], *, moved: bool = False) -> None:
         key = self._key(logged, values)
-        before = self._pending.get(key)
-        if op == "u" and before is not None and before.op != "d":
+        before = self._pending.get(key) if op == "u" else None
+        if before is not None and before.op != "d":
             self._pending[key] = Pending(before.op, logged, carried(before, logged, values), before.moved)
         else:
             self._pending[key] = Pending(op, logged, values, moved)

@@ -262,6 +262,39 @@ def test_values_that_no_type_holds(number: int, dimensions: int, text: str) -> N
         form_of(number, -1, dimensions, TYPES).json(text)
 
 
+@pytest.mark.parametrize(
+    ("number", "texts"),
+    [
+        (1114, ["2020-02-29 12:30:00.5", "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"]),
+        (1184, ["2020-02-29 12:30:00+00", "0001-01-01 00:00:00.000001+00", "9999-12-31 23:59:59.999999+00"]),
+        (1082, ["2020-02-29", "0001-01-01", "9999-12-31"]),
+        (9000, ["1.50", "-0.01", "0"]),
+        (1700, ["1.50", "NaN", "-Infinity", "1" * 50]),
+    ],
+)
+def test_values_of_a_column_at_once(number: int, texts: list[str]) -> None:
+    form = form_of(number, -1, 0, TYPES)
+    for some in (texts, texts[:1], []):
+        assert form.jsons(some) == [form.json(text) for text in some]
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "others"),
+    [
+        (1114, "2020-02-29 12:30:00", ["infinity", "-infinity", "0044-03-15 12:00:00 BC", "10000-01-01 00:00:00"]),
+        (1184, "2020-02-29 12:30:00+00", ["infinity", "0044-03-15 12:00:00+00 BC", "10000-01-01 00:00:00+00"]),
+        (1184, "2020-02-29 12:30:00+00", ["2020-02-29 12:30:00+01", "2020-02-29 12:30:00+00:19"]),
+        (1082, "2020-02-29", ["infinity", "-infinity", "0044-03-15 BC", "10000-01-01"]),
+        (9000, "1.50", ["NaN"]),
+    ],
+)
+def test_one_value_of_a_column_that_its_type_does_not_hold(number: int, text: str, others: list[str]) -> None:
+    form = form_of(number, -1, 0, TYPES)
+    for other in others:
+        with pytest.raises(Unfit):
+            form.jsons([text, other, text])
+
+
 def test_types_hold_their_values() -> None:
     def type_of(number: int, modifier: int = -1, dimensions: int = 0) -> object:
         form: Form = form_of(number, modifier, dimensions, TYPES)
