@@ -6,9 +6,13 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A change of a table is done again, after a pause, where other commits came first. */
 public final class Backoff {
+  private static final Logger LOG = LoggerFactory.getLogger(Backoff.class);
+
   /** Any other commit ends an attempt: the change is checked against the table as it is then. */
   private static final int MOST = 100;
 
@@ -27,7 +31,7 @@ public final class Backoff {
       table.refresh();
       try {
         T made = change.get();
-        table.refresh();
+        look(table);
         return made;
       } catch (CommitFailedException e) {
         if (attempt == MOST || !pause(attempt)) {
@@ -37,6 +41,15 @@ public final class Backoff {
                   .formatted(what, table.name(), attempt, e.getMessage()));
         }
       }
+    }
+  }
+
+  /** Looks at the table as it is now; the change stands, whether or not the catalog answers. */
+  private static void look(Table table) {
+    try {
+      table.refresh();
+    } catch (RuntimeException e) {
+      LOG.warn("Table {} could not be read after it was changed", table.name(), e);
     }
   }
 

@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.Metrics;
@@ -30,6 +31,7 @@ import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.transforms.Transforms;
 import org.apache.iceberg.types.Conversions;
+import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.types.Types.NestedField;
 
@@ -195,6 +197,24 @@ public final class MemoryTable {
     schema = KeyedSchema.of(table);
   }
 
+  /**
+   * The rows that are there follow a change of the columns, as those of files do by their ids.
+   *
+   * @param moved the cells of a row, with the names that columns have now
+   */
+  public void followColumns(UnaryOperator<Map<String, Cell>> moved) {
+    table.refresh();
+    schema = KeyedSchema.of(table);
+    rows.replaceAll(
+        (file, stored) ->
+            stored.stream()
+                .map(
+                    row ->
+                        new StoredRow(
+                            row.key(), row.written(), row.deleted(), moved.apply(row.cells())))
+                .toList());
+  }
+
   public int bucket(Key key) {
     int buckets = schema.spec().buckets();
     return schema.hasBucketColumn()
@@ -215,15 +235,17 @@ public final class MemoryTable {
               counts.put(field.fieldId(), (long) stored.size());
               nulls.put(field.fieldId(), (long) stored.size() - values.size());
               if (!values.isEmpty()) {
-                lower.put(field.fieldId(), bytes(values.get(0)));
-                upper.put(field.fieldId(), bytes(values.get(values.size() - 1)));
+                lower.put(field.fieldId(), bytes(field, values.get(0)));
+                upper.put(field.fieldId(), bytes(field, values.get(values.size() - 1)));
               }
             });
     return new Metrics((long) stored.size(), null, counts, nulls, null, lower, upper);
   }
 
-  private static ByteBuffer bytes(long value) {
-    return Conversions.toByteBuffer(Types.LongType.get(), value);
+  private static ByteBuffer bytes(NestedField field, long value) {
+    return field.type().typeId() == Type.TypeID.INTEGER
+        ? Conversions.toByteBuffer(field.type(), (int) value)
+        : Conversions.toByteBuffer(Types.LongType.get(), value);
   }
 
   /**

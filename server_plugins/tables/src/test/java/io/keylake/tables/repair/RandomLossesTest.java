@@ -14,6 +14,10 @@ import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.history.WriteSummaries;
 import io.keylake.tables.history.WriteSummary;
+import io.keylake.tables.schema.ColumnChange.Add;
+import io.keylake.tables.schema.ColumnChange.Drop;
+import io.keylake.tables.schema.ColumnChange.Rename;
+import io.keylake.tables.schema.ColumnChange.Widen;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +36,9 @@ import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.iceberg.exceptions.ServiceUnavailableException;
 import org.apache.iceberg.inmemory.InMemoryFileIO;
 import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types.IntegerType;
+import org.apache.iceberg.types.Types.LongType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -47,6 +54,7 @@ class RandomLossesTest {
   private static final int STEPS_OF_MANY_RUNS = 500;
   private static final int CALLS_PER_FAILURE = 20;
   private static final String BRANCH = "dev";
+  private static final List<String> ADDED = List.of("x", "y", "z");
 
   /** How often what happened, over all rounds. */
   private final Map<String, Integer> seen = new TreeMap<>();
@@ -158,6 +166,27 @@ class RandomLossesTest {
       assertTrue(twin.made(new Append(null, twin.stored(same), summary)).isRepeated());
     }
 
+    /** Adds a column, or gives one of those that were added another name or type, or drops it. */
+    void changeColumns() {
+      List<String> there = List.copyOf(twin.added.keySet());
+      List<String> free = ADDED.stream().filter(name -> !there.contains(name)).toList();
+      int kind = there.isEmpty() ? 0 : twin.random.nextInt(4);
+      if (kind == 0 && !free.isEmpty()) {
+        Add add = new Add(List.of(free.get(0)), IntegerType.get(), null, null);
+        twin.change(add, free.get(0), IntegerType.get());
+        return;
+      }
+      String name = there.get(twin.random.nextInt(there.size()));
+      Type type = twin.added.get(name);
+      if (kind == 1 && !free.isEmpty()) {
+        twin.change(new Rename(List.of(name), free.get(0)), free.get(0), type);
+      } else if (kind == 2 && type.equals(IntegerType.get())) {
+        twin.change(new Widen(List.of(name), LongType.get()), name, LongType.get());
+      } else {
+        twin.change(new Drop(List.of(name), false), name, null);
+      }
+    }
+
     void publish() {
       dropBranch();
       twin.make(new NewBranch(BRANCH));
@@ -190,6 +219,7 @@ class RandomLossesTest {
         case 6 -> twin.drop();
         case 7 -> publish();
         case 8 -> twin.made(new ManifestRewrite());
+        case 9 -> changeColumns();
         default -> twin.undo();
       }
     }
@@ -216,6 +246,7 @@ class RandomLossesTest {
     if (Integer.getInteger("keylake.runs", 1) > MANY_RUNS) {
       check(new Random(1), STEPS_OF_MANY_RUNS);
       assertTrue(seen.keySet().containsAll(Set.of("answer", "question", "request")));
+      assertTrue(seen.keySet().containsAll(Set.of("Add", "Drop", "Rename", "Widen")));
     }
     RandomRuns.of(1, random -> check(random, STEPS));
     assertTrue(seen.get("done") > seen.getOrDefault("failed", 0), seen.toString());
@@ -228,7 +259,7 @@ class RandomLossesTest {
     try {
       verbs.twin.write();
       for (int number = 0; number < count; number++) {
-        int step = random.nextInt(11);
+        int step = random.nextInt(12);
         steps.append(", ").append(step);
         int before = lost();
         failures.isQuiet = false;
@@ -245,6 +276,7 @@ class RandomLossesTest {
         }
       }
       verbs.checkFiles();
+      verbs.twin.seen.forEach((what, times) -> seen.merge(what, times, Integer::sum));
     } catch (AssertionError | RuntimeException | IOException e) {
       throw new AssertionError("steps%s: %s".formatted(steps, e.getMessage()), e);
     }
