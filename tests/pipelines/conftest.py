@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+import keylake as kl
 from pipelines import postgres_server
 from pipelines.broker import Broker
+from pipelines.many_tables import few_rows_by
 from pipelines.mariadb.mysql_server import MySql
 from pipelines.mariadb.server import MariaDb
 
@@ -24,6 +26,13 @@ def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySql]:
     server = MySql(tmp_path_factory.mktemp("mysql"))
     yield server
     server.stop()
+
+
+@pytest.fixture(params=["driver", "tasks"])
+def writer(request: pytest.FixtureRequest, lake: kl.Lake) -> Iterator[str]:
+    """Each of the two that write few rows of many tables: the driver, and tasks where it is to write none."""
+    with few_rows_by(lake, request.param):
+        yield request.param
 
 
 @pytest.fixture(params=["mariadb", pytest.param("mysql", marks=pytest.mark.nightly)])

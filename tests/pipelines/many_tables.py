@@ -1,7 +1,8 @@
 """Tables that are written by one statement."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 
@@ -25,6 +26,17 @@ def written(
     lake: kl.Lake, changes: Sequence[Change], *batches: TableBatch, count: int | None = None
 ) -> list[TableOutcome]:
     return list(write_tables(lake, lake.spark.createDataFrame(changes, COLUMNS), batches, count=count))
+
+
+@contextmanager
+def few_rows_by(lake: kl.Lake, writer: str) -> Iterator[None]:
+    """Few rows are written by the driver, as without this, or by tasks."""
+    if writer == "tasks":
+        lake.spark.conf.set("spark.keylake.write.driver-rows", 0)
+    try:
+        yield
+    finally:
+        lake.spark.conf.unset("spark.keylake.write.driver-rows")
 
 
 def create(lake: kl.Lake, buckets: int = 2, key: str = "id", **columns: pa.DataType) -> kl.KeyedTable:

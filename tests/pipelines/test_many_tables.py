@@ -1,4 +1,4 @@
-"""Rows of many tables in one write: one Spark job, and a commit for each table that can have one."""
+"""Rows of many tables in one write, by the driver or one Spark job, and a commit for each table that can have one."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -13,6 +13,7 @@ from keylake_pipelines.multi_table.write import TableBatch, TableOutcome, write_
 from pipelines.many_tables import COLUMNS, change, create, name_of, rows, written
 
 
+@pytest.mark.usefixtures("writer")
 def test_each_table_gets_its_rows_and_a_commit(lake: kl.Lake) -> None:
     orders = create(lake, city=pa.string(), total=pa.decimal128(10, 2))
     people = create(lake, buckets=1, key="person", name=pa.string())
@@ -46,6 +47,7 @@ def test_each_table_gets_its_rows_and_a_commit(lake: kl.Lake) -> None:
     assert len(quiet.history()) == 0
 
 
+@pytest.mark.usefixtures("writer")
 def test_offsets_count_once(lake: kl.Lake) -> None:
     one, other = (create(lake, x=pa.int64()) for _ in range(2))
     changes = [change(table, "c", 1, id=1, x=1) for table in (one, other)]
@@ -65,6 +67,7 @@ def test_offsets_count_once(lake: kl.Lake) -> None:
     assert len(one.history()) == 1
 
 
+@pytest.mark.usefixtures("writer")
 def test_a_table_that_fails_is_set_aside(lake: kl.Lake) -> None:
     good, poisoned, dropped = (create(lake, x=pa.int32()) for _ in range(3))
     commits = lake.create(

@@ -14,7 +14,7 @@ from integration.event_log import EventLog
 from integration.histories import COMPOUND, Shape
 from integration.twin import Twin, fresh_name
 from keylake_pipelines.multi_table.write import TableBatch, write_tables
-from pipelines.many_tables import COLUMNS, Change, change, create, name_of, rows, written
+from pipelines.many_tables import COLUMNS, Change, change, create, few_rows_by, name_of, rows, written
 
 STRUCT = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])
 TYPES: dict[str, pa.DataType] = {
@@ -193,6 +193,7 @@ def drawn(random: Random, twin: Twin, shape: Shape) -> tuple[str, dict[str, obje
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.usefixtures("writer")
 def test_random_rows_of_several_tables(lake: kl.Lake, seed: int) -> None:
     random = Random(seed)
     twins = [(shape.create(lake, fresh_name("many")), shape) for shape in SHAPES.values()]
@@ -217,13 +218,55 @@ def test_random_rows_of_several_tables(lake: kl.Lake, seed: int) -> None:
             twin.check_stamps()
 
 
+def facts(lake: kl.Lake, table: kl.KeyedTable) -> list[dict[str, object]]:
+    """What manifests say of the files of a table, without their names and sizes.
+
+    Parquet gives the settings of dictionaries to whichever writer of the process asks next, so files of writers that
+    work at the same time have the same values in pages of other sizes.
+    """
+    columns = (
+        "partition, spec_id, record_count, value_counts, null_value_counts, nan_value_counts, lower_bounds,"
+        " upper_bounds, sort_order_id"
+    )
+    found = lake.spark.sql(f"SELECT {columns} FROM {lake.catalog}.{table.name}.files").toArrow().to_pylist()
+    return sorted(found, key=repr)
+
+
+@pytest.mark.parametrize("seed", [4, pytest.param(5, marks=pytest.mark.slow)])
+def test_the_driver_writes_the_files_of_tasks(lake: kl.Lake, seed: int) -> None:
+    random = Random(seed)
+    twins = [tuple(shape.create(lake, fresh_name("many")) for _ in range(2)) for shape in SHAPES.values()]
+    for number in range(2):
+        drawn_rows = [
+            (pair, *drawn(random, pair[0], shape), random.randrange(8))
+            for pair, shape in zip(twins, SHAPES.values(), strict=True)
+            for _ in range(12)
+        ]
+        found: list[list[tuple[object, ...]]] = []
+        for which, by in enumerate(("driver", "tasks")):
+            changes: list[Change] = [
+                (pair[which].table.name, op, version, in_json(row)) for pair, op, row, version in drawn_rows
+            ]
+            batches = [TableBatch(pair[which].table.name, {"log": (number, number + 1)}) for pair in twins]
+            with few_rows_by(lake, by):
+                outcomes = written(lake, changes, *batches)
+            commits = [each.commit for each in outcomes]
+            found.append([(each.rows, each.versions) for each in commits if each is not None])
+        assert found[0] == found[1]
+        assert len(found[0]) == len(twins)
+        for here, there in twins:
+            assert facts(lake, here.table) == facts(lake, there.table)
+            assert here.read() == there.read()
+
+
 # --------------------------------------------------------------------------------------------------------------- jobs
 
 
 @pytest.mark.slow
 def test_one_job_writes_all_tables(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "events")
-    with kl.connect(warehouse=tmp_path / "lake", memory="1g", settings=log.settings()) as lake:
+    settings = log.settings() | {"spark.keylake.write.driver-rows": "0"}
+    with kl.connect(warehouse=tmp_path / "lake", memory="1g", settings=settings) as lake:
         tables = [create(lake, x=pa.int64(), **{f"c{number}": pa.string()}) for number in range(40)]
         batches = [TableBatch(name_of(table)) for table in tables]
         for version in range(2):
@@ -237,3 +280,19 @@ def test_one_job_writes_all_tables(tmp_path: Path) -> None:
         frame = lake.spark.createDataFrame([change(tables[0], "c", 3, id=1)], COLUMNS)
         write_tables(lake, frame, batches, count=1)
         assert log.jobs()[before:] == [[1]]
+
+
+@pytest.mark.slow
+def test_few_rows_of_many_tables_need_no_job(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events")
+    settings = log.settings() | {"spark.keylake.write.driver-rows": "100"}
+    with kl.connect(warehouse=tmp_path / "lake", memory="1g", settings=settings) as lake:
+        tables = [create(lake, x=pa.int64()) for _ in range(20)]
+        batches = [TableBatch(name_of(table)) for table in tables]
+        for keys, jobs in ((5, 0), (6, 1)):
+            changes = [change(table, "c", keys, id=key, x=key) for table in tables for key in range(keys)]
+            for count in (None, len(changes)):
+                before = len(log.jobs())
+                assert not [each for each in written(lake, changes, *batches, count=count) if each.commit is None]
+                assert len(log.jobs()) - before == jobs
+        assert [len(rows(table)) for table in tables] == [6] * 20

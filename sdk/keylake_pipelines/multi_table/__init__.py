@@ -1,1 +1,1 @@
-"""Rows of many tables, written by one Spark job and committed table by table."""
+"""Rows of many tables, written by the driver or one Spark job and committed table by table."""

@@ -1,4 +1,4 @@
-"""One write for rows of many tables: one Spark job writes all files, then each table gets a commit of its own.
+"""One write for rows of many tables: the driver or one Spark job writes all files, then each table gets a commit.
 
 frame (table, op, version, row) ──┐
 TableBatch per table ─────────────┴─ CALL write_tables ── decode, shuffle, sort, write ── commits ── TableOutcome each
@@ -83,12 +83,13 @@ class TableOutcome:
 def write_tables(
     lake: Lake | Session, frame: DataFrame, batches: Sequence[TableBatch], *, count: int | None = None
 ) -> tuple[TableOutcome, ...]:
-    """Write rows of many tables with one Spark job, then commit table by table.
+    """Write rows of many tables at once, then commit table by table.
 
     The frame has the columns `table` (text: the name of a keyed table with explicit versions), `op` (text: c, u, d or
     r), `version` (64-bit whole number) and `row` (text: a JSON object). Fields match columns whatever their case. What
     a row does not have is not written, null is null, and d is a delete. `count` says how many rows the frame has, more
-    or less, where that is known: few rows get few tasks.
+    or less, where that is known: few rows get few tasks. Few rows that the frame brings along, of at most 256 tables,
+    are written by the driver, without a job.
 
     Gives an outcome for each table in order, then one for each table that rows name and `batches` do not. Raises an
     error only where nothing was written at all: a frame without these columns, or a server that is gone.

@@ -1,6 +1,7 @@
 package io.keylake.pipelines.multitable;
 
 import io.keylake.spark.engine.Shuffles;
+import java.util.Comparator;
 import java.util.List;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -40,6 +41,12 @@ final class MovedRows {
 
   /** The table, the place and the version. */
   static final int COLUMNS_IN_ORDER = 3;
+
+  /** The order of these columns, as Spark sorts them. */
+  static final Comparator<InternalRow> ORDER =
+      Comparator.comparingInt(MovedRows::table)
+          .thenComparing((a, b) -> place(a).binaryCompare(place(b)))
+          .thenComparingLong(row -> row.getLong(MovedRows.VERSION));
 
   static final int UNLISTED = -1;
 
@@ -92,7 +99,11 @@ final class MovedRows {
 
   /** The name of a table that the write does not know. */
   static String name(InternalRow row) {
-    return row.getUTF8String(PLACE).toString();
+    return place(row).toString();
+  }
+
+  private static UTF8String place(InternalRow row) {
+    return row.getUTF8String(PLACE);
   }
 
   /** The reason why a row was refused; null for one that was not. */

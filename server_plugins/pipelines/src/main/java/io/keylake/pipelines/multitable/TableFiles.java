@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
-import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.connector.write.DataWriter;
@@ -18,12 +17,12 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the sorted rows of a task, table by table, so that one file is open at a time however many
+ * Writes the sorted rows of a part, table by table, so that one file is open at a time however many
  * tables there are. The first row that is refused ends its table, and no other one.
  */
 final class TableFiles {
   /**
-   * The result for the rows of a table in a task.
+   * The result for the rows of a table in a part.
    *
    * @param table its number
    * @param name of a table that the write does not know; null for the others
@@ -38,18 +37,23 @@ final class TableFiles {
       implements Serializable {}
 
   private final Targets targets;
-  private final TaskContext task;
+  private final int part;
+  private final long attempt;
   private final List<Written> done = new ArrayList<>();
   private @Nullable DataWriter<InternalRow> writer; // null where the table at hand has failed
   private @Nullable UnsafeRow row;
   private int table = MovedRows.UNLISTED;
 
-  TableFiles(Targets targets, TaskContext task) {
+  /**
+   * @param part which no other part of the write has with the same attempt
+   */
+  TableFiles(Targets targets, int part, long attempt) {
     this.targets = targets;
-    this.task = task;
+    this.part = part;
+    this.attempt = attempt;
   }
 
-  /** Writes all rows of the task, or leaves none of its files. */
+  /** Writes all rows of the part, or leaves none of its files. */
   List<Written> write(Iterator<InternalRow> sorted) {
     try {
       while (sorted.hasNext()) {
@@ -88,7 +92,7 @@ final class TableFiles {
     Target target = Objects.requireNonNull(targets.tables().get(number), "of a table with rows");
     row = new UnsafeRow(TableWrite.rowType(target.schema()).size());
     try {
-      writer = target.writers().writer(task.partitionId(), task.taskAttemptId());
+      writer = target.writers().writer(part, attempt);
     } catch (KeylakeException e) {
       fail(e);
     }
@@ -129,7 +133,12 @@ final class TableFiles {
 
   private void abort(Throwable why) {
     drop(why);
-    for (Written each : done) {
+    delete(done, targets, why);
+  }
+
+  /** Deletes what is written; a file that cannot be deleted is told with the reason. */
+  static void delete(List<Written> written, Targets targets, Throwable why) {
+    for (Written each : written) {
       if (each.files() != null) {
         try {
           Objects.requireNonNull(targets.tables().get(each.table())).writers().delete(each.files());

@@ -49,7 +49,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>The tables are opened, several at once. One that cannot be is set aside.
  *   <li>One job writes the rows of all others: tasks decode them, one shuffle brings them together
  *       by table and bucket, and each task sorts what it gets by table, key and version, and writes
- *       one file after the other. A table with a row that is refused is set aside.
+ *       one file after the other. Few rows that came with the statement are written by the driver,
+ *       without a job. A table with a row that is refused is set aside.
  *   <li>The files are committed table by table, several at once. A table whose commit is refused is
  *       set aside.
  * </ol>
@@ -65,6 +66,7 @@ public final class TablesWrite {
           .add("row", DataTypes.StringType);
 
   private static final int TABLES_PER_TASK = 8;
+  private static final int MOST_TABLES_HERE = 256; // the files of more are worth the tasks
   private static final int TASKS_PER_CORE = 3;
   private static final long BYTES_PER_ROW = 512; // more or less
   private static final long BYTES_WORTH_A_CORE = 1 << 23; // a shuffle costs less than it saves
@@ -102,7 +104,7 @@ public final class TablesWrite {
       List<Opened> opened = threads.map(batches, this::open);
       Map<Integer, List<Written>> written = new HashMap<>();
       List<TableOutcome> unlisted = new ArrayList<>();
-      for (Written each : run(columns, numbers, opened, count)) {
+      for (Written each : written(columns, numbers, opened, count, threads)) {
         if (each.name() == null) {
           written.computeIfAbsent(each.table(), number -> new ArrayList<>()).add(each);
         } else if (unlisted.stream().noneMatch(one -> one.table().equals(each.name()))) {
@@ -189,16 +191,38 @@ public final class TablesWrite {
             .formatted(table, String.valueOf(e.getMessage()).lines().findFirst().orElse("")));
   }
 
-  // ------------------------------------------------------------------------------------------ job
+  // ---------------------------------------------------------------------------------------- files
 
-  private List<Written> run(
-      Dataset<Row> rows, Map<String, Integer> numbers, List<Opened> opened, @Nullable Long count) {
+  private List<Written> written(
+      Dataset<Row> rows,
+      Map<String, Integer> numbers,
+      List<Opened> opened,
+      @Nullable Long count,
+      TableThreads threads) {
     List<@Nullable Target> tables = new ArrayList<>();
     opened.forEach(each -> tables.add(each.target()));
-    int tasks = tasks(rows, opened.size(), count);
+    List<InternalRow> few = fewRows(rows, tables, count);
+    return few == null
+        ? run(rows, new Targets(numbers, tables, tasks(rows, opened.size(), count)))
+        : new RowsHere(new Targets(numbers, tables, 1)).write(few, threads);
+  }
+
+  /** The rows, where the driver writes them; null where tasks do. */
+  private static @Nullable List<InternalRow> fewRows(
+      Dataset<Row> rows, List<@Nullable Target> tables, @Nullable Long count) {
+    List<KeyedSchema> schemas =
+        tables.stream().filter(Objects::nonNull).map(Target::schema).toList();
+    if (tables.size() > MOST_TABLES_HERE || (count != null && !TableWrite.areFew(count, schemas))) {
+      return null;
+    }
+    List<InternalRow> here = ClassicSession.rowsAtHand(rows);
+    return here != null && TableWrite.areFew(here, ROWS, schemas) ? here : null;
+  }
+
+  private List<Written> run(Dataset<Row> rows, Targets forTasks) {
+    int tasks = forTasks.tasks();
     Broadcast<Targets> targets =
-        JavaSparkContext.fromSparkContext(spark.sparkContext())
-            .broadcast(new Targets(numbers, tables, tasks));
+        JavaSparkContext.fromSparkContext(spark.sparkContext()).broadcast(forTasks);
     try {
       JavaRDD<InternalRow> given = ClassicSession.rows(rows).toJavaRDD();
       JavaRDD<InternalRow> few = tasks == 1 ? given.coalesce(1) : given;
@@ -212,7 +236,8 @@ public final class TablesWrite {
   }
 
   private static List<Written> written(java.util.Iterator<InternalRow> rows, Targets targets) {
-    return new TableFiles(targets, TaskContext.get())
+    TaskContext task = TaskContext.get();
+    return new TableFiles(targets, task.partitionId(), task.taskAttemptId())
         .write(TaskSort.sorted(rows, MovedRows.TYPE, MovedRows.COLUMNS_IN_ORDER));
   }
 

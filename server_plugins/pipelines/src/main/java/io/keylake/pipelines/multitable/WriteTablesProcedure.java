@@ -9,7 +9,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.jspecify.annotations.Nullable;
 
-/** {@code write_tables}: rows of many tables, written by one job and committed table by table. */
+/** {@code write_tables}: rows of many tables, written at once and committed table by table. */
 public final class WriteTablesProcedure {
   /** The outcome of the rows of a table; no commit where there were none, or where it failed. */
   private record OutcomeRow(

@@ -22,6 +22,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -36,6 +37,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.storage.BlockData;
 import org.apache.spark.storage.BlockManager;
 import org.apache.spark.storage.CacheId;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.math.BigInt;
@@ -83,6 +85,13 @@ public final class ClassicSession {
   /** The rows of a frame in Spark's own form. */
   public static RDD<InternalRow> rows(Dataset<Row> frame) {
     return execution(frame).toRdd();
+  }
+
+  /** The rows of a frame that came with their statement; null of another, whose rows tasks have. */
+  public static @Nullable List<InternalRow> rowsAtHand(Dataset<Row> frame) {
+    return execution(frame).optimizedPlan() instanceof LocalRelation local
+        ? CollectionConverters.asJava(local.data())
+        : null;
   }
 
   /**

@@ -63,8 +63,11 @@ public final class DriverWrite {
    * @param type of the rows
    */
   public static boolean takes(List<InternalRow> rows, StructType type, KeyedSchema schema) {
-    return rows.size() <= mostRows(schema)
-        && rows.stream().mapToLong(row -> PageRows.bytes(row, type)).sum() <= MOST_BYTES;
+    return rows.size() <= mostRows(schema) && areSmall(rows, type);
+  }
+
+  static boolean areSmall(List<InternalRow> rows, StructType type) {
+    return rows.stream().mapToLong(row -> PageRows.bytes(row, type)).sum() <= MOST_BYTES;
   }
 
   /**

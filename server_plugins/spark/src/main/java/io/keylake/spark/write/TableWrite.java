@@ -71,6 +71,24 @@ public final class TableWrite {
     return new TableWrite(write, table, labels, operation);
   }
 
+  /**
+   * Whether the driver may write so many rows to tables itself, as it writes few rows of one table.
+   *
+   * @param schemas of the tables
+   */
+  public static boolean areFew(long rows, List<KeyedSchema> schemas) {
+    return schemas.stream().allMatch(schema -> rows <= DriverWrite.mostRows(schema));
+  }
+
+  /**
+   * The same of rows that are at hand.
+   *
+   * @param type of the rows
+   */
+  public static boolean areFew(List<InternalRow> rows, StructType type, List<KeyedSchema> schemas) {
+    return areFew(rows.size(), schemas) && DriverWrite.areSmall(rows, type);
+  }
+
   private record Info(CaseInsensitiveStringMap options, String queryId, StructType schema)
       implements LogicalWriteInfo {}
 
