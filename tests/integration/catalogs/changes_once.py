@@ -1,5 +1,6 @@
 """Changes whose answers are lost: each is made once, its table can be read and written to, and nothing else is said."""
 
+import json
 from collections.abc import Callable
 from typing import Protocol
 
@@ -8,6 +9,7 @@ import pytest
 
 import keylake as kl
 from integration.twin import fresh_name
+from keylake_pipelines.multi_table.write import TableBatch, write_tables
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.int64())])
 
@@ -67,6 +69,79 @@ def tried(table: kl.KeyedTable) -> None:
     table.experiment("tried", add={"z": int}).update([{"k": 1, "z": 1}], version=2)
 
 
+def newest(table: kl.KeyedTable) -> str:
+    """The files of the newest commit, as `files` tells them."""
+    return f"commit_order = {max(row.commit_order for row in table.files().collect())}"
+
+
+def with_ten(table: kl.KeyedTable) -> None:
+    table.update([{"k": 3, "s": 10}], version=2)
+
+
+def with_a_side(table: kl.KeyedTable) -> None:
+    written(table)
+    with_ten(table)
+
+
+def without_ten(table: kl.KeyedTable) -> None:
+    with_ten(table)
+    table.files.drop(newest(table))
+
+
+def restored(table: kl.KeyedTable, _lake: kl.Lake) -> None:
+    """The commit before the newest had the files."""
+    at = table.history()[1]
+    keys = {row.commit_order for row in table.files(at=at).collect()}
+    table.files.restore(f"commit_order = {max(keys)}", at=at)
+
+
+def read_to(table: kl.KeyedTable) -> None:
+    table.changes(consumer="store").collect()
+
+
+def acknowledged(table: kl.KeyedTable, _lake: kl.Lake) -> None:
+    table.feed.acknowledge("store", until=table.history()[0])
+    assert [each.name for each in table.feed.consumers()] == ["store"]
+
+
+def forgotten(table: kl.KeyedTable, _lake: kl.Lake) -> None:
+    table.feed.drop_consumer("store")
+    assert table.feed.consumers() == ()
+
+
+def kept(table: kl.KeyedTable, _lake: kl.Lake) -> None:
+    table.layout.set_retention_policy(kl.RetentionPolicy(days=3))
+    assert table.layout.retention_policy().days == 3
+
+
+def with_more_buckets(table: kl.KeyedTable) -> None:
+    table.layout.change_buckets(4)
+
+
+def of_payloads(table: kl.KeyedTable, lake: kl.Lake) -> None:
+    """The payload has a field that the table has no column for."""
+    payloads = [(1, 2, json.dumps({"s": 10, "n": 7}))]
+    rows = lake.spark.createDataFrame(payloads, "k BIGINT, at BIGINT, payload STRING")
+    assert table.update_json(rows, version="at", idempotency_key="payloads").added == ("n",)
+
+
+def copied(table: kl.KeyedTable, lake: kl.Lake) -> None:
+    copy = f"{table.name}_plain"
+    table.serving.publish_iceberg(copy)
+    assert lake.spark.table(f"{lake.catalog}.{copy}").count() == 2
+
+
+def of_a_plain_table(table: kl.KeyedTable, lake: kl.Lake) -> None:
+    """The plain table, which `plain` has made, becomes keyed in one commit."""
+    of = f"{table.name}_plain"
+    assert lake.register(of, key=["k"], versions="commit").keys_written == 2
+    assert total(lake.table(of)) == 0
+
+
+def plain(table: kl.KeyedTable) -> None:
+    table.serving.publish_iceberg(f"{table.name}_plain")
+
+
 Verb = Callable[[kl.KeyedTable, kl.Lake], object]
 # What a verb does, what it adds to the sum, and in how many commits.
 VERBS: dict[str, tuple[Verb, int, int]] = {
@@ -89,9 +164,31 @@ VERBS: dict[str, tuple[Verb, int, int]] = {
     "property": (own, 0, 0),
     "rename": (rename, 0, 0),
     "drop": (drop, 0, 0),
+    "files dropped": (lambda table, lake: table.files.drop(newest(table)), 0, 1),
+    "files moved": (lambda table, lake: table.files.move(newest(table), to="tmp_written"), 0, 1),
+    "files restored": (restored, 10, 1),
+    "a consumer": (acknowledged, 0, 0),
+    "the end of a consumer": (forgotten, 0, 0),
+    "a policy": (kept, 0, 0),
+    "rebucketing": (lambda table, lake: table.layout.rebucket(), 0, 0),
+    "the end of a branch": (lambda table, lake: table.branches.drop("tmp_written"), 0, 0),
+    "payloads": (of_payloads, 10, 1),
+    "a plain copy": (copied, 0, 0),
+    "registration": (of_a_plain_table, 0, 0),
 }
 # What a verb needs, done before answers are lost.
-BEFORE: dict[str, Callable[[kl.KeyedTable], None]] = {"a promotion": tried, "the end of an experiment": tried}
+BEFORE: dict[str, Callable[[kl.KeyedTable], object]] = {
+    "a promotion": tried,
+    "the end of an experiment": tried,
+    "files dropped": with_ten,
+    "files moved": with_a_side,
+    "files restored": without_ten,
+    "a consumer": read_to,
+    "the end of a consumer": read_to,
+    "rebucketing": with_more_buckets,
+    "the end of a branch": written,
+    "registration": plain,
+}
 
 
 def check(lake: kl.Lake, proxy: Losing, fault: str, verb: str) -> None:
@@ -119,3 +216,22 @@ def check_publishing(lake: kl.Lake, proxy: Losing, fault: str) -> None:
         assert total(table) == 10
         table.update([{"k": 9, "s": 1}], version=3)
         assert total(table) == 11
+
+
+def check_many(lake: kl.Lake, proxy: Losing, fault: str) -> None:
+    """One of the commits of a write to three tables gets lost; the write is sent twice, as pipelines do."""
+    tables = [created(lake, fresh_name("lost")) for _ in range(3)]
+    rows = [(table.name, "u", 2, json.dumps({"k": 1, "s": 10})) for table in tables]
+    batches = [TableBatch(table.name, {"log": (0, 9)}) for table in tables]
+    frame = lake.spark.createDataFrame(rows, "table STRING, op STRING, version BIGINT, row STRING")
+    proxy.lose = fault
+    outcomes = write_tables(lake, frame, batches)
+    assert proxy.lose is None
+    assert [each.error for each in outcomes] == [None] * 3
+    again = write_tables(lake, frame, batches)
+    for table, first, second in zip(tables, outcomes, again, strict=True):
+        assert first.commit is not None
+        assert second.commit is not None
+        assert first.commit.snapshot_id == second.commit.snapshot_id
+        assert total(table) == 10
+        assert table.offsets() == {"log": 9}

@@ -9,7 +9,7 @@ import pytest
 
 import keylake as kl
 import keylake.local
-from integration.catalogs.changes_once import SCHEMA, VERBS, check, check_publishing, total
+from integration.catalogs.changes_once import SCHEMA, VERBS, check, check_many, check_publishing, total
 from integration.catalogs.conftest import opened_by_spark
 from integration.catalogs.lossy_database import LossyDatabase, lossy_database
 from integration.twin import fresh_name
@@ -63,6 +63,12 @@ def test_rows_are_published_and_picked_once_in_a_catalog_of_postgres(
     in_postgres: kl.Lake, proxy: LossyDatabase, fault: str
 ) -> None:
     check_publishing(in_postgres, proxy, fault)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", FAULTS)
+def test_rows_of_many_tables_in_a_catalog_of_postgres(in_postgres: kl.Lake, proxy: LossyDatabase, fault: str) -> None:
+    check_many(in_postgres, proxy, fault)
 
 
 @pytest.mark.nightly

@@ -45,7 +45,7 @@ public final class Backoff {
   }
 
   /** Looks at the table as it is now; the change stands, whether or not the catalog answers. */
-  private static void look(Table table) {
+  public static void look(Table table) {
     try {
       table.refresh();
     } catch (RuntimeException e) {

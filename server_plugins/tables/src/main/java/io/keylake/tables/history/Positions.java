@@ -4,7 +4,9 @@ import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
+import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.outcomes.CertainOperations;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -82,7 +84,8 @@ public final class Positions {
           "'%s' cannot be a name; take up to 100 letters, digits, '_', '-' and '.'"
               .formatted(name));
     }
-    TableOperations operations = ((HasTableOperations) table).operations();
+    TableOperations operations =
+        CertainOperations.of(((HasTableOperations) table).operations(), table.name());
     for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       TableMetadata base = operations.refresh();
       String stored = base.properties().get(kind.prefix + name);
@@ -98,7 +101,7 @@ public final class Positions {
       }
       try {
         operations.commit(base, base.replaceProperties(properties));
-        table.refresh();
+        Backoff.look(table);
         return;
       } catch (CommitFailedException e) {
         // somebody else was faster; look again
