@@ -31,9 +31,6 @@ import io.keylake.tables.planning.PlannedRead.Answer;
 import io.keylake.tables.planning.SectionPlan;
 import io.keylake.tables.planning.request.ReadScope;
 import io.keylake.tables.planning.request.ReadSpec;
-import io.keylake.tables.schema.ColumnChange;
-import io.keylake.tables.schema.SchemaChange;
-import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -49,23 +46,19 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.inmemory.InMemoryFileIO;
-import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.SnapshotUtil;
-import org.jspecify.annotations.Nullable;
 
 /** A table in memory that random commits change, and its model: the commits that count. */
 final class CommitTwin {
   private static final int KEYS = 8;
   private static final int PARTITIONS = 2;
-  private static final List<String> COLUMNS = List.of("a", "b", "c", "d", "e");
 
   /** A commit: rows by files, partitions that it empties, files and commits that it takes out. */
   record Made(
@@ -86,8 +79,7 @@ final class CommitTwin {
   /** The same table as changes reach it. */
   final Table changed;
 
-  /** The columns that the table has beside the first ones, with their types. */
-  final Map<String, Type> added = new TreeMap<>();
+  final AddedColumns added = new AddedColumns(this);
 
   private int files;
 
@@ -143,52 +135,8 @@ final class CommitTwin {
             .toList();
     return MergeLaw.history(rows, MemoryTable.REDUCTIONS).stream()
         .filter(row -> wanted == Wanted.HISTORY || row.isVisible())
-        .map(row -> Answer.of(table, row, columns(), wanted != Wanted.ROWS))
+        .map(row -> Answer.of(table, row, added.columns(), wanted != Wanted.ROWS))
         .toList();
-  }
-
-  private List<String> columns() {
-    return Stream.concat(COLUMNS.stream(), added.keySet().stream()).toList();
-  }
-
-  /**
-   * Makes a change of the added columns, and follows it: the values of a column have its new name,
-   * and those of a dropped one are gone, also for a later column of the same name.
-   *
-   * @param type of the column as it is now; null where it is dropped
-   */
-  void change(ColumnChange change, String column, @Nullable Type type) {
-    SchemaChange.make(changed, List.of(change));
-    String before = change.path().get(0);
-    added.remove(before);
-    if (type != null) {
-      added.put(column, type);
-    }
-    UnaryOperator<Map<String, Cell>> moved =
-        cells -> moved(cells, before, type == null ? null : column);
-    table.followColumns(moved);
-    made.replaceAll(
-        commit -> {
-          Map<String, List<WrittenRow>> files = new LinkedHashMap<>(commit.files());
-          files.replaceAll((name, rows) -> rows.stream().map(row -> moved(row, moved)).toList());
-          return new Made(
-              commit.snapshotId(), files, commit.replaces(), commit.dropped(), commit.undone());
-        });
-    saw(change.getClass().getSimpleName());
-  }
-
-  private static Map<String, Cell> moved(
-      Map<String, Cell> cells, String from, @Nullable String to) {
-    Map<String, Cell> moved = new TreeMap<>(cells);
-    Cell cell = moved.remove(from);
-    if (cell != null && to != null) {
-      moved.put(to, cell);
-    }
-    return moved;
-  }
-
-  private static WrittenRow moved(WrittenRow row, UnaryOperator<Map<String, Cell>> cells) {
-    return new WrittenRow(row.key(), row.version(), row.isTombstone(), cells.apply(row.cells()));
   }
 
   void write() {
@@ -282,7 +230,7 @@ final class CommitTwin {
       long version = random.nextInt(4);
       boolean isTombstone = random.nextInt(5) == 0;
       Map<String, Cell> cells = new HashMap<>();
-      for (String leaf : isTombstone ? List.<String>of() : leaves()) {
+      for (String leaf : isTombstone ? List.<String>of() : added.leaves()) {
         if (random.nextBoolean()) {
           cells.put(leaf, new Cell(version, List.of((long) random.nextInt(100))));
         }
@@ -290,10 +238,6 @@ final class CommitTwin {
       rows.add(new WrittenRow(key, version, isTombstone, cells));
     }
     return rows;
-  }
-
-  private List<String> leaves() {
-    return Stream.concat(Stream.of("a", "b", "d"), added.keySet().stream()).toList();
   }
 
   Map<String, List<WrittenRow>> files(List<WrittenRow> rows) {
@@ -359,18 +303,14 @@ final class CommitTwin {
 
   private ReadSpec readSpec(Long at, Long after, Wanted wanted) {
     Set<Integer> ids =
-        columns().stream()
+        added.columns().stream()
             .map(name -> table.schema.table().findField(name).fieldId())
             .collect(Collectors.toSet());
     return ReadSpec.ofColumns(at, ids, wanted).in(new ReadScope(at, after, List.of()));
   }
 
   void check() throws IOException {
-    Map<String, Type> there = new TreeMap<>();
-    KeyedSchema.of(table.table).values().forEach(field -> there.put(field.name(), field.type()));
-    there.keySet().removeAll(COLUMNS);
-    there.remove("t");
-    assertEquals(added, there);
+    added.check();
     ReadSpec all = readSpec(table.head(), null, Wanted.HISTORY);
     assertEquals(expected(made, Wanted.HISTORY), new PlannedRead(table, all).answers());
     int until = random.nextInt(made.size()) + 1;
@@ -455,7 +395,7 @@ final class CommitTwin {
     }
   }
 
-  private void saw(String what) {
+  void saw(String what) {
     seen.merge(what, 1, Integer::sum);
   }
 }

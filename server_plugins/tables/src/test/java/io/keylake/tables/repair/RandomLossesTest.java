@@ -168,22 +168,22 @@ class RandomLossesTest {
 
     /** Adds a column, or gives one of those that were added another name or type, or drops it. */
     void changeColumns() {
-      List<String> there = List.copyOf(twin.added.keySet());
+      List<String> there = List.copyOf(twin.added.types.keySet());
       List<String> free = ADDED.stream().filter(name -> !there.contains(name)).toList();
       int kind = there.isEmpty() ? 0 : twin.random.nextInt(4);
       if (kind == 0 && !free.isEmpty()) {
         Add add = new Add(List.of(free.get(0)), IntegerType.get(), null, null);
-        twin.change(add, free.get(0), IntegerType.get());
+        twin.added.change(add, free.get(0), IntegerType.get());
         return;
       }
       String name = there.get(twin.random.nextInt(there.size()));
-      Type type = twin.added.get(name);
+      Type type = twin.added.types.get(name);
       if (kind == 1 && !free.isEmpty()) {
-        twin.change(new Rename(List.of(name), free.get(0)), free.get(0), type);
+        twin.added.change(new Rename(List.of(name), free.get(0)), free.get(0), type);
       } else if (kind == 2 && type.equals(IntegerType.get())) {
-        twin.change(new Widen(List.of(name), LongType.get()), name, LongType.get());
+        twin.added.change(new Widen(List.of(name), LongType.get()), name, LongType.get());
       } else {
-        twin.change(new Drop(List.of(name), false), name, null);
+        twin.added.change(new Drop(List.of(name), false), name, null);
       }
     }
 
