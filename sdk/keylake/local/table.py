@@ -40,7 +40,6 @@ from keylake.local.parquet import ParquetFiles
 from keylake.local.plans import Plans
 from keylake.local.result import Changes, MergedRows
 from keylake.local.stretches import WholeFile
-from keylake.local.writing.small_write import SmallWrite
 from keylake.results import Commit, CommitInfo
 
 
@@ -276,6 +275,9 @@ class LocalTable(Generic[Row]):
         check_type("version", intention.version, str | int | None, "a number, or the name of a column")
         check_type("stream", intention.stream, str | None, "the name of a stream")
         table = loaded(self._plans.table, self._name)
+        # The commands that read, and services that only read, do not wait for the writer.
+        from keylake.local.writing.small_write import SmallWrite
+
         return SmallWrite(self._name, table, branch or "main", replace(intention, writer=_user())).made(rows)
 
     def _columns(self, layout: Layout, columns: Names | None) -> tuple[str, ...]:

@@ -63,6 +63,30 @@ def test_a_directory_is_read_without_a_server(lake: kl.Lake, clicks: kl.KeyedTab
     assert "JAVA_HOME" in str(here("history", clicks.name).exception), "which asks a server"
 
 
+@pytest.mark.parametrize("words", [["tables"], ["get", "{table}", "1"], ["status"]])
+def test_a_command_that_reads_a_directory_imports_what_reads(
+    lake: kl.Lake, clicks: kl.KeyedTable, words: list[str]
+) -> None:
+    assert lake._server is not None
+    typed = [word.format(table=clicks.name) for word in words]
+    code = (
+        "import atexit, sys\n"
+        f"sys.argv = {['keylake', *typed, '--lake', str(lake._server.setup.warehouse)]!r}\n"
+        "atexit.register(lambda: print('imported', *sys.modules))\n"
+        "from keylake.cli.app import main\n"
+        "main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(ran.stdout.splitlines()[-1].split())
+    assert {"keylake.local", "pyarrow.lib"} <= imported
+    unwanted = {
+        "grpc", "psycopg", "pymysql", "pyspark.sql.connect.session", "pyiceberg.io.pyarrow",
+        "keylake.local.writing", "keylake_pipelines.definition.pipeline", "keylake_pipelines.pipeline.running",
+        "keylake_pipelines.runner.loop", "keylake_pipelines.mysql.source", "keylake_pipelines.postgres.source",
+    }  # fmt: skip
+    assert sorted(unwanted & imported) == []
+
+
 def test_the_number_of_this_machine_is_as_good_as_its_name(lake: kl.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lake._server is not None
     monkeypatch.setitem(os.environ, "KEYLAKE_TOKEN", lake._server.url.partition(";token=")[2])
