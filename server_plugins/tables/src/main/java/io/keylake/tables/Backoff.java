@@ -2,7 +2,6 @@ package io.keylake.tables;
 
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
@@ -61,7 +60,7 @@ public final class Backoff {
   public static boolean pause(int attempts) {
     try {
       int longest = Math.min(10 << Math.min(attempts, 10), LONGEST_WAIT_MILLIS);
-      Thread.sleep(ThreadLocalRandom.current().nextInt(longest));
+      Machine.here().sleep(Machine.here().random(longest));
       return true;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -4,7 +4,6 @@ import java.util.List;
 import java.util.concurrent.AbstractExecutorService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
-import org.apache.iceberg.util.ThreadPools;
 
 /**
  * Runs what one commit has to do with its manifests: on the thread that submits it while that is
@@ -15,7 +14,7 @@ import org.apache.iceberg.util.ThreadPools;
 public final class PromptExecutor extends AbstractExecutorService {
   private static final long QUICK = TimeUnit.MILLISECONDS.toNanos(20);
 
-  private final ExecutorService pool = ThreadPools.getWorkerPool();
+  private final ExecutorService pool = Machine.here().workers();
   private long spent;
   private volatile boolean isShutdown;
 
@@ -25,9 +24,9 @@ public final class PromptExecutor extends AbstractExecutorService {
       pool.execute(command);
       return;
     }
-    long begun = System.nanoTime();
+    long begun = Machine.here().nanos();
     command.run();
-    spent += System.nanoTime() - begun;
+    spent += Machine.here().nanos() - begun;
   }
 
   /** Ends this and not the pool. */

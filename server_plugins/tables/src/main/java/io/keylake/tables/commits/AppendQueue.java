@@ -1,5 +1,6 @@
 package io.keylake.tables.commits;
 
+import io.keylake.tables.Machine;
 import io.keylake.tables.commits.Commits.Result;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -92,7 +93,7 @@ final class AppendQueue {
 
   private Result result(Commits commits, Waiting own) {
     try {
-      turn.lockInterruptibly();
+      Machine.here().lock(turn);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       if (isWithdrawn(own)) {

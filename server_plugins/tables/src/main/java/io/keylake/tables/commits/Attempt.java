@@ -5,6 +5,7 @@ import static io.keylake.tables.commits.NotCommitted.Why.AGAIN;
 import static io.keylake.tables.commits.NotCommitted.Why.STALE;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Machine;
 import io.keylake.tables.PromptExecutor;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.HighestVersion;
@@ -53,6 +54,7 @@ public final class Attempt {
   private final WriteLabels labels;
   private final List<ParentCheck> checks;
   private final Transaction transaction;
+  private final Instant newest; // change of the table before
   private final List<Part> parts = new ArrayList<>();
   private @Nullable UpdateProperties properties;
   private Set<String> changed = Set.of(); // properties that are set or removed
@@ -65,6 +67,7 @@ public final class Attempt {
     this.labels = labels;
     this.checks = checks;
     this.transaction = CertainOperations.of(table).newTransaction();
+    this.newest = Instant.ofEpochMilli(metadata().lastUpdatedMillis());
   }
 
   /** A requirement on the branch at the moment of the commit; the refusal says what to do. */
@@ -136,8 +139,7 @@ public final class Attempt {
   }
 
   private void checkClock() {
-    Instant newest = Instant.ofEpochMilli(metadata().lastUpdatedMillis());
-    Instant now = Instant.now();
+    Instant now = Machine.here().now();
     if (newest.isAfter(now.plus(MOST_BEHIND))) {
       throw NotCommitted.refused(
           new KeylakeException(

@@ -4,6 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Machine;
 import io.keylake.tables.commits.Ledger.TakenBack;
 import io.keylake.tables.hashing.ShortHash;
 import io.keylake.tables.history.CommitLog;
@@ -61,7 +62,7 @@ final class IdempotencyKeys {
           IdempotencyKeys.hash(key),
           sequenceNumber,
           snapshotId,
-          System.currentTimeMillis(),
+          Machine.here().now().toEpochMilli(),
           summary.get(WriteSummary.VERB),
           number(summary.get(WriteSummary.ROWS)),
           number(summary.get(WriteSummary.MIN_VERSION)),
@@ -173,7 +174,7 @@ final class IdempotencyKeys {
   static Map<String, String> with(
       Map<String, String> properties, String branch, Remembered commit) {
     RetentionPolicy policy = RetentionPolicy.of(properties);
-    long oldest = System.currentTimeMillis() - policy.idempotencyKept().toMillis();
+    long oldest = Machine.here().now().toEpochMilli() - policy.idempotencyKept().toMillis();
     Map<String, List<Remembered>> all = all(properties);
     Map<String, String> changed = new TreeMap<>();
     all.forEach(

@@ -7,6 +7,7 @@ import static io.keylake.tables.KeylakeException.Kind.SNAPSHOT_EXPIRED;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Machine;
 import io.keylake.tables.commits.Ledger.TakenBack;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.OffsetRanges;
@@ -307,7 +308,7 @@ public final class SourceOffsets {
     }
     List<Taken> commits = before.joined(parent.metadata().snapshots(), parent.metadata()::snapshot);
     if (!bySource.isEmpty()) {
-      long now = System.currentTimeMillis();
+      long now = Machine.here().now().toEpochMilli();
       commits.add(new Taken(number, snapshotId, now, TakenBack.NEVER, bySource));
     }
     return new SourceOffsets(commits).properties();

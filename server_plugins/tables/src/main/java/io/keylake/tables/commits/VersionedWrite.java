@@ -3,13 +3,13 @@ package io.keylake.tables.commits;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Machine;
 import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.history.WriteSummary;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.nio.ByteBuffer;
-import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -48,7 +48,7 @@ record VersionedWrite(List<DataFile> files, WriteSummary summary, boolean isOfCo
       highest = HighestVersion.larger(highest, attempt.parent(branch).highestVersion());
     }
     return highest != null && written.isBelow(highest)
-        ? written.raised(table, schema, Math.max(highest, PointInTime.micros(Instant.now())))
+        ? written.raised(table, schema, Math.max(highest, PointInTime.micros(Machine.here().now())))
         : written;
   }
 

@@ -1,10 +1,10 @@
 package io.keylake.tables.compaction;
 
+import io.keylake.tables.Machine;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.spec.KeyedSchema;
 import io.keylake.tables.spec.TableSpec;
 import java.io.Serializable;
-import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -86,7 +86,7 @@ public record BucketAdvice(int buckets, int recommended, String reason) {
     CompactionPolicy policy = CompactionPolicy.of(table);
     Map<List<Serializable>, Double> bytes = new HashMap<>();
     for (CompactionPlan.Choice bucket :
-        new CompactionPlanner(table, policy, Instant.now(), snapshotId).plan().buckets()) {
+        new CompactionPlanner(table, policy, Machine.here().now(), snapshotId).plan().buckets()) {
       BucketLayout layout = bucket.layout();
       double kept = 1 - layout.stretch(0, layout.runs().size()).freedShare(policy);
       List<Serializable> values = bucket.partition();

@@ -4,8 +4,8 @@ import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Machine;
 import io.keylake.tables.spec.SpecJson;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -165,7 +165,7 @@ public final class CommitLog {
    * earlier one.
    */
   public long nextVersion() {
-    long micros = PointInTime.micros(Instant.now());
+    long micros = PointInTime.micros(Machine.here().now());
     return highestVersion().map(highest -> Math.max(highest, micros)).orElse(micros);
   }
 

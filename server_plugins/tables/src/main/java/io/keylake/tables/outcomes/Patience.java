@@ -4,6 +4,7 @@ import static org.apache.iceberg.TableProperties.COMMIT_NUM_STATUS_CHECKS;
 import static org.apache.iceberg.TableProperties.COMMIT_STATUS_CHECKS_MAX_WAIT_MS;
 import static org.apache.iceberg.TableProperties.COMMIT_STATUS_CHECKS_MIN_WAIT_MS;
 
+import io.keylake.tables.Machine;
 import org.apache.iceberg.TableMetadata;
 
 /**
@@ -31,7 +32,7 @@ final class Patience {
       return false;
     }
     try {
-      Thread.sleep(Math.min(next, longest));
+      Machine.here().sleep(Math.min(next, longest));
       next = Math.min(2 * next, longest);
       return true;
     } catch (InterruptedException e) {

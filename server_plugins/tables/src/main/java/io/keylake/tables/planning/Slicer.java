@@ -1,6 +1,7 @@
 package io.keylake.tables.planning;
 
 import io.keylake.merge.SortedRun;
+import io.keylake.tables.Machine;
 import io.keylake.tables.planning.RowGroups.RowGroup;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.Serializable;
@@ -15,7 +16,6 @@ import org.apache.iceberg.types.Comparators;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.Tasks;
-import org.apache.iceberg.util.ThreadPools;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -137,7 +137,7 @@ final class Slicer {
             .flatMap(Collection::stream)
             .toList();
     Tasks.foreach(unread)
-        .executeWith(ThreadPools.getWorkerPool())
+        .executeWith(Machine.here().workers())
         .stopOnFailure()
         .throwFailureWhenFinished()
         .run(file -> footers.put(file.file().location(), rowGroups.of(file.file())));

@@ -1,6 +1,7 @@
 package io.keylake.tables.storage;
 
 import io.keylake.tables.Backoff;
+import io.keylake.tables.Machine;
 import io.keylake.tables.branches.HistoryBranches;
 import io.keylake.tables.commits.CarriedFacts;
 import io.keylake.tables.commits.Commits;
@@ -19,7 +20,6 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.NotFoundException;
-import org.apache.iceberg.util.ThreadPools;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -127,7 +127,7 @@ public final class Housekeeping {
             .expireSnapshots()
             .expireOlderThan(0)
             .retainLast(1)
-            .planWith(ThreadPools.getWorkerPool())
+            .planWith(Machine.here().workers())
             .deleteWith(files::add);
     snapshots.forEach(expiry::expireSnapshotId);
     try {

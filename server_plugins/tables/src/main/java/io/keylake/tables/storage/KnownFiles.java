@@ -1,5 +1,6 @@
 package io.keylake.tables.storage;
 
+import io.keylake.tables.Machine;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Collection;
@@ -18,7 +19,6 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.util.Tasks;
-import org.apache.iceberg.util.ThreadPools;
 
 /**
  * All files that a table needs, by their names, which are unique, however their locations are
@@ -66,7 +66,7 @@ final class KnownFiles {
     metadata.forEach(byName::remove);
     if (!byName.isEmpty()) {
       Tasks.foreach(manifests.values())
-          .executeWith(ThreadPools.getWorkerPool())
+          .executeWith(Machine.here().workers())
           .stopOnFailure()
           .throwFailureWhenFinished()
           .run(manifest -> removeContent(manifest, byName));

@@ -1,6 +1,7 @@
 package io.keylake.tables.storage;
 
 import io.keylake.tables.Backoff;
+import io.keylake.tables.Machine;
 import io.keylake.tables.spec.MetadataLog;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -21,7 +22,6 @@ import org.apache.iceberg.exceptions.NotFoundException;
 import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.apache.iceberg.util.PropertyUtil;
 import org.apache.iceberg.util.Tasks;
-import org.apache.iceberg.util.ThreadPools;
 
 /**
  * The metadata files of a table, as far as they are still there:
@@ -97,7 +97,7 @@ public final class OldMetadata {
   private List<String> there(List<String> locations) {
     Set<String> found = ConcurrentHashMap.newKeySet();
     Tasks.foreach(locations)
-        .executeWith(ThreadPools.getWorkerPool())
+        .executeWith(Machine.here().workers())
         .throwFailureWhenFinished()
         .run(
             location -> {
@@ -122,7 +122,7 @@ public final class OldMetadata {
   public long bytes() {
     AtomicLong bytes = new AtomicLong();
     Tasks.foreach(Stream.concat(kept.stream(), old.stream().flatMap(List::stream)).toList())
-        .executeWith(ThreadPools.getWorkerPool())
+        .executeWith(Machine.here().workers())
         .suppressFailureWhenFinished() // commits delete some meanwhile
         .run(location -> bytes.addAndGet(table.io().newInputFile(location).getLength()));
     return bytes.get();
