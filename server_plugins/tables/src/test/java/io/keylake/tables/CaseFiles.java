@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -16,8 +17,25 @@ public final class CaseFiles {
   private CaseFiles() {}
 
   public static JsonNode json(String file) {
+    return SpecJson.parse(text(file));
+  }
+
+  public static String text(String file) {
     try {
-      return SpecJson.parse(Files.readString(CASES.resolve(file)));
+      return Files.readString(CASES.resolve(file));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The texts of a folder's files, by name. */
+  public static Stream<String> texts(String folder) {
+    try (Stream<Path> files = Files.list(CASES.resolve(folder))) {
+      List<String> texts = new ArrayList<>();
+      for (Path file : files.sorted().toList()) {
+        texts.add(Files.readString(file));
+      }
+      return texts.stream();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -45,11 +45,17 @@ public final class MemoryTable {
 
   public final Table table;
   public KeyedSchema schema;
-  private final Map<String, List<StoredRow>> rows = new HashMap<>();
+  private final Map<String, List<StoredRow>> rows;
   private final Set<String> withoutStatistics;
   private int commits;
 
   private MemoryTable(Table table, Set<String> withoutStatistics) {
+    this(table, withoutStatistics, new HashMap<>());
+  }
+
+  private MemoryTable(
+      Table table, Set<String> withoutStatistics, Map<String, List<StoredRow>> rows) {
+    this.rows = rows;
     this.table = table;
     this.schema = KeyedSchema.of(table);
     this.withoutStatistics = withoutStatistics;
@@ -83,6 +89,11 @@ public final class MemoryTable {
   /** One of {@link #definition()} that is there already. */
   public static MemoryTable of(Table table) {
     return new MemoryTable(table, Set.of());
+  }
+
+  /** The same rows as another client reaches the table. */
+  public MemoryTable reachedAs(Table other) {
+    return new MemoryTable(other, withoutStatistics, rows);
   }
 
   /** Of tables with explicit versions and one bucket. */

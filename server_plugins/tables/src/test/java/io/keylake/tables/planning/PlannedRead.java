@@ -29,6 +29,7 @@ public final class PlannedRead {
   private final MemoryTable table;
   private final ReadSpec readSpec;
   private final List<BucketPlan> plan;
+  private final int of;
 
   /**
    * One row of a read.
@@ -68,9 +69,21 @@ public final class PlannedRead {
    * @param plan the parts to read; those of one bucket in key order
    */
   public PlannedRead(MemoryTable table, ReadSpec readSpec, List<BucketPlan> plan) {
+    this(
+        table,
+        readSpec,
+        plan,
+        BucketCounts.of(table.table).read(readSpec.snapshotId(), readSpec.scope().after()).first());
+  }
+
+  /**
+   * @param of how many buckets there are where those of the plan are some
+   */
+  public PlannedRead(MemoryTable table, ReadSpec readSpec, List<BucketPlan> plan, int of) {
     this.table = table;
     this.readSpec = readSpec;
     this.plan = plan;
+    this.of = of;
   }
 
   List<SectionPlan> sections() {
@@ -81,8 +94,6 @@ public final class PlannedRead {
   public List<Answer> answers() throws IOException {
     List<Answer> answers = new ArrayList<>();
     Set<Object> keys = new HashSet<>();
-    int of =
-        BucketCounts.of(table.table).read(readSpec.snapshotId(), readSpec.scope().after()).first();
     for (BucketPlan bucket : plan) {
       int before = answers.size();
       for (SectionPlan section : bucket.sections()) {
