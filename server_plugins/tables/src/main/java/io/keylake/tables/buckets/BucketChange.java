@@ -25,10 +25,14 @@ import org.apache.iceberg.expressions.Expressions;
  */
 public record BucketChange(int before, int after) {
   public static BucketChange make(Table table, long wanted) {
-    return Backoff.retry(table, "the new bucket count", () -> tried(table, wanted));
+    return Backoff.retry(
+        table,
+        "the new bucket count",
+        () -> tried(CertainOperations.of(table).newTransaction(), wanted));
   }
 
-  private static BucketChange tried(Table table, long wanted) {
+  private static BucketChange tried(Transaction all, long wanted) {
+    Table table = all.table(); // another change may have come since the table was refreshed
     KeyedSchema schema = KeyedSchema.of(table);
     int before = schema.spec().buckets();
     check(table, before, wanted);
@@ -39,7 +43,6 @@ public record BucketChange(int before, int after) {
     checkName(schema, name);
     Map<String, Integer> counts = BucketCounts.byField(table);
     counts.put(name, after);
-    Transaction all = CertainOperations.of(table).newTransaction();
     UpdatePartitionSpec partitioning = all.updateSpec();
     if (schema.hasBucketColumn()) {
       partitioning.renameField(old, name);
