@@ -55,6 +55,7 @@ public final class Attempt {
   private final List<ParentCheck> checks;
   private final Transaction transaction;
   private final Instant newest; // change of the table before
+  private final Set<Integer> specs; // ids of all partition specs
   private final List<Part> parts = new ArrayList<>();
   private @Nullable UpdateProperties properties;
   private Set<String> changed = Set.of(); // properties that are set or removed
@@ -68,6 +69,7 @@ public final class Attempt {
     this.checks = checks;
     this.transaction = CertainOperations.of(table).newTransaction();
     this.newest = Instant.ofEpochMilli(metadata().lastUpdatedMillis());
+    this.specs = Set.copyOf(metadata().specsById().keySet());
   }
 
   /** A requirement on the branch at the moment of the commit; the refusal says what to do. */
@@ -303,6 +305,9 @@ public final class Attempt {
     private boolean isValid(Iterable<Snapshot> newestFirst) {
       if (metadata().snapshot(snapshotId) != null) {
         throw new CommitStands(table.name()); // a catalog may have said that it was not taken
+      }
+      if (!metadata().specsById().keySet().equals(specs)) {
+        throw again(); // Iceberg's update has the specs from when it was made
       }
       Parent parent = new Parent(metadata(), table.io(), branch, newestFirst);
       try {
