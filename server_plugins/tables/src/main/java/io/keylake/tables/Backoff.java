@@ -53,6 +53,18 @@ public final class Backoff {
   }
 
   /**
+   * Looks at a table that was changed. That it cannot be seen just then does not make the change
+   * undone, and is no failure of it.
+   */
+  public static void look(Table table) {
+    try {
+      table.refresh();
+    } catch (RuntimeException e) {
+      LOG.warn("{} was changed, and cannot be read", table.name(), e);
+    }
+  }
+
+  /**
    * Waits for a random time, which may be longer after more attempts; false if it is interrupted.
    *
    * @param attempts how many there have been
