@@ -80,6 +80,12 @@ nightly: environment build clients flink kafka mariadb moto mysql postgres yarn 
 	$(PYTEST) -m nightly -o faulthandler_timeout=900
 	KEYLAKE_RUNS=20 $(PYTEST) -m "slow or nightly" -o faulthandler_timeout=7200 $(RANDOM_TESTS)
 
+## make mutants    faults put into the code of commits and plans, one at a time: the simulator has to find each; SEEDS=10000
+.PHONY: mutants
+mutants: environment
+	$(MAVEN) $(COUNT_TESTS) --projects tables --also-make test -Dtest=MutantsTest -Dkeylake.mutants=$(or $(SEEDS),10000) \
+	    -Dsurefire.failIfNoSpecifiedTests=false
+
 ## make lint       formatting, style, types and nullness, Python and Java; the last commit's message
 .PHONY: lint
 lint: environment

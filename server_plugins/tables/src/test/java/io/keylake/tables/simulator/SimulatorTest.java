@@ -18,7 +18,10 @@ import org.junit.jupiter.api.TestFactory;
  */
 @Tag("random")
 class SimulatorTest {
-  private static final int SEEDS = 250;
+  private static final int TIMES = Integer.getInteger("keylake.runs", 1);
+
+  /** As many as `make test` has time for; `make nightly` has 80 times 1,250 of them. */
+  private static final int SEEDS = TIMES > 3 ? 1_250 : 200;
 
   @Test
   void seedsBreakNoLaw() {
@@ -81,7 +84,10 @@ class SimulatorTest {
                     () -> Simulation.of(Script.parse(text)).run()));
   }
 
-  /** Two writers, a compactor and a cleaner; with many runs they hand over once more. */
+  /**
+   * Two writers, a compactor and a cleaner, who hand over once in `make test`, twice in `make
+   * test-slow` and three times in `make nightly`.
+   */
   @Test
   void allOrdersOfFourBreakNoLaw() throws Throwable {
     Script script =
@@ -95,7 +101,7 @@ class SimulatorTest {
             3 compact 8
             1 clean 3
             """);
-    int most = Integer.getInteger("keylake.runs", 1) > 3 ? 3 : 2;
+    int most = TIMES > 3 ? 3 : TIMES > 1 ? 2 : 1;
     new Interleavings(3, most).run(script);
   }
 }
