@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.iceberg.ContentFile;
@@ -65,6 +66,11 @@ final class Laws {
     if (!left.isEmpty()) {
       throw Model.broken("no snapshot needs %s, and they are still there".formatted(left));
     }
+  }
+
+  /** The files of a snapshot that the table has, or had. */
+  Set<String> needed(long snapshotId) {
+    return Objects.requireNonNull(needed.get(snapshotId), "it was checked when it came");
   }
 
   private Set<String> needed(Snapshot snapshot, TableMetadata table) {

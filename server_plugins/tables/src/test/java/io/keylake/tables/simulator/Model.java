@@ -14,10 +14,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
-import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.TableMetadata;
-import org.apache.iceberg.io.FileIO;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,13 +30,16 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  */
 final class Model {
-  private final FileIO truth;
+  private final Laws laws;
   private final Map<Long, List<Write>> states = new HashMap<>();
   private final Map<String, Write> byFile = new HashMap<>();
   private final Map<String, Long> heads = new TreeMap<>();
 
-  Model(FileIO truth) {
-    this.truth = truth;
+  /**
+   * @param laws know the files of each snapshot
+   */
+  Model(Laws laws) {
+    this.laws = laws;
   }
 
   static AssertionError broken(String law) {
@@ -143,11 +144,15 @@ final class Model {
   private List<Write> with(Intent intent, String branch, List<Write> state, Snapshot snapshot) {
     Set<Write> writes = new HashSet<>();
     Set<String> files = new HashSet<>();
-    for (DataFile file : snapshot.addedDataFiles(truth)) {
-      Write write = byFile.get(file.location());
+    Set<String> added = new HashSet<>(laws.needed(snapshot.snapshotId()));
+    if (snapshot.parentId() != null) {
+      added.removeAll(laws.needed(snapshot.parentId()));
+    }
+    for (String file : added) {
+      Write write = byFile.get(file);
       if (write != null) {
         writes.add(write);
-        files.add(file.location());
+        files.add(file);
       }
     }
     Write own = intent.write();

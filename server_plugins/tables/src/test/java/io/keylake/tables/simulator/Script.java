@@ -20,7 +20,11 @@ import java.util.stream.Collectors;
  * or it sleeps or ends.
  */
 record Script(List<Line> lines) {
-  static final int ACTORS = 4;
+  static final int ACTORS = 5;
+
+  /** Those before it are of one server, and so commit together. */
+  static final int ALONE = 3;
+
   private static final int LINES = 14;
 
   Script {
@@ -55,24 +59,30 @@ record Script(List<Line> lines) {
             .toList());
   }
 
-  /** The run of a seed. Each third one has no faults, and so fewer that are explained by them. */
+  /**
+   * The run of a seed. Each third one has no faults, and so fewer failures that are explained by
+   * them. In each fourth one the actors of one server write at once.
+   */
   static Script of(long seed) {
     Random random = new Random(seed * 0x9E3779B97F4A7C15L);
     boolean hasFaults = random.nextInt(3) > 0;
+    boolean isCrowd = random.nextInt(4) == 0;
     List<Operation.Kind> kinds = kinds(random);
     List<Line> lines = new ArrayList<>();
     lines.add(new Line(0, Operation.Kind.WRITE, random.nextInt(1000), List.of()));
     for (int i = 6 + random.nextInt(LINES); i > 0; i--) {
       List<Event> events = new ArrayList<>();
+      if (isCrowd && random.nextBoolean()) {
+        events.add(new Event(Call.COMMIT, 1, Event.What.TO, random.nextInt(ALONE)));
+      }
       for (int of = random.nextInt(5); of > 0; of--) {
         events.add(event(random, hasFaults));
       }
+      boolean isWrite = random.nextInt(isCrowd ? 4 : 3) == 0 ^ isCrowd;
       lines.add(
           new Line(
-              random.nextInt(ACTORS),
-              random.nextInt(3) == 0
-                  ? Operation.Kind.WRITE
-                  : kinds.get(random.nextInt(kinds.size())),
+              random.nextInt(isCrowd && isWrite ? ALONE : ACTORS),
+              isWrite ? Operation.Kind.WRITE : kinds.get(random.nextInt(kinds.size())),
               random.nextInt(1000),
               events));
     }
@@ -83,7 +93,7 @@ record Script(List<Line> lines) {
   private static List<Operation.Kind> kinds(Random random) {
     List<Operation.Kind> all = List.of(Operation.Kind.values());
     List<Operation.Kind> kinds = new ArrayList<>();
-    for (int i = 2 + random.nextInt(6); i > 0; i--) {
+    for (int i = 1 + random.nextInt(5); i > 0; i--) {
       kinds.add(all.get(random.nextInt(all.size())));
     }
     return kinds;

@@ -71,8 +71,8 @@ final class Simulation {
     this.actors = script.lines().stream().mapToInt(Script.Line::actor).toArray();
     store = new SimulatedStore(turns, this::deleted);
     catalog = new SimulatedCatalog(store, turns, this::taken, this::checkReads);
-    model = new Model(store.reachedBy(null));
     laws = new Laws(store);
+    model = new Model(laws);
     TableDefinition definition = MemoryTable.definition();
     Schema schema = definition.icebergSchema();
     Map<String, String> properties =
@@ -88,7 +88,8 @@ final class Simulation {
     memory = MemoryTable.of(table);
     truth = new Client(table, memory, new Random(0));
     for (int number = 0; number < Script.ACTORS; number++) {
-      Server server = number == 1 ? turns.actors().get(0).server : new Server(number);
+      boolean isFirst = number == 0 || number >= Script.ALONE;
+      Server server = isFirst ? new Server(number) : turns.actors().get(0).server;
       turns.add(new Actor(number, server, this));
     }
     for (int line = 0; line < actors.length; line++) {

@@ -97,9 +97,9 @@ class SimulatorTest {
             0 write 2
             0 write 3
             0 write 4
-            2 write 5
+            1 write 5
             3 compact 8
-            1 clean 3
+            4 clean 3
             """);
     int most = TIMES > 3 ? 3 : TIMES > 1 ? 2 : 1;
     new Interleavings(3, most).run(script);

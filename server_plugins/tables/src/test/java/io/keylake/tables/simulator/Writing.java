@@ -35,7 +35,7 @@ final class Writing {
     WriteLabels labels = WriteLabels.NONE;
     String key = null;
     long[] offsets = null;
-    int kind = client.random.nextInt(5);
+    int kind = client.random.nextInt(3);
     if (kind == 0) {
       key = "key" + client.random.nextInt(2);
       labels = labels.once(key);
