@@ -59,7 +59,7 @@ record Event(Call call, int number, What what, int actor) {
     String call = parts[0].replaceAll("\\d+$", "");
     int number = Integer.parseInt(parts[0].substring(call.length()));
     Call of = Call.valueOf(call.toUpperCase(Locale.ROOT));
-    return parts[1].startsWith("to")
+    return parts[1].matches("to\\d+")
         ? new Event(of, number, What.TO, Integer.parseInt(parts[1].substring(2)))
         : new Event(of, number, What.valueOf(parts[1].toUpperCase(Locale.ROOT)), 0);
   }

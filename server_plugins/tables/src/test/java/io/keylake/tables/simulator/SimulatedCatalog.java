@@ -106,6 +106,8 @@ final class SimulatedCatalog {
     private final @Nullable Actor actor;
     private final FileIO files;
     private int seen;
+    private @Nullable TableMetadata stamped; // sent once more, it has the time of the first
+    private long stampedMillis;
 
     Operations(@Nullable Actor actor) {
       this.actor = actor;
@@ -169,9 +171,12 @@ final class SimulatedCatalog {
     }
 
     private String write(@Nullable TableMetadata base, TableMetadata metadata) {
-      long millis = turns.millis() + (actor == null ? 0 : actor.server.aheadMillis);
-      if (base != null && base.lastUpdatedMillis() > millis + MOST_BEHIND_MILLIS) {
-        throw new CommitFailedException("simulated: Iceberg refuses a clock that is behind");
+      if (metadata != stamped) {
+        stamped = metadata;
+        stampedMillis = turns.millis() + (actor == null ? 0 : actor.server.aheadMillis);
+        if (base != null && base.lastUpdatedMillis() > stampedMillis + MOST_BEHIND_MILLIS) {
+          throw new CommitFailedException("simulated: Iceberg refuses a clock that is behind");
+        }
       }
       int version = base == null ? 0 : versionOf(base.metadataFileLocation()) + 1;
       String location =
@@ -180,7 +185,7 @@ final class SimulatedCatalog {
               String.format(
                   Locale.ROOT, "%05d-%s%s", version, UUID.randomUUID(), ".metadata.json"));
       try (OutputStream out = files.newOutputFile(location).create()) {
-        out.write(stamped(metadata, millis).getBytes(StandardCharsets.UTF_8));
+        out.write(stamped(metadata, stampedMillis).getBytes(StandardCharsets.UTF_8));
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }
