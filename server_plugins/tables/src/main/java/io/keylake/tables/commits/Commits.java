@@ -148,12 +148,15 @@ public final class Commits {
    * @return the snapshot of each; empty if it is certain that nothing was committed
    */
   List<Long> together(List<Append> appends) {
-    Attempt attempt = new Attempt(table, WriteLabels.NONE, checks(appends.get(0)));
+    Attempt attempt = null;
     try {
-      appends.forEach(append -> append.addTo(attempt));
+      attempt = new Attempt(table, WriteLabels.NONE, checks(appends.get(0)));
+      for (Append append : appends) {
+        append.addTo(attempt);
+      }
       attempt.send();
     } catch (RuntimeException e) {
-      if (!attempt.isSent() || e instanceof CleanableFailure) {
+      if (attempt == null || !attempt.isSent() || e instanceof CleanableFailure) {
         discard(attempt);
         LOG.info("{}: {} appends are tried one by one", table.name(), appends.size(), e);
         return List.of();
