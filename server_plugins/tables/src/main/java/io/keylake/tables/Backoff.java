@@ -43,15 +43,6 @@ public final class Backoff {
     }
   }
 
-  /** Looks at the table as it is now; the change stands, whether or not the catalog answers. */
-  public static void look(Table table) {
-    try {
-      table.refresh();
-    } catch (RuntimeException e) {
-      LOG.warn("Table {} could not be read after it was changed", table.name(), e);
-    }
-  }
-
   /**
    * Looks at a table that was changed. That it cannot be seen just then does not make the change
    * undone, and is no failure of it.

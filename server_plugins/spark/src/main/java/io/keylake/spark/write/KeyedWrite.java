@@ -277,7 +277,8 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private void tell(Commits.Result result) {
     result
         .commit(table)
-        .ifPresent(commit -> spark.conf().set(SessionSettings.COMMITTED, SpecJson.write(told(commit))));
+        .ifPresent(
+            commit -> spark.conf().set(SessionSettings.COMMITTED, SpecJson.write(told(commit))));
   }
 
   private static Map<String, Object> told(CommitLog.Entry commit) {
