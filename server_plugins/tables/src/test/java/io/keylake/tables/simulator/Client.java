@@ -10,7 +10,7 @@ import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.MemoryTable;
 import io.keylake.tables.planning.PlannedRead;
 import io.keylake.tables.planning.PlannedRead.Answer;
-import io.keylake.tables.planning.ReadPlanner.ReadSpec;
+import io.keylake.tables.planning.request.ReadSpec;
 import io.keylake.tables.spec.KeyedSchema;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -28,7 +28,6 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types.NestedField;
 import org.jspecify.annotations.Nullable;
 
@@ -146,8 +145,7 @@ final class Client {
         COLUMNS.stream()
             .map(name -> view().schema.table().findField(name).fieldId())
             .collect(Collectors.toSet());
-    return new ReadSpec(
-        at, null, Expressions.alwaysTrue(), Expressions.alwaysTrue(), ids, wanted, true);
+    return ReadSpec.ofColumns(at, ids, wanted);
   }
 
   /** What a read has to give for some writes. */

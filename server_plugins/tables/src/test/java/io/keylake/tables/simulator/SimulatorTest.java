@@ -3,8 +3,8 @@ package io.keylake.tables.simulator;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.DynamicTest.dynamicTest;
 
+import io.keylake.merge.RandomRuns;
 import io.keylake.tables.CaseFiles;
-import io.keylake.tables.RandomRuns;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.stream.Stream;

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 final class Upkeep {
   /** As many runs as a script makes fill tiers of this one. */
   private static final CompactionPolicy SMALL =
-      new CompactionPolicy(4, 2, 2, 150, 0.5, 0.0, null, Long.MAX_VALUE, 250, null);
+      new CompactionPolicy(4, 2, 2, 150, 0.5, 0.0, null, Long.MAX_VALUE, 250, null, 0);
 
   private Upkeep() {}
 
