@@ -64,6 +64,12 @@ class Plans:
         """The table as it was asked for last."""
         return self._table
 
+    def layout(self) -> Layout:
+        """The columns of the table now; no file is opened, and no commit of another engine is in the way."""
+        metadata = self.metadata()
+        with self._lock:
+            return self._listing(metadata, metadata.current_schema_id)[0]
+
     def at(self, branch: str | None, at: At | None, as_of: BusinessTime | None) -> Plan:
         """The plan of a moment."""
         check_type("branch", branch, str | None, "the name of a branch")

@@ -63,7 +63,7 @@ class LocalTable(Generic[Row]):
     @property
     def spec(self) -> TableSpec:
         """The definition of the table: as it is now, or as the class says by which it was opened."""
-        return self._models.of(self._plans.at(None, None, None).layout).table_spec()
+        return self._models.of(self._plans.layout()).table_spec()
 
     def __repr__(self) -> str:
         return f"LocalTable({self._name!r})"

@@ -145,6 +145,7 @@ def test_local_reads_that_are_refused(lake: kl.Lake, local: keylake.local.LocalL
         plain.delete("id = 1")
     with pytest.raises(kl.ForeignCommit, match="was not made by keylake"):
         found.read()
+    assert found.spec == local.table(table.name).spec == table.spec, "what a table is asks for no row"
     assert found.get(id=1, at=commit) is not None
     with plain.transaction() as change:
         change.set_properties(**{"keylake.newer": "1"})
