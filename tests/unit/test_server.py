@@ -49,6 +49,7 @@ def test_the_catalog_is_a_file_in_the_warehouse() -> None:
         f"{prefix}.cache-enabled": "false",
     }
     assert made["spark.sql.defaultCatalog"] == "shop"
+    assert made["spark.sql.session.timeZone"] == "UTC"
 
 
 def test_it_listens_on_the_loopback_interface_only() -> None:

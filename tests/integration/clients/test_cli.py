@@ -87,6 +87,21 @@ def test_a_command_that_reads_a_directory_imports_what_reads(
     assert sorted(unwanted & imported) == []
 
 
+def test_points_in_time_have_a_zone(run: Run) -> None:
+    """Also inside of lists, structs and maps; times without a zone stay without one."""
+    noon = "TIMESTAMP '2026-11-01 12:00:00+02:00'"
+    (row,) = lines_of(
+        run(
+            "sql",
+            f"SELECT {noon} AS a, array({noon}) AS b, named_struct('c', {noon}) AS s, map('k', {noon}) AS m, "
+            "TIMESTAMP_NTZ '2026-11-01 12:00:00' AS n, CAST(NULL AS TIMESTAMP) AS z",
+            "--json",
+        )
+    )
+    at = "2026-11-01T10:00:00Z"
+    assert row == {"a": at, "b": [at], "s": {"c": at}, "m": {"k": at}, "n": "2026-11-01T12:00:00", "z": None}
+
+
 def test_the_number_of_this_machine_is_as_good_as_its_name(lake: kl.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lake._server is not None
     monkeypatch.setitem(os.environ, "KEYLAKE_TOKEN", lake._server.url.partition(";token=")[2])
