@@ -80,7 +80,8 @@ record Mutant(String file, String before, String after) {
     }
   }
 
-  private String source() throws IOException {
+  /** The changed source; an error where the source has not the text, or has it several times. */
+  String source() throws IOException {
     String module = file.substring(0, file.indexOf('/'));
     String source = Files.readString(Path.of("..", module, "src/main/java/io/keylake", file));
     int at = source.indexOf(before);

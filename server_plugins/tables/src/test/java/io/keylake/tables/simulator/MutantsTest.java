@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.keylake.tables.CaseFiles;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,6 +18,13 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class MutantsTest {
   private static final int SEEDS = Integer.getInteger("keylake.mutants", 0);
+
+  @Test
+  void everyMutantFitsItsSource() throws IOException {
+    for (Mutant mutant : Mutant.parse(CaseFiles.text("mutants.txt"))) {
+      mutant.source();
+    }
+  }
 
   @Test
   void everyMutantIsFound(@TempDir Path folder) throws Exception {
