@@ -73,6 +73,8 @@ def join(
     check_type("as_of", as_of, str | None, "the name of a column of the samples")
     if missing not in get_args(Missing):
         raise DefinitionError(f"missing is {missing!r}. Use 'error' or 'null'.")
+    if missing != "error" and as_of is None:
+        raise DefinitionError("missing='null' is for samples with a time. Give as_of=, the column that has it.")
     if validate not in get_args(Matches):
         raise DefinitionError(f"validate is {validate!r}. Use 'many_to_one' or 'many_to_many'.")
     picked = _picked(tables)
@@ -235,6 +237,8 @@ class _Plan:
         from pyspark.sql.connect.functions import expr
 
         key = self.key_of(one.table)
+        if self.how == "inner" and not states:  # no sample falls on a state
+            frame = frame.where("false")
         for at, state in enumerate(states):
             rows = state.read(one.table)
             names = [

@@ -165,6 +165,10 @@ def test_samples_from_before_a_table_are_refused(lake: kl.Lake, how: Any) -> Non
     joined = kl.join(samples, [made["a"]], on="id", as_of="at", how=how, missing="null").collect()
     assert sorted((row["a"] for row in joined), key=str) == ([1] if how == "inner" else [1, None])
     assert [row["a"] for row in kl.join(samples[:1], [made["a"]], on="id", as_of="at", how=how).collect()] == [1]
+    none = kl.join(samples[1:], [made["a"]], on="id", as_of="at", how=how, missing="null").collect()
+    assert [row["a"] for row in none] == ([] if how == "inner" else [None])
+    with pytest.raises(kl.DefinitionError, match="Give as_of="):
+        kl.join(samples, [made["a"]], on="id", missing="null")
 
 
 def test_archived_states_come_before_snapshots(lake: kl.Lake) -> None:
