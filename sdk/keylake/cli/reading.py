@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import pyarrow as pa
@@ -250,21 +253,37 @@ def _rows(lake: kl.Lake, frame: DataFrame) -> Iterator[Mapping[str, Any]]:
         types = {field.name: field.dataType for field in frame.schema.fields}
         rows = frame.toLocalIterator()
     while True:
-        with asking(lake):
+        with asking(lake), _in_utc():
             row = next(rows, None)
         if row is None:
             return
         yield {name: _zoned(value, types[name]) for name, value in row.asDict(recursive=True).items()}
 
 
+@contextmanager
+def _in_utc() -> Generator[None]:
+    """UTC for this process: Spark's rows have points in time in its zone, where an hour may come twice."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TZ"]
+        else:
+            os.environ["TZ"] = before
+        time.tzset()
+
+
 def _zoned(value: Any, of: DataType) -> Any:
-    """The value with UTC for its points in time: Spark's rows have them in the zone of this process, and not said."""
+    """The value with UTC for its points in time: Spark's rows do not say in which zone they are."""
     from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 
     if value is None:
         return None
     if isinstance(of, TimestampType):
-        return value.astimezone(datetime.timezone.utc)
+        return value.replace(tzinfo=datetime.timezone.utc)
     if isinstance(of, StructType):
         return {field.name: _zoned(value[field.name], field.dataType) for field in of.fields}
     if isinstance(of, ArrayType):

@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,26 @@ def test_a_command_that_reads_a_directory_imports_what_reads(
     assert sorted(unwanted & imported) == []
 
 
-def test_points_in_time_have_a_zone(run: Run) -> None:
-    """Also inside of lists, structs and maps; times without a zone stay without one."""
+@pytest.fixture(params=["UTC", "Europe/Oslo", "America/St_Johns"])
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The zone of the process."""
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield request.param
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_points_in_time_have_a_zone(run: Run, zone: str) -> None:
+    """Also inside of lists, structs and maps, and where an hour comes twice."""
+    said = "SELECT TIMESTAMP '{}' AS a"
+    for text, at in (
+        ("2026-10-25 00:30:00Z", "2026-10-25T00:30:00Z"),
+        ("2026-10-25 01:30:00Z", "2026-10-25T01:30:00Z"),
+        ("2026-03-29 01:30:00Z", "2026-03-29T01:30:00Z"),
+    ):
+        assert lines_of(run("sql", said.format(text), "--json")) == [{"a": at}], text
+    assert os.environ["TZ"] == zone
     noon = "TIMESTAMP '2026-11-01 12:00:00+02:00'"
     (row,) = lines_of(
         run(
