@@ -11,7 +11,7 @@ from keylake._server.session import Session
 from keylake._server.statements import Call, Part, Select, TablePath
 from keylake._table.business_time import BusinessTime, utc_of
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, TableNotFound, Unsupported
-from keylake.results import Commit, CommitInfo
+from keylake.results import Commit, CommitInfo, Undone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -196,6 +196,8 @@ def snapshot_id_of(name: str, commit: object) -> int | None:
     >>> snapshot_id_of("after", 17)
     17
     """
+    if isinstance(commit, Undone):
+        commit = commit.snapshot_id
     if commit is None or isinstance(commit, Commit | CommitInfo):
         return None if commit is None else commit.snapshot_id
     if isinstance(commit, bool) or not isinstance(commit, int) or commit not in _SNAPSHOT_IDS:

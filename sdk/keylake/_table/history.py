@@ -47,7 +47,7 @@ class HistoryVerbs(Verbs):
 
     def undo(
         self,
-        commit: Commit | CommitInfo | int | None = None,
+        commit: Commit | CommitInfo | Undone | int | None = None,
         *,
         after: Commit | CommitInfo | int | None = None,
         until: Commit | CommitInfo | int | None = None,
@@ -160,7 +160,7 @@ class Commits(Namespace):
 
     def undo_plan(
         self,
-        commit: Commit | CommitInfo | int | None = None,
+        commit: Commit | CommitInfo | Undone | int | None = None,
         *,
         after: Commit | CommitInfo | int | None = None,
         until: Commit | CommitInfo | int | None = None,

@@ -305,6 +305,26 @@ def test_one_commit_is_taken_back(lake: kl.Lake) -> None:
         assert "one of 0 files" not in str(twin.table.explain_row(id=55))
 
 
+def test_a_commit_of_another_branch_is_not_taken_back(lake: kl.Lake) -> None:
+    twin = three_commits(lake)
+    name = twin.table.name
+    draft = twin.table.branch("tmp_undo")
+    of_draft = draft.update([{"id": 1, "a": 7}], version=9)
+    of_main = twin.update([{"id": 1, "a": 8}], version=8)
+    with refused(lake, name, kl.DefinitionError, f"Commit {of_draft.snapshot_id} is not one of main of"):
+        twin.table.undo(of_draft)
+    with refused(lake, name, kl.DefinitionError, f"Commit {of_main.snapshot_id} is not one of branch 'tmp_undo' of"):
+        draft.undo(of_main)
+    back = draft.undo(of_draft)
+    assert draft.undo(back).commits == 1, "what an undo has returned is a commit, too"
+    assert draft.get(id=1)["a"] == 7
+    twin.check()
+    first = twin.table.history()[0]
+    twin.table.clean(kl.RetentionPolicy(days=0, snapshots=1))
+    with refused(lake, name, kl.SnapshotExpired, f"Commit {first.snapshot_id}", "the commit before it has expired"):
+        twin.table.undo(first)
+
+
 def test_a_range_has_a_beginning(lake: kl.Lake) -> None:
     """An argument that was left away empties no table: everything is said, in every language."""
     twin = three_commits(lake)

@@ -52,7 +52,7 @@ record RangeArgument(Table table, long after, @Nullable Long until) {
               .formatted(arguments.number("after")));
     }
     if (commit != null) {
-      return CommitRange.ofOne(table, commit);
+      return CommitRange.ofOne(table, branch, commit);
     }
     if (!isRange && !isEverything) {
       throw new KeylakeException(

@@ -43,9 +43,28 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
     return new CommitRange(after == BEGINNING ? null : after, commits);
   }
 
-  /** One commit, which has to be there. */
-  public static CommitRange ofOne(Table table, long commit) {
-    Long parent = there(table, commit).parentId();
+  /**
+   * One commit, which has to be there, and one of a branch.
+   *
+   * @param branch null for main
+   */
+  public static CommitRange ofOne(Table table, @Nullable String branch, long commit) {
+    Snapshot one = there(table, commit);
+    Long head = new CommitLog(table, branch).headId();
+    if (head == null || !SnapshotUtil.isAncestorOf(head, commit, table::snapshot)) {
+      throw new KeylakeException(
+          DEFINITION,
+          "commit %d is not one of %s of %s; its history has those that are"
+              .formatted(
+                  commit, branch == null ? "main" : "branch '" + branch + "'", table.name()));
+    }
+    Long parent = one.parentId();
+    if (parent != null && table.snapshot(parent) == null) {
+      throw new KeylakeException(
+          SNAPSHOT_EXPIRED,
+          "commit %d of %s stays: the commit before it has expired, so that nobody knows any more what it has changed"
+              .formatted(commit, table.name()));
+    }
     return of(table, parent == null ? BEGINNING : parent, commit);
   }
 
