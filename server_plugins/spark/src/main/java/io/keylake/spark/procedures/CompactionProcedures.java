@@ -1,9 +1,12 @@
 package io.keylake.spark.procedures;
 
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
 import io.keylake.spark.maintenance.CompactionRunner;
 import io.keylake.spark.maintenance.CompactionRunner.Outcome;
 import io.keylake.spark.maintenance.MergedBranchRefresh;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
+import io.keylake.tables.KeylakeException;
 import io.keylake.tables.compaction.BucketLayout;
 import io.keylake.tables.compaction.BucketLayout.Run;
 import io.keylake.tables.compaction.Compaction;
@@ -150,6 +153,16 @@ final class CompactionProcedures {
             : policy(arguments.text("policy"), table).ofAllAges());
   }
 
+  private static CompactionPolicy fromJson(String said) {
+    if (!said.strip().startsWith("{")) {
+      throw new KeylakeException(
+          DEFINITION,
+          "there is no compaction policy '%s'; use '%s', '%s' or '%s', or give one as a JSON object"
+              .formatted(said, FULL, SETTLE, MAINTENANCE));
+    }
+    return CompactionPolicy.fromJson(said);
+  }
+
   private static boolean isOfMaintenance(Arguments arguments) {
     return MAINTENANCE.equalsIgnoreCase(arguments.text("policy"));
   }
@@ -165,7 +178,7 @@ final class CompactionProcedures {
     return switch (said.toLowerCase(Locale.ROOT)) {
       case FULL -> CompactionPolicy.FULL;
       case SETTLE -> CompactionPolicy.SETTLE;
-      default -> CompactionPolicy.fromJson(said);
+      default -> fromJson(said);
     };
   }
 

@@ -52,6 +52,9 @@ public record CompactionPolicy(
 
   private static final double SETTLE_SHARE = 0.05;
 
+  /** Some hundred years, which are as good as for ever, and which a clock can be moved by. */
+  private static final long LONGEST_SECONDS = 10_000_000_000L;
+
   public static final CompactionPolicy DEFAULT =
       new CompactionPolicy(
           32, 4, 4, 1L << 20, 0.5, 0.02, SETTLE_SHARE, 64L << 30, 512L << 20, null, 600);
@@ -245,7 +248,9 @@ public record CompactionPolicy(
         return otherwise;
       }
       boolean isSmall = name.startsWith("tier") || name.equals("max_files");
-      if (!value.canConvertToLong() || (isSmall && !value.canConvertToInt())) {
+      if (!value.isIntegralNumber()
+          || !value.canConvertToLong()
+          || (isSmall && !value.canConvertToInt())) {
         throw wrong(name, value, "a whole number");
       }
       return value.longValue();
@@ -309,10 +314,12 @@ public record CompactionPolicy(
 
   /** The time for which the newest small runs stay as they were written. */
   public Duration recent() {
-    return Duration.ofSeconds(recentSeconds);
+    return Duration.ofSeconds(Math.min(recentSeconds, LONGEST_SECONDS));
   }
 
   @Nullable Duration tombstoneRetention() {
-    return tombstoneSeconds == null ? null : Duration.ofSeconds(tombstoneSeconds);
+    return tombstoneSeconds == null
+        ? null
+        : Duration.ofSeconds(Math.min(tombstoneSeconds, LONGEST_SECONDS));
   }
 }
