@@ -133,6 +133,16 @@ def test_rows_that_are_none(lake: kl.Lake, changed: Mapping[str, str | None], wo
     assert len(table.history()) == 0
 
 
+def test_a_member_that_there_is_not(lake: kl.Lake) -> None:
+    """Offsets that are misspelt would count twice in silence."""
+    table = create(lake, x=pa.int64())
+    lake.spark.createDataFrame([(name_of(table), "c", 1, '{"id": 1}')], COLUMNS).createOrReplaceTempView("misspelt")
+    member = f'{{"table": "{name_of(table)}", "ofsets": {{"s": [1, 2]}}}}'
+    with pytest.raises(Exception, match="member 'ofsets', which there is not; its members are table, offsets"):
+        lake.spark.sql(f"CALL {lake.catalog}.system.write_tables(rows => 'misspelt', tables => array('{member}'))")
+    assert len(table.history()) == 0
+
+
 def test_a_null_without_a_column_is_nothing(lake: kl.Lake) -> None:
     table = create(lake, x=pa.int64())
     frame = lake.spark.createDataFrame([(name_of(table), "c", 1, '{"id": 1, "y": null, "x": 2}')], COLUMNS)

@@ -16,6 +16,7 @@ SETTINGS = {
     "spark.keylake.write.idempotencykey": "spark.keylake.write.idempotency-key",
     "spark.keylake.write.versions": "spark.keylake.write.version",
     "spark.keylake.write.ofsets": "spark.keylake.write.offsets",
+    "spark.keylake.wirte.version": "spark.keylake.write.version",
 }
 
 
@@ -43,6 +44,7 @@ def test_a_misspelt_setting(lake: kl.Lake, setting: str, meant: str) -> None:
         f"INSERT INTO {of_sql} VALUES (1, 1)",
         f"UPDATE {of_sql} SET n = 2 WHERE id = 1",
         f"SELECT * FROM {of_sql}",
+        f"TRUNCATE TABLE {of_sql}",
     )
     lake.spark.conf.set(setting, "once")
     try:
@@ -55,3 +57,37 @@ def test_a_misspelt_setting(lake: kl.Lake, setting: str, meant: str) -> None:
         lake.spark.sql(f"RESET `{setting}`")
     for statement in statements:
         lake.spark.sql(statement).collect()
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"), [("idempotency-key", "idempotency_key"), ("verion", "version"), ("ofsets", "offsets")]
+)
+def test_a_misspelt_option_of_a_write(lake: kl.Lake, option: str, meant: str) -> None:
+    name = fresh_name("spelling")
+    lake.spark.sql(f"CREATE TABLE {lake.catalog}.{name} (id BIGINT, n BIGINT, PRIMARY KEY (id)) USING keylake")
+    frame = lake.spark.createDataFrame([(1, 1)], "id long, n long")
+    with refused_in_sql(lake, name, "DEFINITION", f"'{option}'", f"Did you mean '{meant}'?"):
+        frame.writeTo(f"{lake.catalog}.{name}").option(option, "7").append()
+    frame.writeTo(f"{lake.catalog}.{name}").option("check-nullability", "false").append()
+    assert lake.table(name).read().count() == 1
+
+
+def test_the_case_of_a_policy(lake: kl.Lake) -> None:
+    name = fresh_name("spelling")
+    of_sql = f"{lake.catalog}.{name}"
+    columns = f"CREATE TABLE {of_sql} (id BIGINT, n BIGINT, PRIMARY KEY (id)) USING keylake"
+    with refused_in_sql(lake, name, "DEFINITION", "'Keylake.compaction'", "lower case"):
+        lake.spark.sql(f"{columns} TBLPROPERTIES ('Keylake.compaction' = '{{}}')")
+    lake.spark.sql(columns)
+    with refused_in_sql(lake, name, "DEFINITION", "recent_seconds 1.5", "a whole number"):
+        lake.spark.sql(
+            f"""ALTER TABLE {of_sql} SET TBLPROPERTIES ('keylake.compaction' = '{{"recent_seconds": 1.5}}')"""
+        )
+    with refused_in_sql(lake, name, "DEFINITION", "no compaction policy 'maintain'", "'maintenance'"):
+        lake.spark.sql(f"CALL {lake.catalog}.system.compact(table => '{name}', policy => 'maintain')").collect()
+    table = lake.table(name)
+    table.set_compaction_policy(kl.CompactionPolicy(recent_seconds=2**63 - 1, tombstone_seconds=2**63 - 1))
+    table.upsert([{"id": 1, "n": 1}])
+    table.delete([{"id": 1}])
+    assert not table.compact("maintenance")
+    assert table.compact()

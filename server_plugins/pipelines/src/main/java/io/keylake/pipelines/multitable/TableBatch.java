@@ -5,7 +5,9 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecJson;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  * @param said options of the write that concern its commit: stream, writer, watermark and offsets
  */
 public record TableBatch(String table, Map<String, String> said) {
+  private static final List<String> MEMBERS =
+      List.of("table", "offsets", "stream", "watermark", "writer");
+
   public TableBatch {
     said = Map.copyOf(said);
   }
@@ -28,6 +33,15 @@ public record TableBatch(String table, Map<String, String> said) {
       throw new KeylakeException(
           DEFINITION,
           "a table of the write has no name: %s; give its member table".formatted(json));
+    }
+    List<String> unknown = new ArrayList<>();
+    node.fieldNames().forEachRemaining(unknown::add);
+    unknown.removeAll(MEMBERS);
+    if (!unknown.isEmpty()) {
+      throw new KeylakeException(
+          DEFINITION,
+          "table %s of the write has the member '%s', which there is not; its members are %s"
+              .formatted(table, unknown.get(0), String.join(", ", MEMBERS)));
     }
     Map<String, String> said = new HashMap<>();
     for (String name : new String[] {"stream", "writer", "watermark"}) {

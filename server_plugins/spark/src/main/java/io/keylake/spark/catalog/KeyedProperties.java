@@ -15,6 +15,7 @@ import io.keylake.tables.spec.TableSpec;
 import io.keylake.tables.storage.WriteProperties;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.apache.iceberg.Schema;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -45,6 +46,7 @@ public final class KeyedProperties {
       properties.forEach(Retries::check);
       properties.forEach(WriteProperties::check);
       properties.keySet().forEach(SpecProperties::checkSpelling);
+      properties.keySet().forEach(KeyedProperties::checkCase);
     }
     properties.forEach(
         (name, value) -> {
@@ -63,6 +65,14 @@ public final class KeyedProperties {
         });
   }
 
+  private static void checkCase(String name) {
+    String lower = name.toLowerCase(Locale.ROOT);
+    if (lower.startsWith(PREFIX) && !name.startsWith(PREFIX)) {
+      throw new KeylakeException(
+          DEFINITION, "property '%s' is written in lower case: '%s'".formatted(name, lower));
+    }
+  }
+
   /** Refuses what a statement that changes a table cannot say. */
   public static void checkChanged(Identifier ident, boolean isKeyed, TableChange change) {
     boolean sets = change instanceof TableChange.SetProperty;
@@ -75,6 +85,7 @@ public final class KeyedProperties {
       Retries.check(name, set.value());
       WriteProperties.check(name, set.value());
       SpecProperties.checkSpelling(name);
+      checkCase(name);
       if (name.equals(TableCatalog.PROP_COLLATION)) {
         Collations.checkDefault(set.value());
       }

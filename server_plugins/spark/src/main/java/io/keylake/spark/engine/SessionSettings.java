@@ -3,9 +3,11 @@ package io.keylake.spark.engine;
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
+import io.keylake.tables.Spelling;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.commons.text.similarity.LevenshteinDistance;
 import org.apache.iceberg.Table;
@@ -46,7 +48,8 @@ public final class SessionSettings {
   /** Whether reads compare the checksums of pages. */
   public static final String PAGE_CHECKSUMS = "spark.keylake.read.page-checksums";
 
-  private static final Pattern OURS = Pattern.compile("spark\\.keylake\\.(read|write).*");
+  private static final List<String> VERBS = List.of("read", "write");
+  private static final Pattern OURS = Pattern.compile("spark\\.keylake\\.([^.]*)(\\..*)?");
   private static final List<String> KNOWN =
       List.of(
           IDEMPOTENCY_KEY, OFFSETS, COMMITTED, DRIVER_ROWS, VERSION, DRIVER_BYTES, PAGE_CHECKSUMS);
@@ -96,7 +99,7 @@ public final class SessionSettings {
    */
   public static void checkSpelling() {
     CollectionConverters.asJava(SQLConf.get().getAllConfs().keySet()).stream()
-        .filter(name -> OURS.matcher(name).matches())
+        .filter(SessionSettings::isOfReadsOrWrites)
         .filter(name -> !KNOWN.contains(name))
         .findFirst()
         .ifPresent(
@@ -109,6 +112,12 @@ public final class SessionSettings {
                   "the session has the setting %s, which keylake does not know. Did you mean %s? RESET `%s` takes it away"
                       .formatted(name, near, name));
             });
+  }
+
+  private static boolean isOfReadsOrWrites(String setting) {
+    Matcher ours = OURS.matcher(setting);
+    return ours.matches()
+        && (VERBS.contains(ours.group(1)) || Spelling.meant(ours.group(1), VERBS) != null);
   }
 
   /**

@@ -349,6 +349,7 @@ public class KeyedTable extends SparkTable {
   /** The rows are left out of the next snapshot; no file is opened. */
   @Override
   public boolean truncateTable() {
+    SessionSettings.checkSpelling();
     SessionSettings.checkPublishes(spark(), table(), name());
     checkIsChangeable();
     String target = targetBranch(CaseInsensitiveStringMap.empty());

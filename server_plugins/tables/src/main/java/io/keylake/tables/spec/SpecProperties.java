@@ -3,19 +3,18 @@ package io.keylake.tables.spec;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Spelling;
 import io.keylake.tables.spec.TableSpec.ColumnGroup;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import org.apache.commons.text.similarity.LevenshteinDistance;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,7 +40,6 @@ public final class SpecProperties {
   private static final String HASH = "hash";
   private static final List<String> WORDS = List.of(KEY, ORDERING, VERSIONS, GROUPS, HASH);
   private static final List<String> PREFIXES = List.of(REDUCE, DOC, COLUMN_GROUP);
-  private static final int LONG_WORD = 8;
   private static final Pattern NAME = Pattern.compile("\\s*(?:`((?:[^`]|``)+)`|([^`,]*))\\s*(,|$)");
 
   private SpecProperties() {}
@@ -76,18 +74,21 @@ public final class SpecProperties {
     if (isWord(property)) {
       return;
     }
-    String normal = property.toLowerCase(Locale.ROOT).replace('-', '_');
-    int dot = normal.indexOf('.');
-    String said = dot < 0 ? normal : normal.substring(0, dot + 1);
-    for (String word : dot < 0 ? WORDS : PREFIXES) {
-      int most = word.length() < LONG_WORD ? 1 : 2;
-      boolean isLonger = dot >= 0 && said.startsWith(word.substring(0, word.length() - 1));
-      if (isLonger || new LevenshteinDistance(most).apply(said, word) >= 0) {
-        throw new KeylakeException(
-            DEFINITION,
-            "property '%s' is no word of the definition of a keyed table. Did you mean '%s'? Give a property of your own another name"
-                .formatted(property, dot < 0 ? word : word + property.substring(dot + 1)));
-      }
+    int dot = property.indexOf('.');
+    String rest = property.substring(dot + 1);
+    String first = property.substring(0, dot + 1);
+    String meant =
+        dot < 0
+            ? Spelling.meant(property, WORDS)
+            : PREFIXES.stream()
+                .filter(word -> first.startsWith(word.substring(0, word.length() - 1)))
+                .findFirst()
+                .orElse(Spelling.meant(first, PREFIXES));
+    if (meant != null) {
+      throw new KeylakeException(
+          DEFINITION,
+          "property '%s' is no word of the definition of a keyed table. Did you mean '%s'? Give a property of your own another name"
+              .formatted(property, dot < 0 ? meant : meant + rest));
     }
   }
 

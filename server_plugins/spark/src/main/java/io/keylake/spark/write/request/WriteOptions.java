@@ -1,15 +1,18 @@
 package io.keylake.spark.write.request;
 
 import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.Spelling;
 import io.keylake.tables.history.OffsetRanges;
 import io.keylake.tables.history.PointInTime;
 import io.keylake.tables.history.WriteLabels;
 import io.keylake.tables.spec.HelperColumn;
 import java.io.Serializable;
 import java.time.Instant;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -52,6 +55,26 @@ public record WriteOptions(
   public static final String WATERMARK_DELAY = "watermark_delay";
 
   private static final String VERSION_OF = "version_of.";
+  private static final List<String> NAMES =
+      List.of(
+          "verb",
+          "version",
+          "version_value",
+          "columns_from",
+          "op",
+          "row_order",
+          "retract",
+          "stream",
+          "writer",
+          "write_id",
+          "idempotency_key",
+          "offsets",
+          "watermark",
+          "business_time",
+          WATERMARK_DELAY,
+          "adopts",
+          "adopts_at",
+          "target-file-size-bytes");
 
   /** A foreign commit, and where its branch stood when the rows were read. */
   public record Adopted(long snapshotId, long head) implements Serializable {}
@@ -70,6 +93,7 @@ public record WriteOptions(
   }
 
   public static WriteOptions of(Map<String, String> given, Verb unlessSaid) {
+    given.keySet().forEach(WriteOptions::checkSpelling);
     CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(given);
     Map<String, String> versionOf = new TreeMap<>();
     given.forEach(
@@ -144,6 +168,16 @@ public record WriteOptions(
    */
   public boolean mayCombineRows() {
     return !retracts && versionOf.isEmpty();
+  }
+
+  /** Refuses an option that is nearly one of ours: the write would be another than was meant. */
+  private static void checkSpelling(String option) {
+    String meant = Spelling.meant(option.toLowerCase(Locale.ROOT), NAMES);
+    if (meant != null) {
+      throw new KeylakeException(
+          DEFINITION,
+          "the option '%s' of a write is none. Did you mean '%s'?".formatted(option, meant));
+    }
   }
 
   private static @Nullable Adopted adopted(CaseInsensitiveStringMap options) {
