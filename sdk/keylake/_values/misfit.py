@@ -145,8 +145,8 @@ def why_never(source: Any, target: IcebergType) -> str:
     """The reason why no value of a type fits."""
     if family(source) == "timestamp" and isinstance(target, TimestamptzType):
         return (
-            "it has no time zone, so it is no point in time (toArrow() keeps the zone; toPandas() drops that of the "
-            "session, and tz_localize(lake.spark.conf.get('spark.sql.session.timeZone')) gives it back)"
+            "it has no time zone, so it is no point in time (toArrow() keeps the zone; toPandas() drops the zone of "
+            "the session, and tz_localize(lake.spark.conf.get('spark.sql.session.timeZone')) gives it back)"
         )
     if family(source) == "timestamptz" and isinstance(target, TimestampType):
         return "it has a time zone, which would be lost"

@@ -77,7 +77,7 @@ def test_options() -> None:
 
 
 def test_names_beside_a_table() -> None:
-    parts = {name.lower() for name in in_java(r"\n  ([A-Z_]+) \{\n", "Part.java")}
+    parts = {name.lower() for name in in_java(r"\n  ([A-Z_]+)\(\w+Row\.class, ", "Part.java")}
     parts |= in_java(r'NAME = "(\w+)"', "ChangesTable.java")
     said = {name.removeprefix("t.") for name in first_cells("Names beside a table") if name.startswith("t.")}
     assert {"runs", "changes"} <= parts <= said

@@ -205,7 +205,7 @@ def test_what_contradicts_itself_is_refused(lake: kl.Lake) -> None:
         twin.table.set_compaction_policy(kl.CompactionPolicy(max_files=3))
     with refused(lake, name, kl.DefinitionError, "superseded_share 2"):
         twin.table.compact(kl.CompactionPolicy(superseded_share=2))
-    with refused_in_sql(lake, name, "DEFINITION", "the compaction policy is not JSON", "all"):
+    with refused_in_sql(lake, name, "DEFINITION", "there is no compaction policy 'all'", "'maintenance'"):
         lake.spark.sql(f"CALL {lake.catalog}.system.compact(table => '{name}', policy => 'all')").collect()
     with refused_in_sql(lake, name, "DEFINITION", "has no [tiers]"):
         setting = """TBLPROPERTIES ('keylake.compaction' = '{"tiers": 3}')"""

@@ -144,10 +144,6 @@ public final class SqlDefinition {
 
   private static void checkWord(String property) {
     String lower = property.toLowerCase(Locale.ROOT);
-    if (SpecProperties.isWord(lower) && !SpecProperties.isWord(property)) {
-      throw new KeylakeException(
-          DEFINITION, "property '%s' is written in lower case: '%s'".formatted(property, lower));
-    }
     String clause = CLAUSES.get(lower);
     if (clause != null) {
       throw new KeylakeException(
