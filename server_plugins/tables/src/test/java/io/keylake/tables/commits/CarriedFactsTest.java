@@ -29,7 +29,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
-import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.Metrics;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
@@ -126,13 +125,7 @@ class CarriedFactsTest {
   }
 
   private void expireAllButTheHeads() {
-    table
-        .expireSnapshots()
-        .expireOlderThan(Long.MAX_VALUE)
-        .retainLast(1)
-        .cleanupLevel(ExpireSnapshots.CleanupLevel.NONE)
-        .commit();
-    table.refresh();
+    LedgerChanges.expire(table);
     assertNull(table.snapshot(table.currentSnapshot().parentId()));
   }
 

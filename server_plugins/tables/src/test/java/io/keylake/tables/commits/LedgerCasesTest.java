@@ -20,7 +20,6 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
-import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.Table;
 import org.junit.jupiter.api.Test;
 
@@ -77,19 +76,18 @@ class LedgerCasesTest {
           table.manageSnapshots().createBranch(plain.get(0)).commit();
           yield "made";
         }
-        case "undo" -> undo(branch, Integer.parseInt(plain.get(0)));
-        case "copy" -> copy(branch, Integer.parseInt(plain.get(0)));
+        case "undo" ->
+            said(
+                new Commits(table)
+                    .make(
+                        LedgerChanges.undo(branch, snapshots.get(Integer.parseInt(plain.get(0))))));
+        case "copy" -> copy(branch, snapshots.get(Integer.parseInt(plain.get(0))));
         case "rollback" ->
             said(
                 new Commits(table)
                     .make(new Rollback(branch, snapshots.get(Integer.parseInt(plain.get(0))))));
         case "expire" -> {
-          table
-              .expireSnapshots()
-              .expireOlderThan(Long.MAX_VALUE)
-              .retainLast(1)
-              .cleanupLevel(ExpireSnapshots.CleanupLevel.NONE)
-              .commit();
+          LedgerChanges.expire(table);
           yield "only heads are left";
         }
         case "next" -> "next " + new TreeMap<>(SourceOffsets.next(table, branch));
@@ -146,34 +144,9 @@ class LedgerCasesTest {
           .orElse("not known");
     }
 
-    /** Says that the writes of a commit are taken back, without a look at files. */
-    private String undo(String branch, int of) {
-      List<Long> undone = List.of(snapshots.get(of));
-      return said(
-          new Commits(table)
-              .make(
-                  attempt ->
-                      attempt.commit(
-                          branch,
-                          attempt.transaction().newFastAppend(),
-                          parent ->
-                              CommitSummary.of(WriteSummary.undo(undone, 9L)).undoing(undone))));
-    }
-
-    /** Says that the writes of a commit are made again on a branch. */
-    private String copy(String branch, int of) {
-      long from = snapshots.get(of);
+    private String copy(String branch, long from) {
       NumberSet same = NumberSet.of(table.snapshot(from).sequenceNumber());
-      return said(
-          new Commits(table)
-              .make(
-                  attempt ->
-                      attempt.commit(
-                          branch,
-                          attempt.transaction().newFastAppend(),
-                          parent ->
-                              CommitSummary.of(WriteSummary.copied(table.snapshot(from), null))
-                                  .sameAs(same))));
+      return said(new Commits(table).make(LedgerChanges.copy(table, branch, from, same)));
     }
   }
 }

@@ -20,7 +20,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
-import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -201,14 +200,7 @@ class RandomOffsetsTest {
     } else {
       return;
     }
-    Change undo =
-        attempt ->
-            attempt.commit(
-                branch,
-                attempt.transaction().newFastAppend(),
-                parent ->
-                    CommitSummary.of(WriteSummary.undo(List.of(commit), 9L))
-                        .undoing(List.of(commit)));
+    Change undo = LedgerChanges.undo(branch, commit);
     for (long each : flipped) {
       if (!state.undone().remove(each)) {
         state.undone().add(each);
@@ -233,30 +225,13 @@ class RandomOffsetsTest {
       return;
     }
     NumberSet sameAs = Ledger.sameAs(table, table.snapshot(commit));
-    Change copy =
-        attempt ->
-            attempt.commit(
-                to,
-                attempt.transaction().newFastAppend(),
-                parent ->
-                    CommitSummary.of(WriteSummary.copied(table.snapshot(commit), null))
-                        .sameAs(sameAs));
+    Change copy = LedgerChanges.copy(table, to, commit, sameAs);
     if (hasSomeTwice(state)) {
       assertRefused(Kind.COMMIT_CONFLICT, copy);
       return;
     }
     writes.put(new Commits(table).make(copy).lastSnapshotId(), write);
     refresh(to, state);
-  }
-
-  private void expire() {
-    table
-        .expireSnapshots()
-        .expireOlderThan(Long.MAX_VALUE)
-        .retainLast(1)
-        .cleanupLevel(ExpireSnapshots.CleanupLevel.NONE)
-        .commit();
-    table.refresh();
   }
 
   @ParameterizedTest
@@ -286,7 +261,7 @@ class RandomOffsetsTest {
         }
         case 5 -> {
           if (random.nextInt(3) == 0) {
-            expire();
+            LedgerChanges.expire(table);
           }
         }
         default -> write(random, branch);

@@ -21,7 +21,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
-import org.apache.iceberg.ExpireSnapshots;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.inmemory.InMemoryCatalog;
 import org.junit.jupiter.api.BeforeEach;
@@ -96,41 +95,14 @@ class SourceOffsetsTest {
     return table.snapshot(snapshotId).sequenceNumber();
   }
 
-  /** Says that the writes of a commit are taken back, without a look at files. */
   private void undo(String branch, long snapshotId) {
-    new Commits(table)
-        .make(
-            attempt ->
-                attempt.commit(
-                    branch,
-                    attempt.transaction().newFastAppend(),
-                    parent ->
-                        CommitSummary.of(WriteSummary.undo(List.of(snapshotId), 9L))
-                            .undoing(List.of(snapshotId))));
+    new Commits(table).make(LedgerChanges.undo(branch, snapshotId));
     table.refresh();
   }
 
-  /** Says that the writes of a commit are made again on a branch. */
   private void copy(String branch, long snapshotId) {
-    new Commits(table)
-        .make(
-            attempt ->
-                attempt.commit(
-                    branch,
-                    attempt.transaction().newFastAppend(),
-                    parent ->
-                        CommitSummary.of(WriteSummary.copied(table.snapshot(snapshotId), null))
-                            .sameAs(NumberSet.of(numberOf(snapshotId)))));
-    table.refresh();
-  }
-
-  private void expire() {
-    table
-        .expireSnapshots()
-        .expireOlderThan(Long.MAX_VALUE)
-        .retainLast(1)
-        .cleanupLevel(ExpireSnapshots.CleanupLevel.NONE)
-        .commit();
+    NumberSet same = NumberSet.of(numberOf(snapshotId));
+    new Commits(table).make(LedgerChanges.copy(table, branch, snapshotId, same));
     table.refresh();
   }
 
@@ -247,7 +219,7 @@ class SourceOffsetsTest {
     for (int i = 5; i < 10; i++) {
       write("a", i * 10, i * 10 + 10);
     }
-    expire();
+    LedgerChanges.expire(table);
     assertNull(table.snapshot(table.currentSnapshot().parentId()));
     assertEquals(100L, next(null).get("a"));
     assertEquals(50L, next("draft").get("a"));
@@ -277,7 +249,7 @@ class SourceOffsetsTest {
     new Commits(table).make(new Rollback(null, first));
     table.refresh();
     write("a", 10, 20);
-    expire();
+    LedgerChanges.expire(table);
     write("a", 20, 30);
     assertFalse(property().contains("lost"), property());
     assertEquals(Map.of("a", 30L), next(null));
@@ -287,7 +259,7 @@ class SourceOffsetsTest {
   void whatIsLostIsSaidToBe() {
     write("a", 0, 10);
     table.rewriteManifests().clusterBy(file -> 0).commit();
-    expire();
+    LedgerChanges.expire(table);
     assertRefused(Kind.SNAPSHOT_EXPIRED, "source 'a' cannot be told", () -> next(null));
     assertRefused(Kind.SNAPSHOT_EXPIRED, "source 'a' cannot be told", () -> write("a", 10, 20));
     assertTrue(write("a, again", 10, 20), "a source of another name is not concerned");
