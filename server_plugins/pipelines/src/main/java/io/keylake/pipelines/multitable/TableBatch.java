@@ -5,7 +5,6 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecJson;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -34,9 +33,7 @@ public record TableBatch(String table, Map<String, String> said) {
           DEFINITION,
           "a table of the write has no name: %s; give its member table".formatted(json));
     }
-    List<String> unknown = new ArrayList<>();
-    node.fieldNames().forEachRemaining(unknown::add);
-    unknown.removeAll(MEMBERS);
+    List<String> unknown = SpecJson.unknown(node, MEMBERS);
     if (!unknown.isEmpty()) {
       throw new KeylakeException(
           DEFINITION,

@@ -7,7 +7,6 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecJson;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.apache.iceberg.Table;
@@ -58,9 +57,7 @@ public record EqualityDeletePolicy(long maxFiles, double maxShare, @Nullable Dou
 
   public static EqualityDeletePolicy fromJson(String json) {
     JsonNode node = SpecJson.parse("the policy in " + PROPERTY, json);
-    List<String> unknown = new ArrayList<>();
-    node.fieldNames().forEachRemaining(unknown::add);
-    unknown.removeAll(MEMBERS);
+    List<String> unknown = SpecJson.unknown(node, MEMBERS);
     if (!node.isObject() || !unknown.isEmpty()) {
       throw new KeylakeException(
           DEFINITION,

@@ -45,8 +45,7 @@ public final class KeyedProperties {
       properties.forEach(Isolation::check);
       properties.forEach(Retries::check);
       properties.forEach(WriteProperties::check);
-      properties.keySet().forEach(SpecProperties::checkSpelling);
-      properties.keySet().forEach(KeyedProperties::checkCase);
+      properties.keySet().forEach(KeyedProperties::checkSpelling);
     }
     properties.forEach(
         (name, value) -> {
@@ -65,12 +64,14 @@ public final class KeyedProperties {
         });
   }
 
-  private static void checkCase(String name) {
+  private static void checkSpelling(String name) {
     String lower = name.toLowerCase(Locale.ROOT);
-    if (lower.startsWith(PREFIX) && !name.startsWith(PREFIX)) {
+    boolean isWord = SpecProperties.isWord(lower) && !SpecProperties.isWord(name);
+    if (isWord || (lower.startsWith(PREFIX) && !name.startsWith(PREFIX))) {
       throw new KeylakeException(
           DEFINITION, "property '%s' is written in lower case: '%s'".formatted(name, lower));
     }
+    SpecProperties.checkSpelling(name);
   }
 
   /** Refuses what a statement that changes a table cannot say. */
@@ -84,8 +85,7 @@ public final class KeyedProperties {
       Isolation.check(name, set.value());
       Retries.check(name, set.value());
       WriteProperties.check(name, set.value());
-      SpecProperties.checkSpelling(name);
-      checkCase(name);
+      checkSpelling(name);
       if (name.equals(TableCatalog.PROP_COLLATION)) {
         Collations.checkDefault(set.value());
       }

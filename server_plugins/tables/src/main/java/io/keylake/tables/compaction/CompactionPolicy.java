@@ -215,9 +215,7 @@ public record CompactionPolicy(
       throw new KeylakeException(
           DEFINITION, "a compaction policy is a JSON object, not %s".formatted(json));
     }
-    List<String> unknown = new ArrayList<>();
-    node.fieldNames().forEachRemaining(unknown::add);
-    unknown.removeAll(MEMBERS);
+    List<String> unknown = SpecJson.unknown(node, MEMBERS);
     if (!unknown.isEmpty()) {
       throw new KeylakeException(
           DEFINITION,

@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.SpecJson;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -93,9 +92,7 @@ public record RetentionPolicy(
 
   public static RetentionPolicy fromJson(String json) {
     JsonNode node = SpecJson.parse("the retention policy", json);
-    List<String> unknown = new ArrayList<>();
-    node.fieldNames().forEachRemaining(unknown::add);
-    unknown.removeAll(MEMBERS);
+    List<String> unknown = SpecJson.unknown(node, MEMBERS);
     if (!node.isObject() || !unknown.isEmpty()) {
       throw new KeylakeException(
           DEFINITION,

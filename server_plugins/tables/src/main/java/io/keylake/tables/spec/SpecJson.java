@@ -13,9 +13,9 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.spec.TableSpec.ColumnGroup;
 import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -186,15 +186,21 @@ public final class SpecJson {
   }
 
   private static void refuseUnknown(JsonNode node, Set<String> known, String what) {
-    for (Iterator<String> names = node.fieldNames(); names.hasNext(); ) {
-      String name = names.next();
-      if (!known.contains(name)) {
-        throw new KeylakeException(
-            DEFINITION,
-            "%s has the option '%s', which this server does not know; use a newer server or drop the option"
-                .formatted(what, name));
-      }
+    List<String> unknown = unknown(node, known);
+    if (!unknown.isEmpty()) {
+      throw new KeylakeException(
+          DEFINITION,
+          "%s has the option '%s', which this server does not know; use a newer server or drop the option"
+              .formatted(what, unknown.get(0)));
     }
+  }
+
+  /** The names of an object's members that are not known, in their order. */
+  public static List<String> unknown(JsonNode node, Collection<String> known) {
+    List<String> unknown = new ArrayList<>();
+    node.fieldNames().forEachRemaining(unknown::add);
+    unknown.removeAll(known);
+    return unknown;
   }
 
   /** A member that is text; null where it is missing. */

@@ -9,7 +9,6 @@ import io.keylake.tables.spec.TableSpec.Versions;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
@@ -74,11 +73,6 @@ public final class SpecProperties {
   public static void checkSpelling(String property) {
     if (isWord(property)) {
       return;
-    }
-    String lower = property.toLowerCase(Locale.ROOT);
-    if (isWord(lower)) {
-      throw new KeylakeException(
-          DEFINITION, "property '%s' is written in lower case: '%s'".formatted(property, lower));
     }
     int dot = property.indexOf('.');
     String rest = property.substring(dot + 1);
