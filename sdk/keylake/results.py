@@ -38,6 +38,8 @@ class Commit(ShownFields):
     repeated: bool = False  # the same idempotency key or offsets were there, so that nothing was written
     # Where each source goes on of which the same offsets were there.
     offsets: Mapping[str, int] = field(default_factory=dict, hash=False)
+    # The snapshot before it: what `undo(after=)`, `read(at=)` and `rollback(to=)` take. None for a table's first.
+    parent_id: int | None = None
 
     @classmethod
     def from_row(
@@ -56,6 +58,7 @@ class Commit(ShownFields):
             undone=bool(row.get("undone")),
             repeated=repeated,
             offsets=offsets or {},
+            parent_id=row.get("parent_id"),
         )
 
     def __str__(self) -> str:

@@ -71,14 +71,8 @@ def test_local_reads_at_moments_and_on_branches(lake: kl.Lake, local: keylake.lo
     assert repr(found.get(id=3, as_of="2026-11-01")) == repr(table.get(id=3, as_of="2026-11-01"))
     assert found.get(id=3) is None
     undone = table.update([{"id": 4, "a": 40}], version=9)
-    table.undo(after=draft_base(table, undone), until=undone)
+    table.undo(after=undone.parent_id, until=undone)
     agree(table, found)
-
-
-def draft_base(table: kl.KeyedTable, commit: kl.Commit) -> int:
-    parent = next(each for each in table.history() if each.snapshot_id == commit.snapshot_id).parent_id
-    assert parent is not None
-    return parent
 
 
 def test_settled_and_divided_buckets(lake: kl.Lake, local: keylake.local.LocalLake) -> None:

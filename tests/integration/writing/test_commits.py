@@ -52,7 +52,7 @@ def test_history_tells_what_was_written_and_by_whom(lake: kl.Lake) -> None:
     table = create(lake).table
     began = datetime.now(UTC) - timedelta(seconds=1)
     first = table.upsert([row(k, a=k, b="x") for k in range(3)], version=-7, stream="nightly")
-    table.update([row(1, b="y", v=4), row(2, b="z", v=9)], version="v", stream="clicks")
+    second = table.update([row(1, b="y", v=4), row(2, b="z", v=9)], version="v", stream="clicks")
     table.delete([row(0)], version=5)
     deleted, updated, upserted = table.history()
     assert [info.verb for info in (upserted, updated, deleted)] == ["upsert", "update", "delete"]
@@ -61,7 +61,7 @@ def test_history_tells_what_was_written_and_by_whom(lake: kl.Lake) -> None:
     assert [info.versions for info in (upserted, updated, deleted)] == [(-7, -7), (4, 9), (5, 5)]
     assert [set(info.columns) for info in (upserted, updated, deleted)] == [{"a", "b"}, {"b"}, set()]
     assert (first.snapshot_id, first.rows, first.versions) == (upserted.snapshot_id, 3, (-7, -7))
-    assert (upserted.parent_id, updated.parent_id) == (None, first.snapshot_id)
+    assert (upserted.parent_id, updated.parent_id) == (first.parent_id, second.parent_id) == (None, first.snapshot_id)
     assert began <= upserted.committed_at <= updated.committed_at <= deleted.committed_at <= datetime.now(UTC)
     assert table.history(at_most=1)[0] == deleted
 

@@ -88,7 +88,8 @@ class SmallWrite:
             return self.files, said.summary(facts, versions)
 
         taken = append(self._attempts, self.branch, files)
-        return Commit(taken.snapshot_id, batch.count, versions_of(taken), time.perf_counter() - begun_at)
+        seconds = time.perf_counter() - begun_at
+        return Commit(taken.snapshot_id, batch.count, versions_of(taken), seconds, parent_id=taken.parent_snapshot_id)
 
     def _layout(self) -> Layout:
         metadata = self.table.metadata

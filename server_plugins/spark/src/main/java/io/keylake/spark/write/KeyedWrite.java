@@ -285,6 +285,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     Map<String, Object> told = new HashMap<>();
     told.put("write_id", commit.writeId());
     told.put("snapshot_id", commit.snapshotId());
+    told.put("parent_id", commit.parentId());
     told.put("rows", commit.rows());
     told.put("min_version", commit.minVersion());
     told.put("max_version", commit.maxVersion());
