@@ -1,4 +1,4 @@
-"""Primary-key tables on Apache Iceberg: write like an append, read like a scan, and be right."""
+"""The names of `keylake`, each from the module that defines it; `keylake` imports them when one is asked for."""
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -174,15 +174,3 @@ __all__ = [
 
 if find_spec("keylake_pipelines") is None:  # what an extension defines cannot be imported with the rest
     globals()["__all__"] = [name for name in __all__ if name in globals()]
-
-
-def __getattr__(name: str) -> object:
-    from keylake.extension import extended
-
-    found = extended(name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -10,7 +10,7 @@ import pytest
 import keylake as kl
 from keylake.extension import extensions
 
-INIT = Path(kl.__file__)
+NAMES = Path(kl.__file__).with_name("_public.py")
 
 
 def modules_after(code: str) -> set[str]:
@@ -25,6 +25,20 @@ def test_extensions_are_imported_when_they_are_used() -> None:
     assert "keylake_pipelines.definition.pipeline" in modules_after("import keylake\nkeylake.Pipeline")
 
 
+def test_names_are_imported_with_the_first_that_is_asked_for() -> None:
+    """Modules of the package are found without them, also by `from keylake import`."""
+    assert not {name for name in modules_after("import keylake") if name.startswith("keylake.")}
+    assert "keylake.table" not in modules_after("from keylake import errors\nimport keylake\nkeylake.errors.BadRows")
+    assert "keylake.table" in modules_after("import keylake\nkeylake.connect")
+
+
+def test_commands_import_no_verbs_of_tables() -> None:
+    """`keylake get` of a directory needs neither a session's verbs nor joins."""
+    assert not {"keylake.lake", "keylake._joins.joins", "keylake_pipelines.pipeline.retyping"} & modules_after(
+        "import keylake.cli.app\nimport keylake.local"
+    )
+
+
 def test_the_lake_of_a_directory_is_read_without_pandas_and_spark() -> None:
     code = "import keylake.local\nfrom keylake.local.disk import Disk"
     assert not {"pandas", "pyspark.sql.connect.session", "pyiceberg.io.pyarrow"} & modules_after(code)
@@ -32,7 +46,7 @@ def test_the_lake_of_a_directory_is_read_without_pandas_and_spark() -> None:
 
 def test_names_that_come_late_are_those_that_checkers_see() -> None:
     """The names under TYPE_CHECKING, with their modules, are those that are looked up."""
-    tree = ast.parse(INIT.read_text())
+    tree = ast.parse(NAMES.read_text())
     seen = {
         alias.name: node.module
         for block in tree.body

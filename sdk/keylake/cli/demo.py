@@ -14,20 +14,22 @@ TABLE = "demo.user_profile"
 DemoLake = Annotated[str, typer.Option("--lake", envvar="KEYLAKE_LAKE", help="The directory of the lake; it is made.")]
 
 
-class UserProfile(kl.Table, name=TABLE, buckets=2, versions="explicit"):
-    """A user, of whom several streams know some columns."""
-
-    user_id: int = kl.key()
-    city: str | None = kl.column()
-    clicks: int | None = kl.column(reduce=kl.Sum())
-    score: float | None = kl.column()
-
-
 def demo(lake: DemoLake = USUAL_LAKE, as_json: JsonOption = False) -> None:
     """Make a small table in a lake, and show how its rows merge.
 
     Three streams write to it, one of them late; the row of one key is explained, value by value.
     """
+
+    class UserProfile(
+        kl.Table, name=TABLE, buckets=2, versions="explicit"
+    ):  # here: commands without it need no pydantic
+        """A user, of whom several streams know some columns."""
+
+        user_id: int = kl.key()
+        city: str | None = kl.column()
+        clicks: int | None = kl.column(reduce=kl.Sum())
+        score: float | None = kl.column()
+
     with kl.connect(warehouse=lake) as found:
         if TABLE in found.tables():
             found.drop(TABLE)

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import pyarrow as pa
 import typer
@@ -93,7 +93,7 @@ def get(
         show_table(table, [{"column": name, "value": value} for name, value in cells.items()])
 
 
-_Found = tuple[dict[str, object], kl.Table | None]
+_Found: TypeAlias = "tuple[dict[str, object], kl.Table | None]"
 
 
 def _row_here(table: str, key: list[str], branch: str | None, lake: str, catalog: str) -> _Found | None:

@@ -11,7 +11,6 @@ import typer
 import keylake as kl
 from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE, CatalogOption, LakeOption, TableArgument, local_lake, opened
 from keylake.cli.shown import JsonOption, show, show_all, show_table
-from keylake_pipelines.pipeline import retyping
 from keylake_pipelines.runner import control
 from keylake_pipelines.runner.rounds import picture
 from keylake_pipelines.runner.state import PipelineState, states_in
@@ -159,7 +158,9 @@ def retype(
     resume then.
     """
     with opened(lake, catalog) as found:
-        show(retyping.retype(found, table, column, type_), as_json)
+        from keylake_pipelines.pipeline.retyping import retype  # needs all of a table's verbs, other commands do not
+
+        show(retype(found, table, column, type_), as_json)
 
 
 _SHOWN = ("name", "state", "seen", "lag", "rounds", "rows", "host", "process", "wanted", "last_error")

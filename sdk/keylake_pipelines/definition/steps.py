@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, PlainSerializer, ValidationInfo, WithJsonSchema
 
-from keylake import SqlStep
+import keylake as kl
 from keylake.extension import statements
 from keylake_pipelines.definition.fields import Definition, Duration, IntervalLength, named
 from keylake_pipelines.runner.steps import TableStep
@@ -80,5 +80,5 @@ class Step(Definition):
     def as_run(self, pipeline: str) -> TableStep:
         """The step as the loop of a pipeline takes it."""
         minutes = self.every // datetime.timedelta(minutes=1)
-        step = SqlStep(self.sql, minutes, self.table, pipeline, self.trigger)
+        step = kl.SqlStep(self.sql, minutes, self.table, pipeline, self.trigger)
         return TableStep(step, self.event_time, self.late, self.since)

@@ -26,7 +26,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from keylake import Column
+import keylake as kl
 from keylake.errors import BadRows, CommitConflict, DefinitionError, KeylakeError, SchemaMismatch, Unsupported
 from keylake.extension import literal, quoted, session_of, sql_type
 from keylake.reducers import LATEST
@@ -117,7 +117,7 @@ def type_named(text: str) -> IcebergType:
     return found
 
 
-def _checked(table: KeyedTable, name: str) -> Column:
+def _checked(table: KeyedTable, name: str) -> kl.Column:
     spec = table.spec
     column = next((each for each in spec.columns if each.name.lower() == name.lower()), None)
     if column is None:
@@ -139,7 +139,7 @@ def _checked(table: KeyedTable, name: str) -> Column:
     return column
 
 
-def _copied(lake: Lake, table: KeyedTable, before: Column, beside: str, type_: IcebergType) -> int:
+def _copied(lake: Lake, table: KeyedTable, before: kl.Column, beside: str, type_: IcebergType) -> int:
     """Write the values into the other column, and again where somebody has written meanwhile; how many they are."""
     session = session_of(lake)
     known = {commit.snapshot_id for commit in table.history()}
@@ -160,7 +160,7 @@ def _copied(lake: Lake, table: KeyedTable, before: Column, beside: str, type_: I
     )
 
 
-def _values(table: KeyedTable, before: Column, type_: IcebergType) -> DataFrame:
+def _values(table: KeyedTable, before: kl.Column, type_: IcebergType) -> DataFrame:
     """The key, the value as it is and in the new type, and its version; without rows that the column is absent of."""
     name = quoted(before.name)
     rows = table.read(columns=[*table.spec.key, before.name, "_merge_info"])
@@ -184,7 +184,7 @@ def _in_new_type(old: IcebergType, new: IcebergType) -> str:
             return f"try_cast({_OLD} AS {sql_type(new)})"
 
 
-def _check_exact(rows: DataFrame, key: list[str], before: Column, type_: IcebergType) -> None:
+def _check_exact(rows: DataFrame, key: list[str], before: kl.Column, type_: IcebergType) -> None:
     """Refuse values that another type would change; text holds all of them."""
     if isinstance(type_, StringType):
         return

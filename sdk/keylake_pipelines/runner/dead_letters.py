@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from keylake import TableSpec
+import keylake as kl
 from keylake.errors import TableNotFound
 from keylake.extension import literal
 from keylake_pipelines.runner.evolution import Made, table_of
@@ -148,7 +148,7 @@ class DeadLetters:
     def _table(self) -> KeyedTable:
         if self._opened is None and self._missing():
             text = "Rows that pipelines could not write, and why. Written by keylake; what is deleted is left out."
-            spec = TableSpec.from_arrow(_COLUMNS, name=self._path, key=_KEY, buckets=2, comment=text)
+            spec = kl.TableSpec.from_arrow(_COLUMNS, name=self._path, key=_KEY, buckets=2, comment=text)
             self._opened = self._lake.create(spec, if_exists="match")
         assert self._opened is not None
         return self._opened

@@ -23,7 +23,7 @@ from pyiceberg.types import (
     StringType,
 )
 
-from keylake import TableSpec
+import keylake as kl
 from keylake_pipelines.source.tables import (
     ColumnAdded,
     ColumnDropped,
@@ -105,7 +105,7 @@ class Alteration:
 
 def alteration(
     then: SourceSchema,
-    there: TableSpec,
+    there: kl.TableSpec,
     *,
     dropped: Collection[str] = (),
     renamed: Mapping[str, str] | None = None,
@@ -121,7 +121,7 @@ def alteration(
     >>> import pyarrow as pa
     >>> from keylake_pipelines.source.tables import SourceTable
     >>> then = SourceSchema(SourceTable(("a",)), (SourceColumn("id", LongType()), SourceColumn("b", LongType())), ())
-    >>> there = TableSpec.from_arrow(pa.schema([("id", pa.int64()), ("a", pa.int32())]), name="x.y", key="id")
+    >>> there = kl.TableSpec.from_arrow(pa.schema([("id", pa.int64()), ("a", pa.int32())]), name="x.y", key="id")
     >>> print(alteration(then, there, renamed={"a": "b"}).rename, alteration(then, there, keep=True).add)
     {'a': 'b'} {'b': LongType()}
     """
@@ -162,7 +162,7 @@ def alteration(
     return Alteration(add, () if keep else tuple(drop), rename, widen, comment, after, tuple(refused))
 
 
-def _cannot(there: TableSpec, name: str, type_: IcebergType, column: SourceColumn) -> str:
+def _cannot(there: kl.TableSpec, name: str, type_: IcebergType, column: SourceColumn) -> str:
     said = f"Column {name!r} of {there.name} is {type_} and cannot become {column.type}"
     if name in there.key:
         return (

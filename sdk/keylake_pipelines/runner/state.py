@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from keylake import TableSpec
+import keylake as kl
 from keylake.errors import BadRows, KeylakeError, PipelineBusy, SourceFailed, TableNotFound
 from keylake.extension import html_bars, html_table, in_notebook, literal
 from keylake_pipelines.runner.life import SignOfLife
@@ -333,7 +333,7 @@ def opened(lake: Lake, namespace: str) -> KeyedTable:
         table = lake.table(path)
     except TableNotFound:
         text = "Where pipelines are, and what they know of their sources. Written by keylake."
-        spec = TableSpec.from_arrow(_COLUMNS, name=path, key=_KEY, buckets=1, comment=text)
+        spec = kl.TableSpec.from_arrow(_COLUMNS, name=path, key=_KEY, buckets=1, comment=text)
         return lake.create(spec, if_exists="match")
     missing = _missing(table)
     if missing:  # an older version has made it

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
-from keylake import Fired, SqlStep, Triggers, register_steps
+import keylake as kl
 from keylake.errors import DefinitionError, KeylakeError
 from keylake.extension import session_of
 
@@ -45,7 +45,7 @@ class TableStep:
     Rows may come so `late`. The first run begins with the interval of `since`, or with that of the first watermark.
     """
 
-    step: SqlStep
+    step: kl.SqlStep
     event_time: str | None = None
     late: datetime.timedelta = datetime.timedelta(0)
     since: datetime.datetime | None = None
@@ -60,8 +60,8 @@ class Steps:
         self._left = list(steps)
         self._of_table = {each.step.table: each for each in steps}  # those of one table have the same event time
         self._once = once
-        self._triggers = Triggers(session_of(lake))
-        self._told: Fired | None = None
+        self._triggers = kl.Triggers(session_of(lake))
+        self._told: kl.Fired | None = None
         self.failed: dict[str, str] = {}
 
     def register(self, tables: Collection[str]) -> None:
@@ -69,7 +69,7 @@ class Steps:
         ready = [each for each in self._left if each.step.table in tables]
         for each in ready:
             self._check(each, self._lake.table(each.step.table))
-            register_steps(self._lake, [each.step], since=each.since, triggers=self._triggers)
+            kl.register_steps(self._lake, [each.step], since=each.since, triggers=self._triggers)
             self._left.remove(each)
         if ready and not self._once and not self._triggers.is_started:
             self._triggers.start(seconds=_BETWEEN_LOOKS)
@@ -82,7 +82,7 @@ class Steps:
 
     def tell(self) -> str | None:
         """Log what was run since this was asked; what has failed and not been run since."""
-        entries: list[Fired] = []
+        entries: list[kl.Fired] = []
         for entry in self._triggers.log():
             if entry is self._told:
                 break

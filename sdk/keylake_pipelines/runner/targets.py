@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from keylake import Column, TableSpec
+import keylake as kl
 from keylake.errors import (
     DefinitionError,
     KeylakeError,
@@ -81,7 +81,7 @@ class Targets:
         """Open tables that are there, several at once."""
         _at_once([partial(self._open, name) for name in dict.fromkeys(names) if name not in self._opened])
 
-    def create(self, target: Target, schema: SourceSchema) -> TableSpec:
+    def create(self, target: Target, schema: SourceSchema) -> kl.TableSpec:
         """The table for rows of this schema; one that is there has to have its key."""
         if not schema.key:
             raise DefinitionError(
@@ -99,7 +99,7 @@ class Targets:
             )
         return spec
 
-    def _made(self, target: Target, schema: SourceSchema) -> TableSpec:
+    def _made(self, target: Target, schema: SourceSchema) -> kl.TableSpec:
         """A new table, which has no offsets yet; one that somebody else has made meanwhile is opened."""
         try:
             table = self._lake.create(_spec(target, schema))
@@ -117,7 +117,7 @@ class Targets:
                 table = TablePath(target.table).in_sql(session.catalog)
                 session.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({pairs})")
 
-    def spec(self, name: str) -> TableSpec:
+    def spec(self, name: str) -> kl.TableSpec:
         """The definition of a table, as it is known here."""
         return self._open(name).table.spec
 
@@ -226,9 +226,9 @@ def _at_once(tasks: Sequence[Callable[[], object]]) -> None:
             list(pool.map(quietly, tasks))
 
 
-def _spec(target: Target, schema: SourceSchema) -> TableSpec:
-    return TableSpec.of(
-        [Column(column.name, column.type, doc=column.comment) for column in schema.columns],
+def _spec(target: Target, schema: SourceSchema) -> kl.TableSpec:
+    return kl.TableSpec.of(
+        [kl.Column(column.name, column.type, doc=column.comment) for column in schema.columns],
         name=target.table,
         comment=schema.comment,
         key=list(schema.key),
