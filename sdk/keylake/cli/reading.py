@@ -10,8 +10,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
-import pyarrow as pa
 import typer
+from pydantic import TypeAdapter
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -23,8 +23,6 @@ from pyiceberg.types import (
 )
 
 import keylake as kl
-from keylake._values.arrow_types import natural
-from keylake._values.read import python_value
 from keylake.cli.opened import (
     USUAL_CATALOG,
     USUAL_LAKE,
@@ -40,6 +38,7 @@ from keylake.cli.opened import (
 from keylake.cli.shown import USUAL_LIMIT, JsonOption, LimitOption, show_all, show_lines, show_table, tell
 from keylake.cli.shown import show as show_one
 from keylake.errors import SchemaMismatch, Unsupported
+from keylake.types import named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -186,8 +185,8 @@ def explain_row(
 def key_of(spec: kl.TableSpec, words: Sequence[str]) -> dict[str, object]:
     """The values of a key as the command line gives them."""
     parts = [word.partition("=") for word in words]
-    named = {name: text for name, sign, text in parts if sign and name in spec.key}
-    given = named if len(named) == len(words) else dict(zip(spec.key, words, strict=False))
+    by_name = {name: text for name, sign, text in parts if sign and name in spec.key}
+    given = by_name if len(by_name) == len(words) else dict(zip(spec.key, words, strict=False))
     if len(words) != len(spec.key) or given.keys() != set(spec.key):
         shape = " ".join(f"{name}=VALUE" for name in spec.key)
         raise SchemaMismatch(
@@ -199,10 +198,11 @@ def key_of(spec: kl.TableSpec, words: Sequence[str]) -> dict[str, object]:
 def _value(spec: kl.TableSpec, name: str, text: str) -> object:
     type_ = spec.column(name).type
     try:
-        if isinstance(type_, UUIDType):
-            return python_value(type_, text)
-        return bytes.fromhex(text) if isinstance(type_, BinaryType) else pa.scalar(text).cast(natural(type_)).as_py()
-    except ValueError:  # Arrow's errors are of this kind, too
+        if isinstance(type_, BinaryType):
+            return bytes.fromhex(text)
+        # Not by Arrow, which imports pandas for a value where that is installed.
+        return TypeAdapter[object](named(type_, type)).validate_strings(text)
+    except ValueError:  # pydantic's errors are of this kind, too
         raise SchemaMismatch(
             f"The key column {name!r} of {spec.name} is {type_}, and {text!r} is none. "
             f"Write it like {_WRITTEN.get(type(type_), '7')}."
