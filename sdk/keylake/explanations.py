@@ -38,7 +38,7 @@ class Origin(ShownFields):
     stream: str | None = None
     commit_order: int | None = None  # the commit's place in the order of commits, also when it has expired
     file: str | None = None
-    is_merged: bool = False  # whether the file holds rows of several commits, merged by a compaction
+    is_merged: bool = False  # the file holds rows of several commits, and nobody knows any more which had this one
     files_merged: int | None = None  # how many files with keys like this one were merged; None where nobody knows
 
     @property

@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
+from random import Random
+from typing import Literal
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
 import keylake as kl
+from integration.histories import Shape, operations
+from integration.random_runs import FIRST, of_every_shape
 from integration.twin import fresh_name
 
 SCHEMA = pa.schema(
@@ -22,6 +26,7 @@ SCHEMA = pa.schema(
         ("list", pa.list_(pa.int32())),
     ]
 )
+TIERS = kl.CompactionPolicy(tier_runs=2, max_files=2, least_freed_share=0, superseded_share=1)
 KEY: dict[str, object] = {"id": 1, "day": "monday"}
 OTHER: dict[str, object] = {"id": 2, "day": "monday"}
 
@@ -137,21 +142,40 @@ def test_deletes(lake: kl.Lake) -> None:
     assert row["total"].missing_because == "waits for a newer write"
 
 
-@pytest.mark.slow
-def test_compacted_files(lake: kl.Lake) -> None:
+@pytest.mark.parametrize("way", ["full", "settle"])
+def test_compacted_files(lake: kl.Lake, way: Literal["full", "settle"]) -> None:
+    """What was merged is explained as it was written, while the snapshots before compactions are kept."""
     table = create(lake)
     write(table, "web", 5, a=50, total=1)
     write(table, "web", 3, a=30, total=2)
+    table.compact(way)
     write(table, "web", 4, text="four")
     before = table.explain_row(**KEY)
-    table.compact(kl.CompactionPolicy(tier_runs=2, max_files=2, least_freed_share=0, superseded_share=1))
+    assert [each.value for each in before["a"].lost] == [30]
+    table.compact(way)
     row = table.explain_row(**KEY)
-    assert [(cell.value, cell.version) for cell in row.columns] == [(c.value, c.version) for c in before.columns]
-    a = row["a"]
-    assert (a.snapshot_id, a.stream, a.is_merged, a.files_merged) == (None, None, True, 3)
-    assert a.lost == ()
-    assert row["total"].contribution_count == 1
-    assert "one of 3 files that were merged" in str(row)
+    assert row == before
+    assert (row["a"].stream, row["total"].contribution_count) == ("web", 2)
+    table.clean(kl.RetentionPolicy(days=0, snapshots=1))
+    late = table.explain_row(**KEY)
+    assert [(cell.value, cell.version) for cell in late.columns] == [(c.value, c.version) for c in before.columns]
+    if way == "full":
+        assert (late["a"].commit, late["a"].is_merged, late["a"].lost) == ("merged", True, ())
+        assert late["total"].contribution_count == 1
+
+
+@of_every_shape
+def test_explanations_before_and_after_compactions(lake: kl.Lake, shape: Shape) -> None:
+    twin = shape.create(lake, fresh_name("explained"))
+    random = Random(FIRST)
+    for operation in operations(shape, FIRST, count=14, rows=10):
+        operation.apply(twin)
+        rows = list(twin.model.read())
+        if rows and random.random() < 0.4:
+            keys = [dict(zip(shape.key, key, strict=True)) for key in random.sample(rows, min(3, len(rows)))]
+            before = [str(twin.table.explain_row(key)) for key in keys]
+            twin.table.compact(random.choice(["full", "settle", TIERS]))
+            assert [str(twin.table.explain_row(key)) for key in keys] == before
 
 
 @pytest.mark.slow

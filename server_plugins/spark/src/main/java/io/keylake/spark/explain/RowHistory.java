@@ -13,6 +13,7 @@ import io.keylake.spark.read.task.ReadTask;
 import io.keylake.spark.table.KeyedTable;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.metadata.FileOrigins;
+import io.keylake.tables.metadata.FilesBeforeMerges;
 import io.keylake.tables.planning.PlannedSection;
 import io.keylake.tables.planning.ReadPlanner;
 import io.keylake.tables.planning.request.ReadScope;
@@ -22,6 +23,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
@@ -32,7 +34,8 @@ import org.apache.spark.sql.types.DataType;
 
 /**
  * The stored rows of one key in the files of a snapshot, and its merged row. Only the files of its
- * bucket are opened whose range of keys holds it, as by a read of that key.
+ * bucket are opened whose range of keys holds it, as by a read of that key. Rows that a compaction
+ * has merged or superseded are there as they were written, while the snapshots before it are kept.
  *
  * @param task the columns of the stored and the merged rows
  * @param origins of the files, by their locations
@@ -54,6 +57,7 @@ record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.O
     private final LookupKey key;
     private final ReadTask task;
     private final ReadPlanner planner;
+    private final boolean isWithExperiments;
 
     Reading(KeyedTable table, LookupKey key) {
       this.table = table.table();
@@ -74,6 +78,7 @@ record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.O
               true,
               DataFiles.BATCH_ROWS);
       this.planner = planner(table, filters);
+      this.isWithExperiments = !table.scope().overlays().isEmpty();
     }
 
     private ReadPlanner planner(KeyedTable of, PushedFilters filters) {
@@ -87,14 +92,33 @@ record RowHistory(ReadTask task, KeyVersions versions, Map<String, FileOrigins.O
 
     RowHistory history() throws IOException {
       for (List<FileScanTask> files : planner.files().values()) {
-        for (PlannedSection section : planner.sections(files)) {
-          KeyVersions found = KeyVersions.find(table.io(), task, section.plan(), key);
-          if (!found.rows().isEmpty()) {
-            return new RowHistory(task, found, origins(found, files));
-          }
+        KeyVersions found = versions(planner.sections(files));
+        if (!found.rows().isEmpty()) {
+          return isWithExperiments
+              ? new RowHistory(task, found, origins(found, files))
+              : asWritten(found, files);
         }
       }
       return new RowHistory(task, KeyVersions.NONE, Map.of());
+    }
+
+    /** A compaction that forgets rows by the policy of the table cannot be taken back for them. */
+    private RowHistory asWritten(KeyVersions found, List<FileScanTask> files) throws IOException {
+      List<FileScanTask> before = new FilesBeforeMerges(table, planner.listing()).of(files);
+      KeyVersions all = versions(planner.sectionsOfAllRows(before));
+      return Objects.equals(all.merged(), found.merged())
+          ? new RowHistory(task, all, origins(all, before))
+          : new RowHistory(task, found, origins(found, files));
+    }
+
+    private KeyVersions versions(List<PlannedSection> sections) throws IOException {
+      for (PlannedSection section : sections) {
+        KeyVersions found = KeyVersions.find(table.io(), task, section.plan(), key);
+        if (!found.rows().isEmpty()) {
+          return found;
+        }
+      }
+      return KeyVersions.NONE;
     }
 
     private Map<String, FileOrigins.Origin> origins(KeyVersions found, List<FileScanTask> files) {
