@@ -41,12 +41,14 @@ from keylake._server.statements import (
     quoted,
     sql_type,
 )
+from keylake._server.versions import lacks, work_together
 from keylake.errors import (
     BadRows,
     KeylakeError,
     ServerMissingPlugin,
     ServerRefused,
     ServerUnreachable,
+    Unsupported,
     check_type,
     from_server,
 )
@@ -69,6 +71,8 @@ _AFTERWARDS = (
 
 class Session:
     """An open Connect session to a server that has the plug-in."""
+
+    server_version = VERSION  # until the server has said its own
 
     def __init__(self, url: str, catalog: str, writer: str | None = None, server: EmbeddedServer | None = None) -> None:
         self.address = Address.of(url)
@@ -378,7 +382,8 @@ class Session:
             )
         if status == "UNAVAILABLE":
             return self._unreachable(details(said))
-        return understood(error, said, self.address)
+        lacking = lacks(said, self.server_version, VERSION)
+        return understood(error, said, self.address) if lacking is None else Unsupported(lacking)
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
         if not self.was_open and (why := self.address.misunderstanding(CONNECT_LIMIT_SECONDS)):
@@ -395,11 +400,13 @@ class Session:
             raise
         except KeylakeError as error:
             raise self._without_plugin(str(error)) from None
-        if found != VERSION:
+        if not work_together(found, VERSION):
             raise ServerMissingPlugin(
                 f"The server at {self.address} runs version {found} of the keylake plug-in, and this is keylake "
-                f"{VERSION}. Give it keylake-server-{VERSION}.jar instead, or install keylake=={found} here."
+                f"{VERSION}. They work together if their minor versions differ by one at most: give the server "
+                f"keylake-server-{VERSION}.jar, or install keylake=={found} here."
             )
+        self.server_version = found
 
     def _without_plugin(self, reason: str) -> KeylakeError:
         with self.asking():

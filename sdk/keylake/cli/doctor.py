@@ -144,7 +144,7 @@ def _lake(lake: str, catalog: str, write: bool) -> list[Finding]:
             here = importlib.metadata.version("pyspark" if "pyspark" in _spark_packages() else "pyspark-client")
             spark = f"Spark {found.spark.version} and Java {java.toArrow()[0][0]} there, Spark's client {here} here"
             findings.append(Finding("server", True, spark))
-            findings.append(Finding("server's plug-in", True, f"keylake {VERSION} there and here"))
+            findings.append(Finding("server's plug-in", True, _versions(found)))
             check = "catalog"
             kind = found.spark.conf.get(f"spark.sql.catalog.{catalog}.type", "of a class of its own")
             tables = found.tables()
@@ -166,6 +166,11 @@ def _lake(lake: str, catalog: str, write: bool) -> list[Finding]:
     except (kl.KeylakeError, PySparkException) as error:
         findings.append(Finding(check, False, *_told(error)))
     return findings
+
+
+def _versions(lake: kl.Lake) -> str:
+    there = lake._session.server_version  # pyright: ignore[reportPrivateUsage]
+    return f"keylake {VERSION} there and here" if there == VERSION else f"keylake {there} there, {VERSION} here"
 
 
 def _written(lake: kl.Lake) -> str:

@@ -24,6 +24,7 @@ from keylake._server.address import Address
 from keylake._server.embedded import SERVER_CLASS, EmbeddedServer
 from keylake._server.server import JARS
 from keylake._server.session import Session
+from keylake._server.statements import Call
 
 TOKEN = "open sesame"
 SPEC = "kl.TableSpec.from_arrow(pa.schema([('k', pa.int64()), ('a', pa.string())]), name='ns.t', key='k')"
@@ -102,6 +103,24 @@ def test_another_catalog_of_the_same_server_is_another_lake(lake: kl.Lake) -> No
     with pytest.raises(kl.ServerMissingPlugin, match="'sea' is not there") as raised:
         kl.connect(lake._server.url, catalog="sea")
     assert "spark.sql.catalog.sea    io.keylake.spark.KeylakeCatalog" in str(raised.value)
+
+
+def test_clients_of_neighbouring_versions(lake: kl.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is a minor version ahead is served, and told what the server lacks; one that is further is refused."""
+    assert lake._server is not None
+    monkeypatch.setattr("keylake._server.session.VERSION", "0.2.5")
+    with kl.connect(lake._server.url) as newer:
+        assert newer.tables() is not None
+        lacking = r"runs keylake 0\.1\.0, and this is keylake 0\.2\.5.*`no_such`\. Update the server to 0\.2\.5\.$"
+        with pytest.raises(kl.Unsupported, match=lacking):
+            newer._session.call(Call("no_such"))
+        with pytest.raises(kl.Unsupported, match="argument named `nothing`"):
+            newer._session.call(Call.of("tables", nothing=1))
+    monkeypatch.setattr("keylake._server.session.VERSION", "0.3.0")
+    with pytest.raises(
+        kl.ServerMissingPlugin, match=r"version 0\.1\.0 of .* this is keylake 0\.3\.0.* keylake==0\.1\.0"
+    ):
+        kl.connect(lake._server.url)
 
 
 @pytest.mark.slow
