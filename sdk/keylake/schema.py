@@ -377,7 +377,7 @@ def _struct_model(struct: StructType) -> type[BaseModel]:
     return create_model("Struct", __config__=_STRICT, **fields)
 
 
-def _attributes(names: Sequence[str], parent: type) -> dict[str, str]:
+def _attributes(names: Sequence[str], parent: type[BaseModel]) -> dict[str, str]:
     """An attribute for each name: the name itself where Python and pydantic allow it."""
     free = [name for name in names if _is_attribute(name, parent)]
     attributes = {name: name for name in free}
@@ -391,6 +391,6 @@ def _attributes(names: Sequence[str], parent: type) -> dict[str, str]:
     return attributes
 
 
-def _is_attribute(name: str, parent: type) -> bool:
+def _is_attribute(name: str, parent: type[BaseModel]) -> bool:
     usable = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
-    return usable and not hasattr(parent, name)
+    return usable and not hasattr(parent, name) and name not in parent.model_fields

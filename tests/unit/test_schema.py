@@ -10,6 +10,7 @@ from datetime import UTC, date
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
+import pyarrow as pa
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import TypedDict
@@ -366,3 +367,13 @@ def test_words_of_a_column_of_wrong_types() -> None:
         column(group="behaviour")  # type: ignore[arg-type]
     with pytest.raises(DefinitionError, match=r"doc is 5. Use text"):
         key(doc=5)  # type: ignore[arg-type]
+
+
+def test_a_column_that_comes_later_takes_no_attribute_of_another() -> None:
+    """Names that no attribute can have get one like it, each its own."""
+    first, second = (
+        kl.TableSpec.from_arrow(pa.schema([(name, pa.int64()) for name in names]), name="a.b", key="id")
+        for names in (["id", "(("], ["id", "((", "((("])
+    )
+    row = model_of(second, model_of(first)).from_row({"id": 1, "((": 2, "(((": 3})
+    assert (row["(("], row["((("]) == (2, 3)
