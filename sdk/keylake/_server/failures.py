@@ -78,6 +78,11 @@ _BEGINNINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
     ("[UNRESOLVED_ROUTINE", DefinitionError),
     ("[INVALID_WHERE_CONDITION", DefinitionError),
 )
+_MOST_CHARACTERS = 4000
+_TASK_FAILED = re.compile(
+    r"Job aborted due to stage failure: .*?: (?:[\w$]+\.)+(?P<kind>[\w$]*(?:Exception|Error)): (?P<what>.*?)"
+    r"(?= at (?:[\w$]+\.)+[\w$<>]+\(|$)"
+)
 _SESSION_IS_OVER = (
     *("NO_ACTIVE_SESSION", "INVALID_HANDLE.SESSION", "SESSION_CLOSED", "SESSION_CHANGED", "RESPONSE_ALREADY_RECEIVED"),
     *("INVALID_HANDLE.OPERATION", "SparkContext was shut", "SparkContext has been shut", "stopped SparkContext"),
@@ -152,9 +157,30 @@ def understood(error: Exception, said: str, address: Address) -> KeylakeError:
         )
     kind = next((kind for beginning, kind in _BEGINNINGS if beginning in said), None)
     failure = (syntax_error(said) or meant(str(error))) if kind is None else None
-    return failure or (kind or KeylakeError)(re.sub(r"^\[[A-Z0-9_.]+\] ", "", said))
+    return failure or (kind or KeylakeError)(re.sub(r"^\[[A-Z0-9_.]+\] ", "", _of_task(said) or said))
+
+
+def _of_task(said: str) -> str | None:
+    """The failure of a task in one sentence; None for another text.
+
+    >>> _of_task("(java.lang.IllegalStateException) Job aborted due to stage failure: Task 0 in stage 8.0 failed "
+    ...          "1 times, most recent failure: Lost task 0.0 in stage 8.0 (TID 9) (localhost executor driver): "
+    ...          "java.lang.IllegalArgumentException: hint of 1 at org.acme.Check.that(Check.java:87) at org.acme.Main")
+    'A task of the server failed: hint of 1 (IllegalArgumentException). The log of the server has more.'
+    >>> _of_task("Division by zero.")
+    """
+    found = _TASK_FAILED.search(said)
+    if found is None:
+        return None
+    what = found["what"].strip().rstrip(".") or "it says no more"
+    return f"A task of the server failed: {what} ({found['kind']}). The log of the server has more."
 
 
 def sentence(error: Exception) -> str:
-    """The text of an error, without the trace of the server and on one line."""
-    return " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())
+    """The text of an error, without the trace of the server and on one line; of a long one both ends."""
+    said = " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())
+    left_out = len(said) - _MOST_CHARACTERS
+    if left_out <= 0:
+        return said
+    half = _MOST_CHARACTERS // 2
+    return f"{said[:half]} ... ({left_out} characters are left out) ... {said[-half:]}"

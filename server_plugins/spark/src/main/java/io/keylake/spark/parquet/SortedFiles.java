@@ -34,12 +34,16 @@ import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Data files of a table, written one after the other: rows come in (partition, sort key) order,
  * without a key twice, as the table stores them.
  */
 public final class SortedFiles implements Closeable {
+  private static final Logger LOG = LoggerFactory.getLogger(SortedFiles.class);
+
   private static final int ROWS_BETWEEN_LENGTH_CHECKS = 1000;
   private static final long MOST_BYTES_HELD = 4 << 20;
   private static final int LONGEST_FOLDER = 200; // file systems take names of at most 255 bytes
@@ -58,6 +62,7 @@ public final class SortedFiles implements Closeable {
   private long bytesOfFirst;
   private @Nullable StructLike partition; // of these
   private @Nullable DataWriter<InternalRow> writer;
+  private @Nullable String location; // of the file at hand
   private long rows;
 
   /**
@@ -196,6 +201,7 @@ public final class SortedFiles implements Closeable {
 
   private DataWriter<InternalRow> opened(StructLike partition, boolean areAll) throws IOException {
     EncryptedOutputFile file = ChecksummedOutput.of(place(places, spec, partition));
+    location = file.encryptingOutputFile().location();
     Map<String, String> properties = new HashMap<>(table.properties());
     PageRows.limit(first.get(0), storedType).forEach(properties::putIfAbsent);
     Dictionaries.leftOut(first, areAll, stored).forEach(properties::putIfAbsent);
@@ -240,6 +246,7 @@ public final class SortedFiles implements Closeable {
       }
       done.add(withAbsent(writer.toDataFile()));
       writer = null;
+      location = null;
     }
   }
 
@@ -275,12 +282,31 @@ public final class SortedFiles implements Closeable {
     return done.toArray(DataFile[]::new);
   }
 
-  /** Deletes what was written. */
-  public void abort() throws IOException {
+  /** Deletes what was written. Whatever fails here, the failure before it is the one to tell. */
+  public void abort() {
     first.clear();
-    finishFile();
-    done.forEach(file -> table.io().deleteFile(file.location()));
+    List<String> written = new ArrayList<>(done.stream().map(DataFile::location).toList());
+    if (location != null) {
+      written.add(location);
+    }
+    try {
+      close();
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("A file that is deleted could not be closed: {}", location, e);
+    }
+    writer = null;
+    location = null;
     done.clear();
+    for (String each : written) {
+      try {
+        table.io().deleteFile(each);
+      } catch (RuntimeException e) {
+        LOG.warn(
+            "A file of rows that were not committed is left, until the table is cleaned: {}",
+            each,
+            e);
+      }
+    }
   }
 
   @Override
