@@ -13,6 +13,7 @@ class WritePropertiesTest {
   @Test
   void valuesThatIcebergTakes() {
     Map.of(
+            "commit.retry.num-retries", "0",
             "write.target-file-size-bytes", "1048576",
             "write.parquet.compression-codec", "ZSTD",
             "write.format.default", "parquet",
@@ -26,11 +27,14 @@ class WritePropertiesTest {
   @Test
   void valuesThatWouldFailEveryLaterWrite() {
     Map.of(
-            "write.target-file-size-bytes", "big",
-            "write.parquet.row-group-size-bytes", "0",
+            "commit.retry.min-wait-ms", "-1",
+            "write.summary.partition-limit", "",
+            "history.expire.max-snapshot-age-ms", "a week",
+            "write.parquet.page-size-bytes", "2147483648",
+            "write.object-storage.enabled", "yes",
+            "write.parquet.compression-level", "high",
+            "schema.name-mapping.default", "null",
             "write.parquet.compression-codec", "zip",
-            "write.format.default", "csv",
-            "write.metadata.compression-codec", "zstd",
             "write.metadata.metrics.column.a", "some",
             "write.delete.mode", "now")
         .forEach(
