@@ -20,6 +20,8 @@ public final class KeylakeException extends SparkRuntimeException {
   /** A condition of Spark whose text is the given one; Spark's class takes only those it knows. */
   private static final String CONDITION_OF_SPARK = "USER_RAISED_EXCEPTION";
 
+  private static final int MOST_CHARACTERS = 4000;
+
   /** The kind of an error, in the words of the client's error classes. */
   public enum Kind {
     DEFINITION("42000"),
@@ -81,8 +83,17 @@ public final class KeylakeException extends SparkRuntimeException {
     return "[" + kind.condition() + "] " + inOneLine(sentence);
   }
 
+  /** A sentence that has a long value in it is shown with its beginning and its end. */
   private static String inOneLine(String sentence) {
-    return sentence.replace('\n', ' ').replace('\r', ' ');
+    String line = sentence.replace('\n', ' ').replace('\r', ' ');
+    int leftOut = line.length() - MOST_CHARACTERS;
+    return leftOut <= 0
+        ? line
+        : "%s ... (%d characters are left out) ... %s"
+            .formatted(
+                line.substring(0, MOST_CHARACTERS / 2),
+                leftOut,
+                line.substring(line.length() - MOST_CHARACTERS / 2));
   }
 
   public Kind kind() {
