@@ -1,4 +1,4 @@
-"""Which versions of a server and of a client work together, and what is said where one does not know the other's words.
+"""The versions of a server and a client that work together, and the sentence for what the older one does not know.
 
 A client sends what its own version knows. A server of the minor version before may lack a procedure or an argument of
 it; one of the minor version after has all of them.
@@ -13,7 +13,7 @@ _UNKNOWN = re.compile(r"Failed to load routine `|named argument reference for th
 
 
 def work_together(server: str, client: str) -> bool:
-    """True if the versions are of the same major version, and of the same or of neighbouring minor versions.
+    """Versions work together within a major version, if their minor versions are the same or neighbours.
 
     >>> work_together("1.3.7", "1.4.0"), work_together("1.3.7", "1.5.0"), work_together("1.9.0", "2.0.0")
     (True, False, False)

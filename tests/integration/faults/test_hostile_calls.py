@@ -18,7 +18,7 @@ from keylake._server.statements import literal
 PUBLIC = Path(__file__).parents[2] / "public"
 LONG = 10_000
 TEXTS = (
-    "", " ", ".", "..", "a..b", "../../outside", "/", "file:///", "/outside", "main", "tmp_a", "x" * LONG,
+    "", " ", ".", "..", "a..b", "../../outside", "/", "file:///", "main", "tmp_a", "x" * LONG,
     "a." * 200 + "b", "'", '"', "`", "``", "a`b", "a'b", "'; DROP TABLE x; --", "\x00", "a\x00b", "\n", "\t",
     "\u202e", "\ud7ff", "é", "😀", "İ", "null", "NULL", "true", "1", "-1", "1e999", "NaN", "0", "9" * 400,
     "2026-11-28", "2026-02-30", "0000-00-00", "9999-12-31", "2026-11-28T10:00:00Z", "2026-11-28T10:00:00+99:00",
@@ -34,7 +34,7 @@ NUMBERS = (0, 1, -1, 2, 7, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 63) - 1, -(1 <
 JVM = re.compile(r"\b(?:java|javax|scala|com|net|org)\.\w+\.\w|Exception\b|\n\s+at |^\s*$|\$\$")
 # These end or hold up what other tests use, or are of no table.
 LEFT_OUT = {"pause_maintenance", "resume_maintenance", "kafka_offsets", "forget_sent", "write_tables", "explain_row"}
-CALLS = 60
+CALLS = 30
 
 
 def procedures() -> dict[str, dict[str, str]]:
@@ -69,17 +69,21 @@ def calls(random: Random, twin: Twin) -> Iterator[tuple[str, dict[str, object]]]
         yield name, given
 
 
-@pytest.mark.parametrize("seed", seeds(1, 60))
-def test_hostile_arguments_of_procedures(lake: kl.Lake, seed: int) -> None:
+@pytest.mark.parametrize("seed", seeds(1, 120))
+def test_hostile_arguments_of_procedures(lake: kl.Lake, warehouse: Path, seed: int) -> None:
     random = Random(seed)
     twin = Shape("explicit").create(lake, fresh_name("hostile"))
     for version in (1, 2):
         twin.upsert([{"id": n, "a": n, "b": "x", "c": 0.5, "d": [n], "e": n} for n in range(5)], version=version)
     drawn = calls(random, twin)
+    beside = {*Path.cwd().iterdir(), *warehouse.parent.iterdir()}
     for _ in range(CALLS):
         name, given = next(drawn)
+        if name == "publish_kv" and str(given.get("target")).startswith("/"):  # a place that may be written
+            continue
         head = newest(lake, twin)
         said = refusal(lake, name, given)
+        assert {*Path.cwd().iterdir(), *warehouse.parent.iterdir()} == beside, (name, given)
         if said is None:
             if name in {"drop_experiment", "promote_experiment", "create_experiment", "alter_columns"}:
                 return  # the columns are others from here on

@@ -15,6 +15,7 @@ from rocksdict import Options, Rdict
 import keylake as kl
 from integration.serving.grouped_keys import create, keys_of_all_types
 from integration.twin import Twin, fresh_name
+from keylake._server.statements import Call
 
 ROWS = 300
 
@@ -229,3 +230,11 @@ def test_anybody_can_call_it_in_sql(lake: kl.Lake, pages: Twin, tmp_path: Path) 
     arguments = f"table => '{pages.table.name}', target => '{tmp_path}/sql', columns => '`a`'"
     row = lake.spark.sql(f"CALL {lake.catalog}.system.publish_kv({arguments})").collect()[0]
     assert row["rows"] == ROWS - 2
+
+
+def test_a_place_in_the_folder_of_the_server_is_refused(lake: kl.Lake, pages: Twin) -> None:
+    """Whoever calls from another process means a place of his own; the SDK makes it whole."""
+    call = Call.of("publish_kv", pages.table._handle.path, target="pages")
+    with pytest.raises(kl.DefinitionError, match="target 'pages' is no whole path; give one such as"):
+        lake._session.call(call)
+    assert not Path("pages").exists()

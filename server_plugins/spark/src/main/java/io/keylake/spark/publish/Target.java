@@ -1,6 +1,9 @@
 package io.keylake.spark.publish;
 
+import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
+
 import io.keylake.spark.localfiles.PlainLocalFiles;
+import io.keylake.tables.KeylakeException;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Set;
@@ -18,6 +21,16 @@ import org.apache.spark.util.SerializableConfiguration;
  */
 record Target(String location, SerializableConfiguration hadoop) implements Serializable {
   private static final Set<String> FILE_SYSTEMS = Set.of("file", "hdfs", "viewfs");
+
+  /** A place without a beginning would be one in the folder in which the server was started. */
+  Target {
+    if (!location.matches("/.+|[A-Za-z][A-Za-z0-9+.-]*:/.+")) {
+      throw new KeylakeException(
+          DEFINITION,
+          "target '%s' is no whole path; give one such as '/data/clicks' or 's3://bucket/clicks'"
+              .formatted(location));
+    }
+  }
 
   /**
    * @param io of the table

@@ -52,7 +52,7 @@ public record FilesBeforeMerges(Table table, FileListing listing) {
     }
   }
 
-  /** By their places in the order of commits, those before which the table is known. */
+  /** Compactions by their places in the order of commits, those before which the table is known. */
   private Map<Long, Snapshot> compactions() {
     Map<Long, Snapshot> found = new HashMap<>();
     for (Snapshot each : table.snapshots()) {
