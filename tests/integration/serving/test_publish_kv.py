@@ -235,6 +235,6 @@ def test_anybody_can_call_it_in_sql(lake: kl.Lake, pages: Twin, tmp_path: Path) 
 def test_a_place_in_the_folder_of_the_server_is_refused(lake: kl.Lake, pages: Twin) -> None:
     """Whoever calls from another process means a place of his own; the SDK makes it whole."""
     call = Call.of("publish_kv", pages.table._handle.path, target="pages")
-    with pytest.raises(kl.DefinitionError, match="arget .pages. is no whole path; give one such as"):
+    with pytest.raises(kl.DefinitionError, match=r"arget .pages. is no whole path; give one such as"):
         lake._session.call(call)
     assert not Path("pages").exists()

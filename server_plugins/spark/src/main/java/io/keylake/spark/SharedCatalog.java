@@ -41,15 +41,18 @@ abstract class SharedCatalog extends SparkCatalog {
   private static final String BRANCH = "branch_";
   private static final int MOST_ATTEMPTS = 10;
 
+  @Override
+  protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap given) {
+    Map<String, String> options = PromptJdbcCatalog.inPlaceOfIcebergs(given.asCaseSensitiveMap());
+    return OpenCatalogs.of(
+        name, options, () -> opened(name, new CaseInsensitiveStringMap(options)));
+  }
+
   /**
    * Opens a catalog. The first clients of one that keeps its state in a database create the tables
    * of the database; all but one find that they are there, or locked.
    */
-  @Override
-  protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap given) {
-    CaseInsensitiveStringMap options =
-        new CaseInsensitiveStringMap(
-            PromptJdbcCatalog.inPlaceOfIcebergs(given.asCaseSensitiveMap()));
+  private Catalog opened(String name, CaseInsensitiveStringMap options) {
     for (int attempt = 1; ; attempt++) {
       try {
         return super.buildIcebergCatalog(name, options);

@@ -16,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * the repeats of the store's own client, and not after twenty times as many.
  */
 public final class PromptJdbcCatalog extends JdbcCatalog {
+  /** All sessions of a process share them. */
+  private static final String CONNECTIONS = "4";
+
   private final Store store;
 
   public PromptJdbcCatalog() {
@@ -45,8 +48,9 @@ public final class PromptJdbcCatalog extends JdbcCatalog {
   }
 
   /**
-   * The options of a catalog, with this one for Iceberg's own in a database. Where no FileIO is
-   * named, files are Hadoop's, and Iceberg's own catalog stays.
+   * The options of a catalog, with this one for Iceberg's own in a database, and with connections
+   * for several sessions. Where no FileIO is named, files are Hadoop's, and Iceberg's own catalog
+   * stays.
    */
   public static Map<String, String> inPlaceOfIcebergs(Map<String, String> given) {
     Map<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
@@ -55,6 +59,9 @@ public final class PromptJdbcCatalog extends JdbcCatalog {
         CatalogUtil.ICEBERG_CATALOG_TYPE_JDBC.equalsIgnoreCase(
                 options.get(CatalogUtil.ICEBERG_CATALOG_TYPE))
             || JdbcCatalog.class.getName().equals(options.get(CatalogProperties.CATALOG_IMPL));
+    if (isJdbc) {
+      options.putIfAbsent(CatalogProperties.CLIENT_POOL_SIZE, CONNECTIONS);
+    }
     if (isJdbc && options.containsKey(CatalogProperties.FILE_IO_IMPL)) {
       options.remove(CatalogUtil.ICEBERG_CATALOG_TYPE);
       options.put(CatalogProperties.CATALOG_IMPL, PromptJdbcCatalog.class.getName());
