@@ -24,15 +24,29 @@ if TYPE_CHECKING:
     from keylake._outcomes.intervals import Interval
 
 
+_MOST_CHARACTERS = 4000
+
+
 class KeylakeError(Exception):
     """The root of all errors of keylake; its text is one sentence for a person.
 
     >>> isinstance(TableNotFound("There is no table 'features.user_profile'."), KeylakeError)
     True
+
+    A sentence that has a long value in it is shown with its beginning and its end:
+
+    >>> len(str(TableNotFound(f"There is no table {'x' * 10_000!r}.")))
+    4040
     """
 
     condition: ClassVar[str | None] = None  # its name on the server
     sqlstate: ClassVar[str | None] = None
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        left_out = len(said) - _MOST_CHARACTERS
+        half = _MOST_CHARACTERS // 2
+        return said if left_out <= 0 else f"{said[:half]} ... ({left_out} characters are left out) ... {said[-half:]}"
 
     def _details(self) -> tuple[str, ...]:
         """The lines that a notebook shows below the sentence."""

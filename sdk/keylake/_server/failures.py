@@ -78,7 +78,6 @@ _BEGINNINGS: tuple[tuple[str, type[KeylakeError]], ...] = (
     ("[UNRESOLVED_ROUTINE", DefinitionError),
     ("[INVALID_WHERE_CONDITION", DefinitionError),
 )
-_MOST_CHARACTERS = 4000
 _TASK_FAILED = re.compile(
     r"Job aborted due to stage failure: .*?: (?:[\w$]+\.)+(?P<kind>[\w$]*(?:Exception|Error)): (?P<what>.*?)"
     r"(?= at (?:[\w$]+\.)+[\w$<>]+\(|$)"
@@ -177,10 +176,5 @@ def _of_task(said: str) -> str | None:
 
 
 def sentence(error: Exception) -> str:
-    """The text of an error, without the trace of the server and on one line; of a long one both ends."""
-    said = " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())
-    left_out = len(said) - _MOST_CHARACTERS
-    if left_out <= 0:
-        return said
-    half = _MOST_CHARACTERS // 2
-    return f"{said[:half]} ... ({left_out} characters are left out) ... {said[-half:]}"
+    """The text of an error, without the trace of the server and on one line."""
+    return " ".join(str(error).partition("\n\nJVM stacktrace:")[0].partition(" SQLSTATE: ")[0].split())

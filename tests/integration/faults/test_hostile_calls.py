@@ -1,10 +1,16 @@
 """Arguments and properties that nobody means well: an answer or one sentence; what is refused has changed nothing."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from inspect import Parameter, signature
 from pathlib import Path
 from random import Random
+from typing import Any
+from uuid import UUID
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
@@ -15,6 +21,7 @@ from integration.random_runs import seeds
 from integration.twin import Twin, fresh_name
 from keylake._server.statements import literal
 
+VAR_POSITIONAL, VAR_KEYWORD = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
 PUBLIC = Path(__file__).parents[2] / "public"
 LONG = 10_000
 TEXTS = (
@@ -157,3 +164,54 @@ def test_properties_that_are_taken_harm_no_verb(lake: kl.Lake, warehouse: Path, 
             raise AssertionError(f"{name} = {value[:100]!r}: {error}") from error
         assert row is not None
         assert row["a"] == number, (name, value[:100])
+
+
+VALUES: tuple[object, ...] = (
+    None, True, 0, -1, 1 << 63, 1.5, float("nan"), float("inf"), b"x", object(), [], {}, (), set(), ["a"], ["nothing"],
+    ["a", "a"], {"id": 1}, {"id": None}, [{}], [{"id": 1}], [{"id": "x"}], [None], datetime(2026, 1, 1), datetime.max,
+    datetime(1, 1, 1, tzinfo=timezone.utc), date(2026, 1, 1), timedelta(seconds=-1), Decimal("NaN"), Decimal("1e400"),
+    UUID(int=7), pa.table({"id": [1]}), pa.table({}), pa.array([1]), int, kl.Sum(), Ellipsis, range(3),
+    kl.watermark(datetime(2026, 1, 1, tzinfo=timezone.utc)), "\ud800", "2026-13-01", "1=1", "*", *TEXTS,
+)  # fmt: skip
+NAMESPACES = ("files", "layout", "branches", "commits", "feed", "states", "experiments", "serving")
+# These wait, draw, or end what others use.
+VERBS_LEFT_OUT = {"close", "plot", "start", "stop", "stream", "read_stream", "stream_changes", "report", "publish_kv"}
+
+
+def verbs(lake: kl.Lake, table: kl.KeyedTable) -> Iterator[tuple[str, Callable[..., object]]]:
+    for owner in (lake, table, *(getattr(table, name) for name in NAMESPACES)):
+        for name in dir(type(owner)):
+            verb = None if name.startswith("_") or name in VERBS_LEFT_OUT else getattr(owner, name, None)
+            if callable(verb):
+                yield f"{type(owner).__name__}.{name}", verb
+
+
+@pytest.mark.parametrize("seed", seeds(1, 60))
+def test_hostile_arguments_of_verbs(lake: kl.Lake, seed: int) -> None:
+    """What Python takes for a call is an answer or one of the errors of keylake."""
+    random = Random(seed)
+    table = Shape("explicit").create(lake, fresh_name("hostile")).table
+    table.upsert([{"id": n, "a": n, "b": "x", "c": 0.5, "d": [n], "e": n} for n in range(5)], version=1)
+    known = list(verbs(lake, table))
+    for _ in range(100):
+        name, verb = random.choice(known)
+        positional, named = [], {}
+        for argument in signature(verb).parameters.values():
+            is_needed = argument.default is argument.empty and argument.kind not in (VAR_POSITIONAL, VAR_KEYWORD)
+            if argument.kind == argument.KEYWORD_ONLY and (is_needed or random.random() < 0.35):
+                named[argument.name] = random.choice(VALUES)
+            elif is_needed:
+                positional.append(random.choice(VALUES))
+            elif argument.kind == VAR_KEYWORD and random.random() < 0.5:
+                named[random.choice(["id", "a", "nothing", "version", "stream", "at"])] = random.choice(VALUES)
+        said = ""
+        try:
+            answer: Any = verb(*positional, **named)
+            if hasattr(answer, "collect"):
+                answer.limit(3).collect()
+        except kl.KeylakeError as error:
+            said = str(error)
+        except TypeError as error:  # of Python, for a word that a verb does not have
+            if "argument" not in str(error):
+                raise
+        assert not (said and JVM.search(said)), (name, positional, named, said)
