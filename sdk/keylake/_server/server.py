@@ -142,6 +142,8 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], scratch: Path) -> di
         "spark.connect.grpc.binding.port": "0",
         Setting.PORT_FILE: str(scratch / PORT_FILE),
         "spark.local.dir": str(scratch),
+        # Hadoop sets the permissions of each file, and takes 022 for granted.
+        "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}",
         "spark.ui.enabled": "false",
         "spark.log.level": "WARN",
     }
@@ -172,6 +174,13 @@ def _authentication(master: str) -> dict[str, str]:
     ({'spark.authenticate': 'true'}, {})
     """
     return {"spark.authenticate": "true"} if _is_one_process(master) else {}
+
+
+def _umask() -> int:
+    """The bits of permissions that files of this process do not get, which only a change of them tells."""
+    found = os.umask(0o077)
+    os.umask(found)
+    return found
 
 
 def _is_one_process(master: str) -> bool:

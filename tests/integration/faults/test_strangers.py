@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.functions import udf
 
 import keylake as kl
+import keylake.local
 from keylake._server.session import Session
 
 NOBODY = 65534
@@ -152,6 +154,29 @@ def test_secrets_are_in_no_place_that_others_can_read(lake: kl.Lake, server: int
         """
         private = [lake._server.log, lake._server.scratch / "server.properties", f"/proc/{server}/environ"]
         assert as_stranger(program, *private) == ""
+
+
+@pytest.mark.slow
+def test_files_have_the_permissions_of_their_user(tmp_path: Path) -> None:
+    """Those of the server, too: a lake in a folder that others may open is closed by the umask."""
+    folder = tmp_path / "lake"
+    folder.mkdir(mode=0o755)
+    before = os.umask(0o077)
+    try:
+        schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("a", pa.int64())])
+        with kl.connect(warehouse=folder) as lake:
+            table = lake.create(kl.TableSpec.from_arrow(schema, name="own.table", key="k", buckets=2))
+            table.upsert([{"k": key, "a": key} for key in range(10)])
+            table.upsert([{"k": key, "a": key} for key in range(6000)])
+            table.compact("full")
+            table.serving.publish_kv(folder / "kv")
+            with keylake.local.open(folder) as here:
+                here.table("own.table").update([{"k": 1, "a": 2}])
+    finally:
+        os.umask(before)
+    made = [each for each in folder.rglob("*") if not each.is_symlink()]
+    assert len(made) > 40
+    assert not [each for each in made if each.stat().st_mode & 0o077]
 
 
 def test_a_client_goes_to_its_own_server_only(lake: kl.Lake) -> None:
