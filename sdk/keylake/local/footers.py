@@ -26,6 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io import InputStream
 
+from keylake.local.names import FILE
+
 _MAGIC = b"PAR1"
 _FIELD = b"\x08\xff\xff\x01\x20"
 _OURS = UUID("4732d774-01e9-4f6f-9b64-d6116d3a3d06").bytes
@@ -42,6 +44,22 @@ def signed(content: bytes) -> bytes:
     fields = footer[:-1] + _FIELD + _INDEXES.pack(pages, zlib.crc32(content[pages:begin]))
     footer = fields + _CRC.pack(zlib.crc32(fields)) + _OURS + b"\0"
     return content[:begin] + footer + _CRC.pack(len(footer)) + _MAGIC
+
+
+def name_of(path: str) -> str:
+    """The name of a file, without its folders.
+
+    >>> name_of("s3://lake/t/data/0.parquet")
+    '0.parquet'
+    """
+    return path.rpartition("/")[2]
+
+
+def check_name(footer: Any, path: str) -> None:
+    """Raises a ValueError where a file has another name than its writer has noted in it: it lies in another's place."""
+    noted = (footer.metadata or {}).get(FILE.encode())
+    if noted is not None and noted.decode(errors="replace") != name_of(path):
+        raise ValueError(f"file {noted.decode(errors='replace')} lies in its place")
 
 
 def _end(group: Any) -> int:

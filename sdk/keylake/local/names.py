@@ -1,4 +1,4 @@
-"""Names in table properties and snapshot summaries that reads and writes without a server know."""
+"""Names in table properties, snapshot summaries and footers that reads and writes without a server know."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ KNOWN = (
     *HARMLESS,
 )
 
+FILE = "keylake.file"  # the name of a data file in the metadata of its own footer
 HISTORY_BRANCH = "history_%Y%m%dT%H%M%SZ"  # the branch of an archived state, by its business time in UTC
 SETTLED_MARK = "-settle-"  # in the names of the deletes by which the server records superseded rows
 EXPERIMENT_BRANCH = "experiment_"

@@ -27,7 +27,7 @@ from keylake.errors import KeylakeError, SnapshotExpired
 from keylake.local.conform import conformed, field_id
 from keylake.local.damage import damaged, failure, reading
 from keylake.local.files import StoredFile
-from keylake.local.footers import read_footer
+from keylake.local.footers import check_name, read_footer
 
 FILES_AT_MOST = 512
 _WHAT = "File"
@@ -52,6 +52,7 @@ class OpenFile:
         with _reading(file, io):
             source = io.new_input(file.path).open()
             footer = read_footer(source, file.size)
+            check_name(footer, file.path)
             self._file: Any = pq.ParquetFile(source, metadata=footer, page_checksum_verification=page_checksums)
             self._learn(self._file.schema_arrow, (), 0)
             self.metadata: Any = self._file.metadata

@@ -14,6 +14,7 @@ import pytest
 import keylake as kl
 import keylake.local
 from integration.twin import fresh_name
+from keylake.local.footers import check_name
 
 SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), ("a", pa.int64()), ("t", pa.string()), ("l", pa.list_(pa.int64()))]
@@ -102,6 +103,19 @@ def test_a_page_names_its_column_and_row_group(folder: Path) -> None:
             with pytest.raises(kl.StoreFailed, match="Column 'a' in row group 0"):
                 changes(folder)
             assert "CRC" not in str(error_of(lambda: read(folder, page_checksums=False)))
+
+
+def test_a_file_in_the_place_of_another_is_told(folder: Path) -> None:
+    here, there = sorted(folder.rglob("*.parquet"))
+    for file, other in ((here, there), (there, here)):
+        content = other.read_bytes()
+        noted = pq.read_metadata(other).metadata[b"keylake.file"].decode()
+        assert noted == other.name
+        with changed(file, content):
+            with pytest.raises(ValueError, match=f"file {noted} lies in its place"):
+                check_name(pq.read_metadata(file), str(file))
+            with pytest.raises(kl.StoreFailed, match=file.name):
+                read(folder)
 
 
 def changes(folder: Path) -> None:

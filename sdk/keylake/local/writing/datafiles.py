@@ -33,8 +33,9 @@ from pyiceberg.types import (
 from pyiceberg.utils.truncate import truncate_upper_bound_binary_string, truncate_upper_bound_text_string
 
 from keylake._values.arrow_types import natural
-from keylake.local.footers import signed
+from keylake.local.footers import name_of, signed
 from keylake.local.layout import Layout
+from keylake.local.names import FILE
 from keylake.local.writing.batch import Batch, as_versions
 
 _BOUND_LENGTH = 16  # of text and bytes that are no keys, as Iceberg has it unless said
@@ -113,7 +114,8 @@ class BatchFile:
         (info,) = (each for each in schema.fields if each.name == "_merge_info")
         (stored,) = (each for each, _ in columns if each.name == "_merge_info")
         _add_absent_members(metrics, info, stored, rows)
-        table = pa.table([array for _, array in columns], schema=pa.schema([_with_id(stored) for stored, _ in columns]))
+        form = pa.schema([_with_id(stored) for stored, _ in columns], metadata={FILE: name_of(self.path)})
+        table = pa.table([array for _, array in columns], schema=form)
         content = pa.BufferOutputStream()
         parquet.write_table(
             table,

@@ -1,16 +1,19 @@
 package io.keylake.spark.integrity;
 
 import io.keylake.tables.FileDamage;
+import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.types.Type.TypeID;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types.DecimalType;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.parquet.column.ColumnDescriptor;
+import org.apache.parquet.column.statistics.Statistics;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnPath;
@@ -32,14 +35,20 @@ import org.apache.parquet.schema.Type;
  *   <li>A flat column has a value for each row, and no more nulls than values.
  *   <li>The columns of a row group lie in the file one after another, in the order of the schema.
  *   <li>The schema has the columns that the writer has noted beside it.
+ *   <li>The name that the writer has noted is that of the file: another one is a file in the place
+ *       of this one.
  * </ol>
  *
- * <p>The last three hold for files of parquet-java, which is what all writers of keylake's server
- * use; others have freedoms that the format leaves them.
+ * <p>The second to the fourth hold for files of parquet-java, which is what all writers of
+ * keylake's server use; others have freedoms that the format leaves them.
  */
 public final class CheckedFooter {
   private static final String PARQUET_JAVA = "parquet-mr";
+  private static final String PATHS_OF_POSITIONS = MetadataColumns.DELETE_FILE_PATH.name();
   private static final String NOTED_SCHEMA = "iceberg.schema";
+
+  /** The name of a file in its own footer, where its writer has noted it. */
+  public static final String NOTED_NAME = "keylake.file";
 
   private CheckedFooter() {}
 
@@ -85,6 +94,40 @@ public final class CheckedFooter {
             "column %s in its footer is not as its writer noted it".formatted(field.name()));
       }
     }
+  }
+
+  /** Compares the name of a file with the one that its writer noted in it, if it has. */
+  public static void checkName(FileMetaData file, String location) throws FileDamage {
+    String noted = file.getKeyValueMetaData().get(NOTED_NAME);
+    if (noted != null && !noted.equals(nameOf(location))) {
+      throw new FileDamage("file %s lies in its place".formatted(noted));
+    }
+  }
+
+  /**
+   * Compares the data file that a file of positions speaks of with the one that its manifest says,
+   * where the footer says only one.
+   */
+  public static void checkPositions(ParquetMetadata footer, String dataFile) throws FileDamage {
+    for (BlockMetaData block : footer.getBlocks()) {
+      for (ColumnChunkMetaData chunk : block.getColumns()) {
+        Statistics<?> paths = chunk.getStatistics();
+        boolean isOfPaths = chunk.getPath().equals(ColumnPath.get(PATHS_OF_POSITIONS));
+        if (!isOfPaths || paths == null || !paths.hasNonNullValue()) {
+          continue;
+        }
+        String least = new String(paths.getMinBytes(), StandardCharsets.UTF_8);
+        String greatest = new String(paths.getMaxBytes(), StandardCharsets.UTF_8);
+        if (least.equals(greatest) && !least.equals(dataFile)) {
+          throw new FileDamage("its positions are those of file %s".formatted(least));
+        }
+      }
+    }
+  }
+
+  /** The name of a file, without its folders. */
+  public static String nameOf(String location) {
+    return location.substring(location.lastIndexOf('/') + 1);
   }
 
   private static void collect(GroupType group, Map<Integer, Type> into) {

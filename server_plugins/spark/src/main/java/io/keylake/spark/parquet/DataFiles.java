@@ -4,6 +4,7 @@ import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.io.FileIO;
@@ -14,6 +15,7 @@ import org.apache.parquet.filter2.predicate.FilterPredicate;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+import org.apache.parquet.io.InputFile;
 import org.apache.parquet.io.SeekableInputStream;
 import org.jspecify.annotations.Nullable;
 import org.roaringbitmap.RoaringBitmap;
@@ -88,10 +90,10 @@ public final class DataFiles {
   }
 
   /** An open file. */
-  record Opened(IcebergInput input, SeekableInputStream stream, ParquetMetadata footer) {
+  public record Opened(InputFile input, SeekableInputStream stream, ParquetMetadata footer) {
 
     /** Reads pages of the row groups that may have what the predicate wants; null wants all. */
-    ParquetFileReader pages(@Nullable FilterPredicate predicate) throws IOException {
+    public ParquetFileReader pages(@Nullable FilterPredicate predicate) throws IOException {
       long most =
           footer.getBlocks().stream()
               .flatMap(rowGroup -> rowGroup.getColumns().stream())
@@ -103,15 +105,54 @@ public final class DataFiles {
   }
 
   Opened open(StoredFile file) throws IOException {
+    counters.filesOpened++;
+    return opened(file);
+  }
+
+  /** The footer alone, which the reader that opens the file next finds in memory. */
+  ParquetMetadata footer(StoredFile file) throws IOException {
+    Opened opened = opened(file);
+    opened.stream().close();
+    return opened.footer();
+  }
+
+  private Opened opened(StoredFile file) throws IOException {
     IcebergInput input =
         new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes(), counters);
     IcebergInput.Stream stream = input.newStream();
-    counters.filesOpened++;
     try {
       return new Opened(input, stream, Footers.of(file, input, options(null, 0), stream));
     } catch (IOException | RuntimeException e) {
       stream.close();
       throw StoreFailure.reading(file.location(), e);
+    }
+  }
+
+  /** Opens a file with its footer as the store has it now; the footer is not checked. */
+  public Opened openAnew(StoredFile file) {
+    IcebergInput input =
+        new IcebergInput(io.newInputFile(file.location(), file.bytes()), file.bytes(), counters);
+    IcebergInput.Stream stream = input.newStream();
+    boolean isReady = false;
+    try {
+      Opened opened =
+          new Opened(input, stream, Footers.anew(file, input, options(null, 0), stream));
+      isReady = true;
+      return opened;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } finally {
+      if (!isReady) {
+        close(stream);
+      }
+    }
+  }
+
+  private static void close(SeekableInputStream stream) {
+    try {
+      stream.close();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

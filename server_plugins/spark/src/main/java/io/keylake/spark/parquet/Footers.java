@@ -98,6 +98,28 @@ final class Footers {
     return footer.content();
   }
 
+  /**
+   * The footer as it is in the store now, with what its writer has noted; the indexes of pages are
+   * compared with their checksum, and nothing else is.
+   */
+  static ParquetMetadata anew(
+      StoredFile file, IcebergInput input, ParquetReadOptions options, IcebergInput.Stream stream)
+      throws IOException {
+    try {
+      Footer footer = decoded(file.bytes(), input, options, stream);
+      FooterChecksum checksum = footer.checksum();
+      if (checksum != null) {
+        indexes(footer, checksum, stream);
+      }
+      return footer.content();
+    } catch (IOException | RuntimeException e) {
+      if (FileDamage.isShownBy(e)) {
+        throw FileDamage.of("its footer", e);
+      }
+      throw e;
+    }
+  }
+
   /** All of them at once, which few requests to a store are; they are small beside the pages. */
   private static byte[] indexes(Footer footer, FooterChecksum checksum, IcebergInput.Stream stream)
       throws IOException {
@@ -124,6 +146,7 @@ final class Footers {
       throw e;
     }
     CheckedFooter.check(footer.content(), file.rows(), file.bytes());
+    CheckedFooter.checkName(footer.content().getFileMetaData(), file.location());
     return new Footer(shared(footer.content()), footer.begin(), footer.checksum());
   }
 

@@ -1,5 +1,6 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.integrity.CheckedFooter;
 import io.keylake.spark.integrity.ChecksummedOutput;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.buckets.BucketCounts;
@@ -210,6 +211,8 @@ public final class SortedFiles implements Closeable {
                 FormatModelRegistry.<InternalRow, StructType>dataWriteBuilder(
                     FileFormat.PARQUET, InternalRow.class, file))
         .setAll(properties)
+        .meta(
+            CheckedFooter.NOTED_NAME, CheckedFooter.nameOf(file.encryptingOutputFile().location()))
         .metricsConfig(metrics)
         .schema(stored)
         .engineSchema(storedType)

@@ -1,15 +1,20 @@
 package io.keylake.spark.parquet;
 
+import io.keylake.spark.integrity.CheckedFooter;
+import io.keylake.spark.integrity.CheckedVector;
 import io.keylake.tables.FileDamage;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.planning.SectionPlan.StoredFile;
 import java.io.IOException;
+import java.io.InputStream;
 import java.util.List;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.data.BaseDeleteLoader;
+import org.apache.iceberg.inmemory.InMemoryInputFile;
 import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.InputFile;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +25,8 @@ import org.roaringbitmap.RoaringBitmap;
  * positions, which speaks of one data file only, is read as one column of numbers.
  */
 final class Superseded {
+  private static final int MOST_BYTES_AT_ONCE = 1 << 16;
+
   private Superseded() {}
 
   /** The positions, or null for none. */
@@ -33,7 +40,7 @@ final class Superseded {
       if (deletes.format() == FileFormat.PUFFIN) {
         addVector(io, file, deletes, rows);
       } else {
-        addPositions(files, deletes, rows);
+        addPositions(files, file, deletes, rows);
       }
     }
     return rows;
@@ -42,21 +49,42 @@ final class Superseded {
   private static void addVector(
       FileIO io, StoredFile file, DeleteFile deletes, RoaringBitmap rows) {
     try {
-      new BaseDeleteLoader(io::newInputFile)
+      InputFile vectors = input(io, deletes);
+      Long begin = deletes.contentOffset();
+      if (begin != null) {
+        CheckedVector.check(vectors, deletes.fileSizeInBytes(), begin, file.location());
+      }
+      new BaseDeleteLoader(deleteFile -> vectors)
           .loadPositionDeletes(List.of(deletes), file.location())
           .forEach(row -> rows.add((int) row));
-    } catch (RuntimeException e) {
+    } catch (IOException | RuntimeException e) {
       throw StoreFailure.reading(
           deletes.location(),
           FileDamage.isShownBy(e) ? FileDamage.of("its deletion vector", e) : e);
     }
   }
 
-  private static void addPositions(DataFiles files, DeleteFile deletes, RoaringBitmap rows)
-      throws IOException {
+  /** A small file is read at once, in one request: its footer and its vector are needed. */
+  private static InputFile input(FileIO io, DeleteFile deletes) throws IOException {
+    InputFile file = io.newInputFile(deletes.location(), deletes.fileSizeInBytes());
+    if (deletes.fileSizeInBytes() > MOST_BYTES_AT_ONCE) {
+      return file;
+    }
+    try (InputStream bytes = file.newStream()) {
+      return new InMemoryInputFile(deletes.location(), bytes.readAllBytes());
+    }
+  }
+
+  private static void addPositions(
+      DataFiles files, StoredFile of, DeleteFile deletes, RoaringBitmap rows) throws IOException {
     StoredFile stored =
         new StoredFile(
             deletes.location(), deletes.fileSizeInBytes(), deletes.recordCount(), List.of());
+    try {
+      CheckedFooter.checkPositions(files.footer(stored), of.location());
+    } catch (FileDamage e) {
+      throw StoreFailure.reading(deletes.location(), e);
+    }
     StoredFileReader.Reading reading =
         new StoredFileReader.Reading(
             FileColumns.of(MetadataColumns.DELETE_FILE_POS),
