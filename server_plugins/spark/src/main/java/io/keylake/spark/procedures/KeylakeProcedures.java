@@ -63,6 +63,7 @@ public final class KeylakeProcedures {
                 new HistoryProcedures(tables).all(),
                 new PositionProcedures(tables).all(),
                 new FileProcedures(tables).all(),
+                new CheckProcedures(tables).all(),
                 new CompactionProcedures(tables).all(),
                 List.of(
                     new AdoptProcedure(catalog, tables).procedure(),

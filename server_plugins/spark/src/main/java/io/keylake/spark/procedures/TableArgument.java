@@ -161,6 +161,11 @@ record TableArgument(KeyedCatalog catalog) implements CatalogTables {
         .collect(Collectors.joining("."));
   }
 
+  /** The name of the catalog, quoted. */
+  String catalogInSql() {
+    return QuotingUtils.quoteIfNeeded(catalog.name());
+  }
+
   TableIdentifier identifier(Arguments arguments) {
     return identifier(arguments, "table");
   }
