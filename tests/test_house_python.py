@@ -33,6 +33,7 @@ CORE = (
     "schema",
     "_server",
     "_maintenance",
+    "checks",
     "health",
     "_table",
     "_json",
@@ -73,6 +74,7 @@ FOR_EXTENSIONS = {
     "keylake.lake",
     "keylake.table",
     "keylake.extension",
+    "keylake.cli.checking",
     "keylake.cli.opened",
     "keylake.cli.shown",
 }

@@ -39,6 +39,7 @@ from keylake._table.states import HistoryBranch
 from keylake._triggers.steps import SqlStep, register_steps
 from keylake._triggers.trigger import Fired, Trigger
 from keylake._triggers.triggers import Triggers
+from keylake.checks import CheckedFiles, CheckReport, Damage, RepairedFile, RepairPlan, RepairStep
 from keylake.errors import (
     BadRows,
     Cancelled,
@@ -142,7 +143,7 @@ __all__ = [
     # what verbs give back
     "Commit", "CommitInfo", "History", "TableStream", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
     "PublishedIceberg", "Health", "PastHealth", "ReadHealth", "StreamHealth", "RowExplanation", "CellOrigin",
-    "StoredValue", "Origin",
+    "StoredValue", "Origin", "CheckReport", "CheckedFiles", "Damage", "RepairPlan", "RepairStep", "RepairedFile",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",
     # a table in an online store

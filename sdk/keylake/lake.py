@@ -25,10 +25,12 @@ from keylake._server.embedded import EmbeddedServer, checked_warehouse
 from keylake._server.server import Setup, check_catalog_name
 from keylake._server.session import Session
 from keylake._server.statements import Call, TablePath, quoted
+from keylake._table.condition import checked
 from keylake._table.handle import Handle
 from keylake._table.reads import Row
 from keylake._table.states import HistoryBranch
 from keylake._triggers.triggers import Triggers
+from keylake.checks import CheckLevel, CheckReport
 from keylake.errors import (
     DefinitionError,
     SchemaMismatch,
@@ -367,6 +369,19 @@ class Lake:
         path, spec = self._found(name)
         self._session.drop(path)
         return spec
+
+    def check(self, table: str, level: CheckLevel = "files") -> CheckReport:
+        """Look at every file of a table, as its own `check` does, also where damage prevents that it is opened.
+
+        Raises `TableNotFound` if there is no such table, `DefinitionError` for a level other than "files" or "pages",
+        and `Unavailable` if the store does not answer.
+
+        Example::
+
+            lake.check("features.user_profile").is_ok
+        """
+        check_type("The name of a table", table, str, "text such as 'namespace.table'")
+        return checked(self._session, TablePath(table), level)
 
     def _found(self, name: str) -> tuple[TablePath, TableSpec]:
         """The table of a name; the catalog's name may stand before it, as errors and logs print it."""

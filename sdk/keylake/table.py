@@ -13,7 +13,7 @@ from keylake._streams.verb import StreamVerbs
 from keylake._table.branches import TEMPORARY, Branches, BranchVerbs
 from keylake._table.changes import ChangeVerbs, Feed
 from keylake._table.columns import ColumnType, ColumnVerbs
-from keylake._table.condition import ConditionVerbs
+from keylake._table.condition import CheckVerbs, ConditionVerbs
 from keylake._table.earlier_names import EarlierNames
 from keylake._table.experiments import Experiments, ExperimentVerbs, opened
 from keylake._table.files import Files
@@ -39,6 +39,7 @@ class KeyedTable(
     HistoryVerbs,
     BranchVerbs,
     ConditionVerbs,
+    CheckVerbs,
     LayoutVerbs,
     ColumnVerbs,
     ExperimentVerbs,

@@ -1,4 +1,4 @@
-"""The health of a table: one look at its files, streams and maintenance, from metadata alone."""
+"""The condition of a table: its health, from metadata alone, and the check and repair of all of its files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from pyiceberg.types import TimestampType, TimestamptzType
 from keylake._display.pictures import Amplification, Event
 from keylake._maintenance.compaction import BucketPicture, CompactionPlan, CompactionPolicy
 from keylake._maintenance.maintenance import Maintenance
-from keylake._server.statements import Verb
+from keylake._server.session import Session
+from keylake._server.statements import Call, TablePath, Verb
 from keylake._table.handle import Verbs
+from keylake.checks import CheckLevel, CheckReport, RepairedFile, RepairPlan, RepairStep
+from keylake.errors import DefinitionError, check_type
 from keylake.health import Health, PastHealth, ReadHealth, StreamHealth
 from keylake.results import CommitInfo
 
@@ -167,3 +170,72 @@ class ConditionVerbs(Verbs):
     def _bucket_advice(self) -> str | None:
         advice = self._handle.call("bucket_advice")[0]
         return None if advice["recommended"] == advice["buckets"] else advice["reason"]
+
+
+class CheckVerbs(Verbs):
+    """The verbs about damage of files."""
+
+    def check(self, level: CheckLevel = "files") -> CheckReport:
+        """Look at every file that the table needs, on all of its branches, tags and kept snapshots. Nothing is changed.
+
+        "files" reads metadata and the ends of files: whether each file is there, has its size and its own name, whether
+        its footer can be read, and whether footers, manifests and summaries agree on files and rows. "pages" also reads
+        every page of every column with its checksum, and compares keys with their order, bucket and bounds. Tasks do
+        the work. Damage is a result and no error; the report says what can still be read.
+
+        Raises `DefinitionError` for another level, and `Unavailable` if the store does not answer.
+
+        Example::
+
+            report = profiles.check()
+            report.is_ok, report.readable_buckets
+        """
+        return checked(self._handle.session, self._handle.on_main.path, level)
+
+    def repair_plan(self, level: CheckLevel = "files", *, copy: str | os.PathLike[str] | None = None) -> RepairPlan:
+        """Check the table, and say for each damaged file what can be had back and how. Nothing is changed.
+
+        `copy` is a folder that has files of the table under the same names, as a backup of its folder has: a file whose
+        checks pass there can be put back. Otherwise the plan names older files with the same rows, a commit to go back
+        to, or the rows that are lost, with their keys, commit and stream.
+
+        Raises `DefinitionError` for another level, and `StoreFailed` if the table cannot be opened.
+
+        Example::
+
+            print(profiles.repair_plan("pages", copy="/backups/lake/features/user_profile"))
+        """
+        copy = None if copy is None else os.fspath(copy)
+        rows = self._handle.on_main.call("repair_plan", level=_checked_level(level), copy=copy)
+        steps = tuple(RepairStep(**row) for row in rows)
+        return RepairPlan(str(self._handle.on_main.path), level, copy, steps)
+
+    def repair(self, plan: RepairPlan) -> tuple[RepairedFile, ...]:
+        """Put back all damaged files of which the plan's folder of copies has one that passes its checks.
+
+        No commit is made: the files have the content again with which they were committed. The other steps of a plan
+        are statements, which a person runs. The files are checked once more, before and after.
+
+        Raises `DefinitionError` for a plan without `copy`, and `StoreFailed` if a file cannot be written.
+
+        Example::
+
+            profiles.repair(profiles.repair_plan(copy="/backups/lake/features/user_profile"))
+        """
+        check_type("plan", plan, RepairPlan, "what repair_plan() returns")
+        if plan.copy is None:
+            raise DefinitionError("The plan has no folder of copies. Use repair_plan(copy=...), or run its SQL.")
+        rows = self._handle.on_main.call("repair", copy=plan.copy, level=plan.level)
+        return tuple(RepairedFile(**row) for row in rows)
+
+
+def _checked_level(level: CheckLevel) -> str:
+    if level not in get_args(CheckLevel):
+        raise DefinitionError(f"level is {level!r}. Use 'files' or 'pages'.")
+    return level
+
+
+def checked(session: Session, path: TablePath, level: CheckLevel) -> CheckReport:
+    """The report of a table, which need not be one that can be opened."""
+    rows = session.call(Call.of("check", path, level=_checked_level(level))).to_pylist()
+    return CheckReport.from_rows(str(path), level, rows)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from keylake.cli import changing, reading, serving
+from keylake.cli import changing, checking, reading, serving
 from keylake.cli.demo import demo
 from keylake.cli.doctor import doctor
 from keylake.cli.shown import tell
@@ -48,7 +48,7 @@ app.command()(demo)
 for reads in (reading.tables, reading.show, reading.sql, reading.history, reading.changes):
     app.command()(reads)
 app.command(context_settings=WITH_KEYS)(reading.get)
-for looks in (reading.health, reading.report):
+for looks in (reading.health, reading.report, checking.check):
     app.command()(looks)
 app.command("explain-row", context_settings=WITH_KEYS)(reading.explain_row)
 app.add_typer(changing.branch, name="branch")

@@ -2,11 +2,13 @@
 
 import typer
 
+from keylake.cli import checking
 from keylake_pipelines.cli import control, running
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the commands of pipelines to a command line."""
+    """Add the commands of pipelines to a command line, whose `check` takes the file of a pipeline, too, from now on."""
+    app.registered_commands[:] = [each for each in app.registered_commands if each.callback is not checking.check]
     for command in (
         running.run,
         running.check,

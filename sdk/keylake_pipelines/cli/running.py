@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.status import Status
 
 import keylake as kl
-from keylake.cli.opened import USUAL_LAKE, opened
+from keylake.cli import checking
+from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE, CatalogOption, opened
 from keylake.cli.shown import JsonOption, show, show_all, show_table, tell
 from keylake_pipelines.runner import control
 from keylake_pipelines.runner.settings import Load, PipelineReport, Round, Setting
@@ -84,17 +85,35 @@ def run(
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="The YAML file of the pipeline.")],
-    table: Annotated[str | None, typer.Argument(help="A keyed table, or a source table; all unless said.")] = None,
+    name: Annotated[
+        str,
+        typer.Argument(help="A keyed table, as in features.clicks, or the YAML file of a pipeline.", metavar="NAME"),
+    ],
+    table: Annotated[
+        str | None, typer.Argument(help="Of a pipeline: a keyed table, or a source table; all unless said.")
+    ] = None,
+    deep: checking.DeepOption = False,
+    plan: checking.PlanOption = False,
+    copy: checking.CopyOption = None,
     lake: RunLake = None,
+    catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the rows of a source with those of the keyed tables.
+    """Check the files of a table, or the rows of a pipeline.
 
-    Rows that differ are named, and the command that mends them. The pipeline may run meanwhile. The status is 1 where
-    rows differ, or could not be compared.
+    Looks for damage in all files that the table needs, or compares the rows of a source with those of keyed tables. A
+    name that ends with .yaml or .yml is the file of a pipeline: rows that differ are named, and the command that
+    mends them; it may run meanwhile. Any other name is a keyed table, of which nothing is changed. The status is 1
+    where a file is missing or damaged, or rows differ or could not be compared.
     """
-    pipeline = _loaded(file, None)
+    if not name.endswith((".yaml", ".yml")):
+        if table is not None:
+            raise typer.BadParameter(f"{name} is a table, and a second name is for pipelines: keylake check {name}")
+        checking.check_table(name, deep, plan, copy, lake or USUAL_LAKE, catalog, as_json)
+        return
+    if deep or plan or copy is not None:
+        raise typer.BadParameter("--deep, --plan and --copy are for tables: keylake check features.clicks --deep")
+    pipeline = _loaded(name, None)
     with opened(pipeline.sink.lake or lake or USUAL_LAKE, pipeline.sink.catalog) as found:
         report = kl.check_pipeline(pipeline, found, table)
     show(report, as_json)
