@@ -6,6 +6,7 @@ from typing import Any
 
 from keylake._server.address import Address
 from keylake._server.lazy_errors import known_to_pyspark
+from keylake._server.server import VERSION
 from keylake._server.session import Session
 from keylake.errors import DefinitionError
 
@@ -25,6 +26,7 @@ class AttachedSession(Session):
         self.writer = writer
         self._server = None
         self._settings = {}
+        self.server_version = VERSION
         self.spark = opened
         self.was_open = False
         self._check_plugin()

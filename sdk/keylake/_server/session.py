@@ -72,8 +72,6 @@ _AFTERWARDS = (
 class Session:
     """An open Connect session to a server that has the plug-in."""
 
-    server_version = VERSION  # until the server has said its own
-
     def __init__(self, url: str, catalog: str, writer: str | None = None, server: EmbeddedServer | None = None) -> None:
         self.address = Address.of(url)
         self.catalog = catalog
@@ -82,6 +80,7 @@ class Session:
         self.was_open = False
         self._url = url
         self._settings: dict[str, str] = {}
+        self.server_version = VERSION  # until the server has said its own
         known_to_pyspark()
         self._open()
 
