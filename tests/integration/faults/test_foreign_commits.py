@@ -140,6 +140,7 @@ def test_every_verb_notices(lake: kl.Lake, stock: SparkSession) -> None:
     draft.update([{"id": 0, "a": 50}], version=20)
     good = table.history()[0]
     made = change(lake, stock, table, APPENDS["stock INSERT"])
+    assert table.check("pages").is_ok  # a foreign file is no damage
     word = f"ommit {made.snapshot_id}"
     verbs: list[Callable[[], object]] = [
         lambda: table.update([{"id": 1, "a": 1}], version=20),

@@ -46,6 +46,11 @@ def test_golden_lakes_read_as_when_they_were_written(
     agreed(ARCHIVES / f"{golden.name}.txt", golden.text)
 
 
+def test_golden_lakes_are_whole(golden: Opened) -> None:
+    reports = [golden.lake.check(each.name, "pages") for each in golden.lake.tables()]
+    assert not [damage for report in reports for damage in report.damage]
+
+
 @pytest.mark.parametrize(
     "table", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TABLES]
 )

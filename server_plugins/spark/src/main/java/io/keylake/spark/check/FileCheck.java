@@ -7,6 +7,7 @@ import java.io.Serial;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.FileIO;
@@ -22,15 +23,23 @@ final class FileCheck implements FlatMapFunction<NeededFile, Finding> {
 
   private final Broadcast<Table> table;
   private final KeyedSchema schema;
+  private final List<Set<Integer>> keys;
   private final Map<Integer, Integer> counts;
   private final Level level;
 
   /**
+   * @param keys field ids of the keys that the table has had
    * @param counts of buckets, by partition spec
    */
-  FileCheck(Broadcast<Table> table, KeyedSchema schema, Map<Integer, Integer> counts, Level level) {
+  FileCheck(
+      Broadcast<Table> table,
+      KeyedSchema schema,
+      List<Set<Integer>> keys,
+      Map<Integer, Integer> counts,
+      Level level) {
     this.table = table;
     this.schema = schema;
+    this.keys = List.copyOf(keys);
     this.counts = Map.copyOf(counts);
     this.level = level;
   }
@@ -50,7 +59,7 @@ final class FileCheck implements FlatMapFunction<NeededFile, Finding> {
     }
     return file.format() == FileFormat.PARQUET
         ? new ParquetCheck(io, file, schema, counts.getOrDefault(file.specId(), 0), level)
-            .findings()
+            .findings(keys)
         : List.of();
   }
 }

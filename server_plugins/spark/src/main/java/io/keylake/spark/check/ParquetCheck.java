@@ -38,7 +38,7 @@ import org.apache.parquet.schema.Type;
  *   <li>It has as many rows as the manifest says, the columns of the key, and its own name; a file
  *       of positions speaks of one data file.
  *   <li>At the level of pages: each page of each column, read one column of a row group at a time,
- *       then the keys ({@link KeyCheck}).
+ *       then the keys ({@link KeyCheck}) of files that keylake has written.
  * </ol>
  */
 final class ParquetCheck {
@@ -62,18 +62,23 @@ final class ParquetCheck {
     this.level = level;
   }
 
-  List<Finding> findings() {
+  /**
+   * @param keys field ids of the keys that the table has had
+   */
+  List<Finding> findings(List<Set<Integer>> keys) {
     DataFiles files = new DataFiles(io, new ReadCounters());
     StoredFile stored = new StoredFile(file.location(), file.bytes(), file.rows(), List.of());
     try {
       DataFiles.Opened opened = files.openAnew(stored);
       try (ParquetFileReader pages = opened.pages(null)) {
-        boolean isAsSaid = file.kind() == FileKind.STATISTICS || checkFooter(opened.footer());
+        boolean isAsSaid = file.kind() == FileKind.STATISTICS || checkFooter(opened.footer(), keys);
         if (level == Level.PAGES && isAsSaid) {
           checkPages(pages, opened.footer());
         }
       }
-      if (level == Level.PAGES && file.kind() == FileKind.DATA && findings.isEmpty()) {
+      boolean isSorted =
+          file.kind() == FileKind.DATA && file.isOfKeylake() && hasKey(opened.footer());
+      if (level == Level.PAGES && isSorted && findings.isEmpty()) {
         new KeyCheck(file, schema, buckets).check(files, stored).ifPresent(findings::add);
       }
     } catch (IOException | RuntimeException e) {
@@ -87,7 +92,7 @@ final class ParquetCheck {
     return false;
   }
 
-  private boolean checkFooter(ParquetMetadata footer) {
+  private boolean checkFooter(ParquetMetadata footer, List<Set<Integer>> keys) {
     try {
       CheckedFooter.checkName(footer.getFileMetaData(), file.location());
     } catch (FileDamage e) {
@@ -104,19 +109,34 @@ final class ParquetCheck {
     } catch (FileDamage e) {
       return add(Kind.FOOTER, String.valueOf(e.getMessage()));
     }
-    return file.kind() == FileKind.DATA ? checkColumns(footer) : checkPositions(footer);
+    if (file.kind() == FileKind.DELETES) {
+      return checkPositions(footer);
+    }
+    return !file.isOfKeylake() || checkColumns(footer, keys);
   }
 
-  private boolean checkColumns(ParquetMetadata footer) {
+  private boolean checkColumns(ParquetMetadata footer, List<Set<Integer>> keys) {
+    Set<Integer> stored = stored(footer);
+    return keys.stream().anyMatch(stored::containsAll)
+        || add(
+            Kind.COLUMNS,
+            "it does not have the key columns %s"
+                .formatted(
+                    schema.sortKey().stream()
+                        .map(NestedField::name)
+                        .collect(Collectors.joining(", "))));
+  }
+
+  /** Whether the file has the key of the table as it is now. */
+  private boolean hasKey(ParquetMetadata footer) {
+    Set<Integer> stored = stored(footer);
+    return schema.sortKey().stream().allMatch(field -> stored.contains(field.fieldId()));
+  }
+
+  private static Set<Integer> stored(ParquetMetadata footer) {
     Set<Integer> stored = new HashSet<>();
     collect(footer.getFileMetaData().getSchema(), stored);
-    String missing =
-        schema.sortKey().stream()
-            .filter(field -> !stored.contains(field.fieldId()))
-            .map(NestedField::name)
-            .collect(Collectors.joining(", "));
-    return missing.isEmpty()
-        || add(Kind.COLUMNS, "it does not have the key columns %s".formatted(missing));
+    return stored;
   }
 
   private static void collect(GroupType group, Set<Integer> into) {

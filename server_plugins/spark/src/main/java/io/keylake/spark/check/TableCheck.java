@@ -11,6 +11,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.spark.SparkContext;
@@ -54,11 +55,19 @@ public record TableCheck(TableFiles files, List<Finding> findings) {
     try {
       return context
           .parallelize(List.copyOf(files), tasks)
-          .flatMap(new FileCheck(copy, KeyedSchema.of(table), counts(table), level))
+          .flatMap(new FileCheck(copy, KeyedSchema.of(table), keys(table), counts(table), level))
           .collect();
     } finally {
       copy.destroy();
     }
+  }
+
+  /** The field ids of the keys that the table has had: one that was replaced has other columns. */
+  private static List<Set<Integer>> keys(Table table) {
+    return table.schemas().values().stream()
+        .map(schema -> Set.copyOf(schema.identifierFieldIds()))
+        .distinct()
+        .toList();
   }
 
   /** The counts of buckets, by partition spec; of other specs none. */

@@ -1,5 +1,6 @@
 package io.keylake.tables.check;
 
+import io.keylake.tables.storage.FileNames;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
@@ -110,9 +111,9 @@ public record NeededFile(
     return String.join("/", partition);
   }
 
-  /** The name of the file, without its folders. */
-  public String name() {
-    return location.substring(location.lastIndexOf('/') + 1);
+  /** Whether a writer of keylake has named the file: others do not sort by key. */
+  public boolean isOfKeylake() {
+    return FileNames.isContent(FileNames.of(location));
   }
 
   private static List<String> values(StructLike partition) {

@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
  * The names that Iceberg and keylake give to the files of a table. Each has a UUID in it, so that
  * no two files share a name, wherever they lie.
  */
-final class FileNames {
+public final class FileNames {
   private static final String UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 
   /**
@@ -31,7 +31,7 @@ final class FileNames {
 
   private FileNames() {}
 
-  static boolean isContent(String name) {
+  public static boolean isContent(String name) {
     return CONTENT.matcher(name).matches();
   }
 
@@ -48,7 +48,7 @@ final class FileNames {
     return ANY_TABLE_METADATA.matcher(name).matches();
   }
 
-  static String of(String location) {
+  public static String of(String location) {
     return location.substring(location.lastIndexOf('/') + 1);
   }
 }
