@@ -2,6 +2,7 @@ package io.keylake.spark.integrity;
 
 import io.keylake.tables.FileDamage;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import org.apache.iceberg.io.InputFile;
 import org.apache.iceberg.puffin.BlobMetadata;
 import org.apache.iceberg.puffin.Puffin;
@@ -25,7 +26,20 @@ public final class CheckedVector {
       throws IOException {
     try (PuffinReader reader = Puffin.read(file).withFileSize(bytes).build()) {
       in(reader, begin, dataFile);
+    } catch (RuntimeException e) {
+      if (isOfFooter(e)) {
+        throw FileDamage.of("its footer", e);
+      }
+      throw e;
     }
+  }
+
+  /** The errors with which Iceberg meets a footer that is none. */
+  private static boolean isOfFooter(RuntimeException failure) {
+    return failure instanceof IllegalStateException
+        || FileDamage.isShownBy(failure)
+        || (failure instanceof UncheckedIOException
+            && String.valueOf(failure.getCause()).contains(".jackson."));
   }
 
   /** The vector in an open file. */
