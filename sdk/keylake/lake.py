@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -44,13 +45,13 @@ from keylake.schema import Table, model_of
 from keylake.table import KeyedTable, class_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 DEFAULT_WAREHOUSE = "./lake"
 
 
 def connect(
-    url: str | None = None,
+    url: str | os.PathLike[str] | None = None,
     *,
     catalog: str = "lake",
     warehouse: str | os.PathLike[str] | None = None,
@@ -64,7 +65,7 @@ def connect(
     The embedded server keeps everything in the directory `warehouse`, `./lake` unless said. It gets a third of the
     machine's memory, or `memory` ("4g"), and further Spark `settings`. Its sessions are in UTC, in which
     Spark reads and shows times without a zone; set `spark.sql.session.timeZone` for another. Paths that Spark reads
-    are relative to this process.
+    are relative to this process. The directory may also stand first: `kl.connect("/data/lake")`.
 
     A `url` is what pyspark takes, `sc://host:15002/;token=...;use_ssl=true`; the environment's SPARK_REMOTE stands for
     it where nothing else is said. One without a token gets that of the environment's KEYLAKE_TOKEN. `writer` is who
@@ -83,7 +84,11 @@ def connect(
             profiles = lake.create(UserProfile)
     """
     check_catalog_name(catalog)
-    check_type("url", url, str | None, "text such as 'sc://host:15002'")
+    check_type("url", url, str | os.PathLike | None, "an address such as 'sc://host:15002', or a directory")
+    if url is not None and not _is_address(url):
+        if warehouse is not None:
+            raise DefinitionError(f"{url!r} and warehouse={warehouse!r} are two directories. Leave one of them out.")
+        url, warehouse = None, url
     check_type("settings", settings, Mapping | None, "a mapping such as {'spark.sql.shuffle.partitions': '8'}")
     check_type("writer", writer, str | None, "text that says who writes")
     writer = writer or _user()
@@ -103,7 +108,7 @@ def connect(
     if (warehouse, memory, settings) == (None, None, None):
         url = url or os.environ.get("SPARK_REMOTE") or None
     if url is not None:
-        return Lake(Session(with_token(url), catalog, writer))
+        return Lake(Session(with_token(os.fspath(url)), catalog, writer))
     more = tuple(sorted((settings or {}).items()))
     setup = Setup(checked_warehouse(warehouse or DEFAULT_WAREHOUSE), catalog, memory, more)
     server = EmbeddedServer.shared(setup)
@@ -112,6 +117,14 @@ def connect(
     except BaseException:
         server.release()
         raise
+
+
+def _is_address(url: str | os.PathLike[str]) -> bool:
+    """A directory has no scheme; nobody means one that is called like a host with a port."""
+    text = os.fspath(url)
+    if re.fullmatch(r"[\w.-]+:\d+", text):
+        raise DefinitionError(f"{text!r} is no address of a server and no directory. Use 'sc://{text}'.")
+    return "://" in text
 
 
 class Lake:
@@ -129,6 +142,22 @@ class Lake:
     def spark(self) -> SparkSession:
         """The Spark Connect session."""
         return self._session.spark
+
+    def sql(self, statement: str, **parameters: object) -> DataFrame:
+        """A statement in Spark's SQL, as `lake.spark.sql` runs it; keyed tables read as merged rows.
+
+        `parameters` are the values of markers such as `:user`. Names without a catalog are those of this lake.
+
+        Raises `DefinitionError` for a statement that cannot be read, and `TableNotFound` and `SchemaMismatch` for names
+        that are not there.
+
+        Example::
+
+            lake.sql("SELECT * FROM features.profile WHERE user_id = :user", user=7).show()
+        """
+        check_type("statement", statement, str, "a statement of SQL, such as 'SELECT 1'")
+        with self._session.asking():
+            return self.spark.sql(statement, args=parameters or None)
 
     @property
     def catalog(self) -> str:

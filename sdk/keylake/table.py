@@ -48,10 +48,11 @@ class KeyedTable(
 ):
     """A table with exactly one row per key. `lake.create()` and `lake.table()` return one.
 
-    Rows may be a Spark frame of `lake.spark`, a pandas frame, an Arrow table, or a list of dicts or of rows of the
-    table's class; an empty one makes a commit of no rows. `version=` says how new the rows are, where they do not carry
-    an ordering column: the name of one of their columns, one number for all, or a mapping from columns to the columns
-    that hold their versions. Where the ordering column is a date or time, a date or time of its type is such a number.
+    Rows may be a Spark frame of `lake.spark`, a pandas or polars frame, an Arrow table, or dicts or rows of the table's
+    class, in a list, from a generator, or one alone; an empty list makes a commit of no rows. `version=` says how new
+    the rows are, where they do not carry an ordering column: the name of one of their columns, one number for all, or a
+    mapping from columns to the columns that hold their versions. Where the ordering column is a date or time, a date or
+    time of its type is such a number.
 
     A verb names the errors of its own. Any verb raises `TableNotFound` if the table or branch was dropped,
     `DefinitionError` for an argument of another type, `ServerUnreachable` if the server or the session is gone,

@@ -75,7 +75,7 @@ def row_count_change(*, at_least: int | None = None, at_most: int | None = None)
     )
 
 
-def value_range(column: str, *, at_least: Bound | None = None, at_most: Bound | None = None) -> Check:
+def value_range(column: str, at_least: Bound | None = None, at_most: Bound | None = None) -> Check:
     """The number of changed rows with a value outside of a range; null is in it.
 
     >>> value_range("clicks", at_least=0).text

@@ -15,7 +15,7 @@ MOST_BRANCHES, MOST_COMMITS = 8, 1000  # in the picture of a history
 class HistoryVerbs(Verbs):
     """The verbs about the commits of a table."""
 
-    def history(self, *, at_most: int | None = None, compactions: bool = False) -> History:
+    def history(self, at_most: int | None = None, *, compactions: bool = False) -> History:
         """The commits of the table or branch, newest first: what they wrote, how much, and who.
 
         Compactions change no row and come whenever maintenance makes them, so `compactions=True` has to ask for them.

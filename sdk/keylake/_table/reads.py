@@ -1,11 +1,15 @@
 """Verbs that read merged rows: a frame of many, or the row of one key."""
 
+# pyright: reportUnknownParameterType=false
+# Arrow carries no types for a checker.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 
+import pyarrow as pa
 from typing_extensions import TypeVar
 
 from keylake._definition.spec import Names, names_of
@@ -14,6 +18,7 @@ from keylake._table.business_time import BusinessTime, zoned
 from keylake._table.explaining import explained
 from keylake._table.handle import Verbs
 from keylake._values.arrow_types import has_names_of
+from keylake._values.frames import pandas_of, polars_of
 from keylake.errors import (
     DefinitionError,
     KeylakeError,
@@ -21,6 +26,7 @@ from keylake.errors import (
     SnapshotExpired,
     TableNotFound,
     Unsupported,
+    check_count,
     check_type,
 )
 from keylake.explanations import RowExplanation
@@ -28,6 +34,7 @@ from keylake.results import Commit, CommitInfo
 from keylake.schema import Table
 
 if TYPE_CHECKING:
+    import pandas
     from pyspark.sql import Column, DataFrame
 
 # As Iceberg begins.
@@ -44,10 +51,15 @@ class ReadVerbs(Verbs, Generic[Row]):
 
     _model: type[Row]  # what a row that is read by its key becomes
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, the key among them, in their order."""
+        return self.spec.column_names
+
     def read(
         self,
-        *,
         columns: Names | None = None,
+        *,
         where: str | Column | None = None,
         at: Commit | CommitInfo | Moment | Watermark | None = None,
         as_of: BusinessTime | None = None,
@@ -110,6 +122,92 @@ class ReadVerbs(Verbs, Generic[Row]):
             )
         both = dict.fromkeys(((own,) if own is not None else ()) + names)
         return TablePath(path.name, experiments=tuple(both)) if both else path
+
+    def count(self, where: str | Column | None = None) -> int:
+        """The number of merged rows, of all or of those for which a condition holds.
+
+        Raises `DefinitionError` for a `where` that cannot be read, and `ForeignCommit` after a commit of another
+        engine.
+
+        Example::
+
+            profiles.count("clicks > 100")
+        """
+        with self._handle.session.asking():
+            return self.read(where=where).count()
+
+    def head(self, rows: int = 5) -> pandas.DataFrame:
+        """Some merged rows as a pandas frame, to look at; which ones is not said.
+
+        Raises `DefinitionError` if `rows` is no count, and `ForeignCommit` after a commit of another engine.
+
+        Example::
+
+            profiles.head()
+        """
+        check_count("rows", rows)
+        with self._handle.session.asking():
+            return pandas_of(self.read().limit(rows).toArrow())
+
+    def to_arrow(
+        self,
+        columns: Names | None = None,
+        *,
+        where: str | Column | None = None,
+        at: Commit | CommitInfo | Moment | Watermark | None = None,
+        as_of: BusinessTime | None = None,
+    ) -> pa.Table:
+        """The merged rows as an Arrow table in the memory of this process; the words are those of `read`.
+
+        Times with a zone stay the moments that they are, with a zone.
+
+        Raises what `read` raises, such as `SchemaMismatch`, `DefinitionError`, `TableNotFound` and `SnapshotExpired`.
+
+        Example::
+
+            profiles.to_arrow(["user_id", "clicks"], where="clicks > 100")
+        """
+        with self._handle.session.asking():
+            return self.read(columns, where=where, at=at, as_of=as_of).toArrow()
+
+    def to_pandas(
+        self,
+        columns: Names | None = None,
+        *,
+        where: str | Column | None = None,
+        at: Commit | CommitInfo | Moment | Watermark | None = None,
+        as_of: BusinessTime | None = None,
+    ) -> pandas.DataFrame:
+        """The merged rows as a pandas frame; the words are those of `read`.
+
+        It has the types of Arrow: a null stays a null, whole numbers stay whole, and times with a zone keep one, which
+        `toPandas()` of a Spark frame leaves out.
+
+        Raises what `to_arrow` raises, such as `SchemaMismatch`, and `Unsupported` without pandas.
+
+        Example::
+
+            profiles.to_pandas(["user_id", "clicks"])["clicks"].sum()
+        """
+        return pandas_of(self.to_arrow(columns, where=where, at=at, as_of=as_of))
+
+    def to_polars(
+        self,
+        columns: Names | None = None,
+        *,
+        where: str | Column | None = None,
+        at: Commit | CommitInfo | Moment | Watermark | None = None,
+        as_of: BusinessTime | None = None,
+    ) -> Any:
+        """The merged rows as a polars frame; the words are those of `read`.
+
+        Raises what `to_arrow` raises, such as `SchemaMismatch`, and `Unsupported` without polars.
+
+        Example::
+
+            profiles.to_polars(["user_id", "clicks"])
+        """
+        return polars_of(self.to_arrow(columns, where=where, at=at, as_of=as_of))
 
     def get(
         self,

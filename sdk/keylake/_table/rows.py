@@ -52,8 +52,10 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-Rows: TypeAlias = "DataFrame | pandas.DataFrame | ArrowStream | Sequence[Mapping[str, Any]] | Sequence[Table]"
-"""What verbs write: a Spark frame, a pandas frame, Arrow data, or a list of dicts or of rows of the table's class."""
+OneRow: TypeAlias = "Mapping[str, Any] | Table"
+Rows: TypeAlias = "DataFrame | pandas.DataFrame | ArrowStream | Sequence[OneRow] | Iterator[OneRow] | OneRow"
+"""What verbs write: a Spark frame, a pandas or polars frame, Arrow data, dicts or rows of the table's class: a list of
+them, what yields them, or one."""
 
 Helper = Literal["version", "op", "columns_from"]
 
@@ -93,6 +95,12 @@ class LocalRows:
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(rows, pandas.DataFrame):
             return _of_pandas(rows, spec)
+        if isinstance(rows, Table) or (isinstance(rows, Mapping) and not _is_of_columns(rows)):
+            rows = [rows]
+        elif isinstance(rows, Iterator):
+            rows = list(cast("Iterator[object]", rows))
+        elif type(rows).__module__.startswith("polars.") and hasattr(rows, "collect"):  # a frame that waits
+            rows = cast("Any", rows).collect()
         if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
             return _of_list(cast("Sequence[object]", rows), spec, verb)
         if isinstance(rows, pa.Table | pa.RecordBatch) or hasattr(rows, "__arrow_c_stream__"):
@@ -187,6 +195,11 @@ def _not_rows(rows: object) -> str:
         f"Rows are of the type {type(rows).__name__}. "
         "Give a Spark frame, a pandas frame, an Arrow table, or a list of dicts or of rows of the table's class."
     )
+
+
+def _is_of_columns(rows: Mapping[Any, Any]) -> bool:
+    """A dict has columns where frames are made of it: no row has a list in its key."""
+    return all(isinstance(value, list) for value in rows.values())
 
 
 def _of_pandas(frame: Any, spec: TableSpec) -> LocalRows:

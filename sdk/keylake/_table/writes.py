@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 from typing_extensions import Unpack
@@ -27,7 +27,7 @@ from keylake._table.handle import Handle, Verbs
 from keylake._table.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
 from keylake._table.rows import Helper, LocalRows, Rows, local_rows
 from keylake._values.misfit import shown
-from keylake.errors import BadRows, KeylakeError, SchemaMismatch, Unsupported, check_type
+from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch, Unsupported, check_type
 from keylake.results import Commit
 
 if TYPE_CHECKING:
@@ -164,18 +164,69 @@ class WriteVerbs(Verbs):
             )
         return combined
 
-    def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
+    def insert(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
+        """Write whole rows, as `upsert` does: a key has one row, so that one that is there gets the newer of both.
+
+        Raises what `upsert` raises, such as `SchemaMismatch`, `VersionMissing`, `BadRows` and `ForeignCommit`.
+
+        Example::
+
+            profiles.insert({"user_id": 7, "day": today, "clicks": 1}, version=now_micros)
+        """
+        return self.upsert(rows, version=version, **labels)
+
+    @overload
+    def delete(self, rows: Rows, *, version: Version | None = None, **labels: Unpack[Labels]) -> Commit: ...
+
+    @overload
+    def delete(self, *, where: str, idempotency_key: str | None = None) -> Commit | None: ...
+
+    def delete(
+        self,
+        rows: Rows | None = None,
+        *,
+        where: str | None = None,
+        version: Version | None = None,
+        **labels: Unpack[Labels],
+    ) -> Commit | None:
         """Delete the rows of these keys, up to the version: what was written at a larger one stays.
 
+        With `where` instead of rows: the rows for which the condition holds now, as `DELETE FROM` does it in SQL, which
+        gives each its version; None for a condition that no row can fulfil, such as `false`, which commits nothing.
+
         Raises `SchemaMismatch` if the rows lack a column of the key or carry more than key and version,
-        `VersionMissing` if they say no version or two, `BadRows` if a key or version is null or does not fit, and
+        `VersionMissing` if they say no version or two, `BadRows` if a key or version is null or does not fit,
+        `DefinitionError` for both rows and `where`, for none of them, and for a condition that cannot be read, and
         `ForeignCommit` after a commit of another engine.
 
         Example::
 
             profiles.delete([{"user_id": 7, "day": today}], version=now_micros)
+            profiles.delete(where="day < DATE '2026-01-01'")
         """
-        return self._write(rows, Intention("delete", version=version, **check_labels(labels)))
+        if where is None and rows is not None:
+            return self._write(rows, Intention("delete", version=version, **check_labels(labels)))
+        if where is None or rows is not None:
+            raise DefinitionError('delete() takes rows with keys, or where="a condition". Give one of them.')
+        check_type("where", where, str, "a condition in Spark's SQL, such as 'clicks > 0'")
+        if version is not None or labels.keys() - {"idempotency_key"}:
+            raise DefinitionError(
+                "where= goes with idempotency_key= alone: the statement gives each row its version. Read the keys and "
+                "delete these, where more is to be said of them."
+            )
+        return self._delete_where(where, labels.get("idempotency_key"))
+
+    def _delete_where(self, where: str, idempotency_key: str | None) -> Commit | None:
+        """Delete by a statement; its commit is found by its key, since others may write in this session."""
+        begun_at = time.perf_counter()
+        before = None if idempotency_key is None else commit_of(self._handle, begun_at, idempotency_key, None)
+        if before is not None:
+            return before
+        key = idempotency_key or f"delete {uuid.uuid4()}"
+        table = self._handle.path.in_sql(self._handle.session.catalog)
+        self._handle.session.run_once([f"DELETE FROM {table} WHERE {where}"], {}, key)
+        made = commit_of(self._handle, begun_at, key, None)
+        return None if made is None else replace(made, repeated=False)
 
     def apply_changes(self, rows: Rows, *, op: str, version: Version | None = None, **labels: Unpack[Labels]) -> Commit:
         """Insert, update and delete in one commit; the column `op` says which: I, U, D, or Debezium's c, r, u, d.

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from keylake._display.html_table import MOST_LINES, first_rows
 from keylake._table.reads import Row
-from keylake._values.arrow_types import has_uuids_inside
-from keylake.errors import SchemaMismatch, Unsupported
+from keylake._values.frames import pandas_of, polars_of
+from keylake.errors import SchemaMismatch
 from keylake.schema import Table
 
 if TYPE_CHECKING:
@@ -43,18 +43,7 @@ class ArrowRows:
 
             profiles.read().to_pandas()["clicks"].sum()
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise Unsupported(
-                "to_pandas() needs pandas, which is not installed: pip install 'keylake[pandas]'."
-            ) from None
-        objects = [field.name for field in self._rows.schema if has_uuids_inside(field.type)]
-        frame: pd.DataFrame = self._rows.drop_columns(objects).to_pandas(types_mapper=pd.ArrowDtype)
-        for place, name in enumerate(self._rows.column_names):
-            if name in objects:
-                frame.insert(place, name, pd.Series(self._rows.column(name).to_pylist(), dtype=object))
-        return frame
+        return pandas_of(self._rows)
 
     def to_polars(self) -> Any:
         """A polars frame; polars has to be installed.
@@ -63,13 +52,7 @@ class ArrowRows:
 
             profiles.read().to_polars()
         """
-        try:
-            import polars as pl  # pyright: ignore[reportMissingImports]
-        except ImportError:
-            raise Unsupported(
-                "to_polars() needs polars, which is not installed: pip install 'keylake[polars]'."
-            ) from None
-        return pl.from_arrow(self._rows)
+        return polars_of(self._rows)
 
     def __len__(self) -> int:
         return int(self._rows.num_rows)
