@@ -5,15 +5,16 @@ from __future__ import annotations
 import getpass
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
 from keylake._definition.listed import ListedTable
 from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name
+from keylake._definition.words import Definition
 from keylake._display.html_table import html_table, in_notebook
 from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.equality_deletes import AppliedDeletes
@@ -29,11 +30,13 @@ from keylake._server.statements import Call, TablePath, quoted
 from keylake._table.condition import checked
 from keylake._table.handle import Handle
 from keylake._table.reads import Row
+from keylake._table.rows import Rows, arrow_schema_of
 from keylake._table.states import HistoryBranch
 from keylake._triggers.triggers import Triggers
 from keylake.checks import CheckLevel, CheckReport
 from keylake.errors import (
     DefinitionError,
+    KeylakeError,
     SchemaMismatch,
     ServerUnreachable,
     TableExists,
@@ -182,20 +185,40 @@ class Lake:
     @overload
     def create(self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error") -> KeyedTable: ...
 
+    @overload
     def create(
-        self, table: type[Table] | TableSpec, *, if_exists: Literal["error", "match"] = "error"
+        self, table: Rows, *, if_exists: Literal["error", "match"] = "error", **definition: Unpack[Definition]
+    ) -> KeyedTable: ...
+
+    def create(
+        self,
+        table: type[Table] | TableSpec | Rows,
+        *,
+        if_exists: Literal["error", "match"] = "error",
+        **definition: Any,
     ) -> KeyedTable[Any]:
         """Create a table, and its namespace. With `if_exists="match"` one that is there is opened, if it is the same.
 
+        The definition is a class or a spec. Rows in its place, of any kind that `upsert` takes, make a table with their
+        columns, and are its first commit; `name=`, `key=` and the other words of a definition say the rest.
+
         Raises `TableExists` if the table is there, or with `if_exists="match"` `SchemaMismatch` if it is another one,
-        and `DefinitionError` for a definition that cannot be.
+        `DefinitionError` for a definition that cannot be, and for rows what `upsert` raises, such as `BadRows`; no
+        table is left then.
 
         Example::
 
             profiles = lake.create(UserProfile, if_exists="match")
+            clicks = lake.create(frame, name="features.clicks", key=["user_id", "day"], ordering="at")
         """
         if if_exists not in ("error", "match"):
             raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
+        if not isinstance(table, type | TableSpec):
+            return self._created_from(table, if_exists, definition)
+        if definition:
+            raise DefinitionError(
+                f"{', '.join(map(repr, definition))} are words for rows; a class or a spec has said them already."
+            )
         spec = table if isinstance(table, TableSpec) else class_of(table).table_spec()
         try:
             return self._opened(self._spec_from("create_table", TablePath(spec.name), spec=spec.to_json()), table)
@@ -206,6 +229,33 @@ class Lake:
                     f"drop({spec.name!r}), or take another name."
                 ) from None
             return self._matching(spec, table)
+
+    def _created_from(
+        self, rows: Rows, if_exists: Literal["error", "match"], definition: Mapping[str, Any]
+    ) -> KeyedTable[Any]:
+        given: Any = list(rows) if isinstance(rows, Iterator) else rows  # they are looked at, and then written
+        schema = self._session.arrow_schema(given) if self._session.is_frame(given) else arrow_schema_of(given)
+        missing = [word for word in ("name", "key") if word not in definition]
+        if missing:
+            raise DefinitionError(
+                f"A table from rows needs {' and '.join(f'{word}=' for word in missing)}: "
+                "lake.create(frame, name='features.clicks', key='user_id')."
+            )
+        spec = TableSpec.from_arrow(schema, **cast("Definition", definition))
+        if spec.versions == "explicit":
+            raise DefinitionError(
+                "With versions='explicit' each write says its version. Create the table from a spec, "
+                "TableSpec.from_arrow(...), and write the rows with upsert(rows, version=...)."
+            )
+        is_there = any(each.name == spec.name for each in self.tables())
+        made = self.create(spec, if_exists=if_exists)
+        try:
+            made.upsert(given)
+        except KeylakeError:
+            if not is_there and not made.history(1):
+                self.drop(spec.name)
+            raise
+        return made
 
     @overload
     def table(self, table: type[Row]) -> KeyedTable[Row]: ...

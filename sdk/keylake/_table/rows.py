@@ -197,6 +197,29 @@ def _not_rows(rows: object) -> str:
     )
 
 
+def arrow_schema_of(rows: object) -> pa.Schema:
+    """The columns of local rows, as Arrow finds their types; for a table that is made for them.
+
+    >>> arrow_schema_of({"user_id": 7, "spend": 0.5}).names
+    ['user_id', 'spend']
+    """
+    pandas = sys.modules.get("pandas")
+    if type(rows).__module__.startswith("polars.") and hasattr(rows, "collect"):
+        rows = cast("Any", rows).collect()
+    try:
+        if pandas is not None and isinstance(rows, pandas.DataFrame):
+            return pa.Schema.from_pandas(rows, preserve_index=False).remove_metadata()
+        if hasattr(rows, "__arrow_c_stream__"):
+            return pa.table(cast("Any", rows)).schema.remove_metadata()
+        listed = [rows] if isinstance(rows, Mapping | Table) else rows
+        if isinstance(listed, Sequence) and not isinstance(listed, str | bytes) and listed:
+            dicts = [each.model_dump(by_alias=True) if isinstance(each, Table) else each for each in listed]
+            return pa.Table.from_pylist(cast("Any", dicts)).schema
+    except (pa.ArrowException, TypeError, AttributeError) as error:
+        raise BadRows(f"The rows have no columns of one type each: {error}. Give a frame, or a TableSpec.") from None
+    raise BadRows(_not_rows(rows) if rows != [] else "There are no rows that say the columns. Give a TableSpec.")
+
+
 def _is_of_columns(rows: Mapping[Any, Any]) -> bool:
     """A dict has columns where frames are made of it: no row has a list in its key."""
     return all(isinstance(value, list) for value in rows.values())

@@ -1,7 +1,7 @@
 """Words that people try first: what they type, and what they get."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -125,3 +125,44 @@ def test_a_directory_is_a_place(lake: kl.Lake, warehouse: Path) -> None:
     setup = lake._server.setup
     with kl.connect(warehouse, memory=setup.memory, settings=dict(setup.settings)) as again:
         assert again._server is lake._server
+
+
+def frames(lake: kl.Lake) -> dict[str, object]:
+    rows = [{"user": n, "day": date(2026, 7, n), "at": NOON, "spend": n / 2, "tags": [str(n)]} for n in range(1, 4)]
+    arrow = pa.Table.from_pylist(rows)
+    return {
+        "rows": rows,
+        "a generator": (row for row in rows),
+        "arrow": arrow,
+        "pandas": arrow.to_pandas(),
+        "polars": pl.from_arrow(arrow),
+        "spark": lake.spark.createDataFrame(arrow),
+    }
+
+
+@pytest.mark.parametrize("kind", ["rows", "a generator", "arrow", "pandas", "polars", "spark"])
+def test_a_table_from_rows(lake: kl.Lake, kind: str) -> None:
+    made = lake.create(frames(lake)[kind], name=fresh_name("made"), key=["user", "day"], ordering="at")  # type: ignore[call-overload]
+    assert (made.spec.key, made.spec.ordering, made.count()) == (("user", "day"), "at", 3)
+    row = made.get(user=2, day=date(2026, 7, 2))
+    assert (row["at"], row["spend"], list(row["tags"])) == (NOON, 1.0, ["2"])
+    again = lake.create(frames(lake)[kind], name=made.name, key=["user", "day"], ordering="at", if_exists="match")  # type: ignore[call-overload]
+    assert again.count() == 3
+    with pytest.raises(kl.TableExists):
+        lake.create(frames(lake)[kind], name=made.name, key=["user", "day"], ordering="at")  # type: ignore[call-overload]
+    lake.drop(made.name)
+
+
+def test_rows_that_make_no_table(lake: kl.Lake) -> None:
+    name = fresh_name("unmade")
+    with pytest.raises(kl.DefinitionError, match="needs name= and key="):
+        lake.create([{"id": 1}])
+    with pytest.raises(kl.BadRows, match="no rows that say the columns"):
+        lake.create([], name=name, key="id")
+    with pytest.raises(kl.DefinitionError, match="each write says its version"):
+        lake.create([{"id": 1, "a": 2}], name=name, key="id", versions="explicit")
+    with pytest.raises(kl.KeylakeError, match="null"):
+        lake.create([{"id": 1, "a": 2}, {"id": None, "a": 2}], name=name, key="id")
+    with pytest.raises(kl.DefinitionError, match="'buckets'"):
+        lake.create(kl.TableSpec.from_arrow(SCHEMA, name=name, key="id"), buckets=3)  # type: ignore[call-overload]
+    assert name not in {each.name for each in lake.tables()}
