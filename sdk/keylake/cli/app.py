@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from keylake.cli import changing, checking, reading, serving
+from keylake.cli import changing, checking, loading, reading, serving
 from keylake.cli.demo import demo
 from keylake.cli.doctor import doctor
 from keylake.cli.shown import tell
@@ -45,6 +45,7 @@ def keylake(
 WITH_KEYS = {"ignore_unknown_options": True}
 
 app.command()(demo)
+app.command()(loading.load)
 for reads in (reading.tables, reading.show, reading.sql, reading.history, reading.changes):
     app.command()(reads)
 app.command(context_settings=WITH_KEYS)(reading.get)

@@ -48,6 +48,17 @@ def opened(lake: str, catalog: str) -> Generator[kl.Lake]:
 
 
 @contextmanager
+def opened_or_made(lake: str, catalog: str) -> Generator[kl.Lake]:
+    """The lake, open until the command is done; a directory becomes one."""
+    if lake.startswith("sc://"):
+        with opened(lake, catalog) as found:
+            yield found
+    else:
+        with kl.connect(warehouse=lake, catalog=catalog) as found:
+            yield found
+
+
+@contextmanager
 def local_lake(lake: str, catalog: str) -> Generator[LocalLake | None]:
     """The lake of a directory, which is read without a server; None where a server has to be asked."""
     from keylake import local
