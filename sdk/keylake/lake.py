@@ -160,7 +160,9 @@ class Lake:
         """
         check_type("statement", statement, str, "a statement of SQL, such as 'SELECT 1'")
         with self._session.asking():
-            return self.spark.sql(statement, args=parameters or None)
+            found = self.spark.sql(statement, args=parameters or None)
+            _ = found.schema  # names that are not there are told here, and not by the frame
+            return found
 
     @property
     def catalog(self) -> str:
@@ -213,22 +215,23 @@ class Lake:
         """
         if if_exists not in ("error", "match"):
             raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
-        if not isinstance(table, type | TableSpec):
+        if definition and not isinstance(table, type | TableSpec):
             return self._created_from(table, if_exists, definition)
         if definition:
             raise DefinitionError(
-                f"{', '.join(map(repr, definition))} are words for rows; a class or a spec has said them already."
+                f"{', '.join(map(repr, definition))} go with rows; a class or a spec has said them already."
             )
-        spec = table if isinstance(table, TableSpec) else class_of(table).table_spec()
+        defined = table if isinstance(table, TableSpec) else class_of(table)
+        spec = defined if isinstance(defined, TableSpec) else defined.table_spec()
         try:
-            return self._opened(self._spec_from("create_table", TablePath(spec.name), spec=spec.to_json()), table)
+            return self._opened(self._spec_from("create_table", TablePath(spec.name), spec=spec.to_json()), defined)
         except TableExists:
             if if_exists == "error":
                 raise TableExists(
                     f"Table {spec.name} exists already. Open it with create(..., if_exists='match'), drop it with "
                     f"drop({spec.name!r}), or take another name."
                 ) from None
-            return self._matching(spec, table)
+            return self._matching(spec, defined)
 
     def _created_from(
         self, rows: Rows, if_exists: Literal["error", "match"], definition: Mapping[str, Any]

@@ -27,6 +27,7 @@ from keylake._table.writes import WriteVerbs
 from keylake.errors import DefinitionError, TableNotFound, check_type
 from keylake.schema import Table, model_of
 
+_MOST_CHARACTERS = 80  # of a thing that is no definition
 _BRANCH = re.compile(rf"{TEMPORARY}[\w.-]+")  # the names of branches that are made
 
 
@@ -240,7 +241,12 @@ def class_of(table: object) -> type[Table]:
     if isinstance(table, type) and issubclass(table, Table):
         return table
     told = f"A row of class {type(table).__name__}" if isinstance(table, Table) else repr(table)
-    raise DefinitionError(f"{told} is no definition of a table. Use a class of keylake.Table, or a TableSpec.")
+    if len(told) > _MOST_CHARACTERS:
+        told = f"A {type(table).__name__}"
+    raise DefinitionError(
+        f"{told} is no definition of a table. Use a class of keylake.Table, or a TableSpec; "
+        "rows go with name= and key=."
+    )
 
 
 def _with_columns_of(spec: TableSpec, model: type[Table]) -> type[Table]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 from contextvars import ContextVar
@@ -56,8 +57,20 @@ def opened(url: str, *, is_own: bool) -> SparkSession:
 
 
 def _not_ours(record: logging.LogRecord) -> bool:  # noqa: ARG001
-    """Errors of our own statements are raised as sentences; pyspark would print them as well, with all their traces."""
-    return not WE_ASK.get()
+    """Errors in our sessions are raised; pyspark would print them as well, with all their traces, as a line of JSON."""
+    return not WE_ASK.get() and not _is_in_our_session()
+
+
+def _is_in_our_session() -> bool:
+    """The exception is being made by a client of ours, further up in the calls of this thread."""
+    clients: list[Any] = [vars(spark).get("_client") for spark in tuple(_KEPT.values())]
+    frame = inspect.currentframe()
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if any(caller is client for client in clients if client is not None):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def few_tries() -> Any:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 
 import keylake as kl
 from integration.twin import fresh_name
@@ -104,6 +105,20 @@ def test_statements_of_the_lake(lake: kl.Lake, table: kl.KeyedTable) -> None:
     assert [row.n for row in found] == [3]
     with pytest.raises(kl.DefinitionError, match="statement is 5"):
         lake.sql(5)  # type: ignore[arg-type]
+    with pytest.raises(kl.TableNotFound, match="nothing"):
+        lake.sql("SELECT * FROM features.nothing")
+    with pytest.raises(kl.SchemaMismatch, match="clacks"):
+        lake.sql(f"SELECT clacks FROM {table.name}")
+
+
+def test_an_error_of_a_frame_is_raised_and_not_printed(
+    lake: kl.Lake, table: kl.KeyedTable, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """pyspark prints a line of JSON with all traces, too."""
+    with pytest.raises(PySparkException, match="clacks") as raised:
+        lake.spark.sql(f"SELECT clacks FROM {table.name}").collect()
+    assert "JVM stacktrace" not in str(raised.value)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -155,8 +170,10 @@ def test_a_table_from_rows(lake: kl.Lake, kind: str) -> None:
 
 def test_rows_that_make_no_table(lake: kl.Lake) -> None:
     name = fresh_name("unmade")
-    with pytest.raises(kl.DefinitionError, match="needs name= and key="):
+    with pytest.raises(kl.DefinitionError, match=r"is no definition of a table.*; rows go with name= and key="):
         lake.create([{"id": 1}])
+    with pytest.raises(kl.DefinitionError, match="needs key="):
+        lake.create([{"id": 1}], name=name)
     with pytest.raises(kl.BadRows, match="no rows that say the columns"):
         lake.create([], name=name, key="id")
     with pytest.raises(kl.DefinitionError, match="each write says its version"):

@@ -3,6 +3,7 @@ package io.keylake.tables.check;
 import io.keylake.tables.check.RepairStep.Call;
 import io.keylake.tables.check.RepairStep.Lost;
 import io.keylake.tables.check.RepairStep.Way;
+import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.spec.KeyedSchema;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -36,8 +37,6 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  */
 public final class RepairPlan {
-  private static final String VERB = "keylake.verb";
-  private static final String COMPACT = "compact";
   private static final String MAIN = SnapshotRef.MAIN_BRANCH;
 
   private final TableFiles files;
@@ -130,7 +129,7 @@ public final class RepairPlan {
   private Optional<RepairStep> unmerged(Finding finding, NeededFile file, Uses uses) {
     Snapshot first = files.commit(oldest(uses));
     Long parent = first == null ? null : first.parentId();
-    if (first == null || parent == null || !COMPACT.equals(first.summary().get(VERB))) {
+    if (first == null || parent == null || !CommitLog.Entry.of(first).isCompaction()) {
       return Optional.empty();
     }
     List<String> inputs = inputs(file, first.snapshotId(), parent);
@@ -248,17 +247,17 @@ public final class RepairPlan {
   }
 
   private Lost lost(NeededFile file) {
-    Snapshot commit = files.commit(file.order());
-    Map<String, String> summary =
-        commit == null || COMPACT.equals(commit.summary().get(VERB)) ? Map.of() : commit.summary();
+    Snapshot snapshot = files.commit(file.order());
+    CommitLog.Entry commit = snapshot == null ? null : CommitLog.Entry.of(snapshot);
+    boolean isOfOneWrite = commit != null && !commit.isCompaction();
     return new Lost(
         file.bucket(),
         file.rows(),
         values(file.lower()),
         values(file.upper()),
         commit == null ? null : Long.valueOf(commit.snapshotId()),
-        summary.get("keylake.stream"),
-        summary.get("keylake.idempotency_key"));
+        isOfOneWrite ? commit.stream() : null,
+        isOfOneWrite ? commit.idempotencyKey() : null);
   }
 
   private List<String> values(Map<Integer, byte[]> bounds) {

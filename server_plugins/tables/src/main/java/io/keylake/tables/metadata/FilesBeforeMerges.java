@@ -25,17 +25,19 @@ import org.apache.iceberg.Table;
  * @param listing of the files that may have the wanted keys
  */
 public record FilesBeforeMerges(Table table, FileListing listing) {
-  /** The number of files that somebody who asks for one row waits for. */
+  /** The numbers of files and of lists of files that somebody who asks for one row waits for. */
   private static final int MOST_FILES = 200;
+
+  private static final int MOST_COMPACTIONS = 50;
 
   /**
    * The files in the place of some of one bucket. Compactions are taken back newest first, until
-   * none is known any more, or the next one would make too many files.
+   * none is known any more, or too many have been; one that would make too many files stays.
    */
   public List<FileScanTask> of(List<FileScanTask> files) {
     Map<Long, Snapshot> compactions = compactions();
     List<FileScanTask> found = files;
-    while (true) {
+    for (int i = 0; i < MOST_COMPACTIONS; i++) {
       Optional<Snapshot> newest =
           found.stream()
               .map(task -> compactions.get(task.file().fileSequenceNumber()))
@@ -50,6 +52,7 @@ public record FilesBeforeMerges(Table table, FileListing listing) {
         found = before;
       }
     }
+    return found;
   }
 
   /** Compactions by their places in the order of commits, those before which the table is known. */
