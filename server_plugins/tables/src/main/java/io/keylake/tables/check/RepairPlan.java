@@ -249,15 +249,15 @@ public final class RepairPlan {
   private Lost lost(NeededFile file) {
     Snapshot snapshot = files.commit(file.order());
     CommitLog.Entry commit = snapshot == null ? null : CommitLog.Entry.of(snapshot);
-    boolean isOfOneWrite = commit != null && !commit.isCompaction();
+    CommitLog.Entry write = commit == null || commit.isCompaction() ? null : commit;
     return new Lost(
         file.bucket(),
         file.rows(),
         values(file.lower()),
         values(file.upper()),
         commit == null ? null : Long.valueOf(commit.snapshotId()),
-        isOfOneWrite ? commit.stream() : null,
-        isOfOneWrite ? commit.idempotencyKey() : null);
+        write == null ? null : write.stream(),
+        write == null ? null : write.idempotencyKey());
   }
 
   private List<String> values(Map<Integer, byte[]> bounds) {
