@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from typing_extensions import Self, Unpack
 
+from keylake._definition.definition import near_name
 from keylake._definition.listed import ListedTable
 from keylake._definition.spec import TableSpec, Versions
 from keylake._definition.table_names import name_parts, table_name
@@ -474,7 +475,10 @@ class Lake:
         except TableNotFound as error:
             catalog, *parts = name_parts(name)
             if catalog != self.catalog or len(parts) < 2:
-                raise TableNotFound(f"{error} lake.tables(), or keylake tables, lists those that are there.") from None
+                near = near_name(name, (each.name for each in self.tables()))
+                raise TableNotFound(
+                    f"{error}{near} lake.tables(), or keylake tables, lists those that are there."
+                ) from None
             path = TablePath(table_name(parts))
             return path, self._spec_from("describe", path)
 

@@ -345,6 +345,16 @@ def hint(name: str, names: Sequence[str]) -> str:
     return f"Did you mean {by_lower[near[0]]!r}?" if near else f"There are: {', '.join(names)}."
 
 
+def near_name(name: str, names: Iterable[str]) -> str:
+    """The question whether another name was meant, with a blank in front; nothing where none is like it.
+
+    >>> near_name("shop.clikcs", ["shop.clicks", "shop.orders"]), near_name("a.b", ["shop.clicks"])
+    (" Did you mean 'shop.clicks'?", '')
+    """
+    near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.75)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
 def _said(types: Iterable[type[IcebergType]]) -> str:
     *most, last = [kind.__name__.removesuffix("Type").lower().replace("integer", "int") for kind in types]
     return f"{', '.join(most)} or {last}"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from keylake.cli import changing, checking, loading, reading, serving
+from keylake.cli import changing, checking, loading, reading, repairing, serving
 from keylake.cli.demo import demo
 from keylake.cli.doctor import doctor
 from keylake.cli.shown import tell
@@ -55,6 +55,10 @@ app.command("explain-row", context_settings=WITH_KEYS)(reading.explain_row)
 app.add_typer(changing.branch, name="branch")
 for changes in (changing.compact, changing.publish, changing.undo):
     app.command()(changes)
+app.command()(repairing.rollback)
+app.command("cherry-pick")(repairing.cherry_pick)
+for whole in (repairing.clean, repairing.drop):
+    app.command()(whole)
 for extension in extensions():
     try:
         extension.add_commands(app)

@@ -12,6 +12,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from typing_extensions import Self
 
+from keylake._definition.definition import near_name
 from keylake._definition.names import SPEC_PROPERTY
 from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import first_rows
@@ -138,7 +139,8 @@ class LocalLake:
         first, *rest = name_parts(name)
         if first == self._catalog.name and len(rest) > 1:
             return f"There is no table {name}. Leave the name of the catalog out: {table_name(rest)}."
-        return f"There is no table {name}. lake.tables() lists the tables that are there."
+        near = near_name(name, (table_name(each) for each in table_names(self._catalog)))
+        return f"There is no table {name}.{near} lake.tables() lists the tables that are there."
 
     def close(self) -> None:
         """Close the files and the catalog."""

@@ -1,5 +1,6 @@
 """Words that people try first: what they type, and what they get."""
 
+import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import keylake as kl
+import keylake.local
 from integration.twin import fresh_name
 
 SCHEMA = pa.schema(
@@ -183,3 +185,14 @@ def test_rows_that_make_no_table(lake: kl.Lake) -> None:
     with pytest.raises(kl.DefinitionError, match="'buckets'"):
         lake.create(kl.TableSpec.from_arrow(SCHEMA, name=name, key="id"), buckets=3)  # type: ignore[call-overload]
     assert name not in {each.name for each in lake.tables()}
+
+
+def test_the_table_that_was_meant(lake: kl.Lake, table: kl.KeyedTable, warehouse: Path) -> None:
+    wrong = f"{table.name}x"
+    with pytest.raises(kl.TableNotFound, match=f"Did you mean '{re.escape(table.name)}'"):
+        lake.table(wrong)
+    with keylake.local.open(warehouse) as here, pytest.raises(kl.TableNotFound, match="Did you mean "):
+        here.table(wrong)
+    with pytest.raises(kl.TableNotFound) as raised:
+        lake.table("zork.quux")
+    assert "Did you mean" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""Files of rows that are loaded from the command line."""
+"""Files of rows that are loaded from the command line, and commands on what a table has become."""
 
 import json
 from pathlib import Path
@@ -19,8 +19,13 @@ ROWS = [
 
 
 def loaded(lake: kl.Lake, *words: str, status: int = 0) -> str:
+    return typed(lake, "load", *words, status=status)
+
+
+def typed(lake: kl.Lake, *words: str, status: int = 0) -> str:
+    """What a command prints, or is refused with."""
     assert lake._server is not None
-    done = CliRunner().invoke(app, ["load", *words, "--lake", lake._server.url.partition("/;")[0]], env=token(lake))
+    done = CliRunner().invoke(app, [*words, "--lake", lake._server.url.partition("/;")[0]], env=token(lake))
     said = f"{done.stdout}{done.stderr}{done.exception or ''}"
     assert (done.exit_code == 0) == (status == 0), said
     return said
@@ -83,3 +88,21 @@ def test_files_that_do_not_fit(lake: kl.Lake, tmp_path: Path, name: str, text: s
     (tmp_path / name).write_text(text)
     assert says in loaded(lake, str(tmp_path / name), table, status=1)
     assert len(lake.table(table).history()) == 1
+
+
+def test_commands_on_the_past_of_a_table(lake: kl.Lake) -> None:
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("a", pa.int64())])
+    table = lake.create(kl.TableSpec.from_arrow(schema, name=fresh_name("typed"), key="k", buckets=1))
+    first = table.upsert([{"k": 1, "a": 1}])
+    table.upsert([{"k": 1, "a": 2}])
+    assert str(first.snapshot_id) in typed(lake, "rollback", table.name, str(first.snapshot_id))
+    assert table.to_arrow().to_pylist() == [{"k": 1, "a": 1}]
+    table.branch("tmp_pick").upsert([{"k": 2, "a": 3}])
+    typed(lake, "cherry-pick", table.name, "tmp_pick", "--plan")
+    assert table.count() == 1
+    typed(lake, "cherry-pick", table.name, "tmp_pick")
+    assert table.count() == 2
+    assert "expired" in typed(lake, "clean", table.name, "--days", "0", "--snapshots", "1")
+    assert "Say it with --yes" in typed(lake, "drop", table.name, status=1)
+    assert "is dropped" in typed(lake, "drop", table.name, "--yes")
+    assert table.name not in {each.name for each in lake.tables()}
