@@ -138,6 +138,19 @@ def of_a_plain_table(table: kl.KeyedTable, lake: kl.Lake) -> None:
     assert total(lake.table(of)) == 0
 
 
+def followed(table: kl.KeyedTable, lake: kl.Lake) -> None:
+    """The plain table, which `plain` has made, as a keyed table that goes on with it."""
+    of, into = f"{table.name}_plain", f"{table.name}_keyed"
+    assert lake.adopt(of, into=into).rows == 2
+    assert lake.adopt(of, into=into).commits == 0
+    assert total(lake.table(into)) == 0
+
+
+def cleaned(table: kl.KeyedTable, _lake: kl.Lake) -> None:
+    table.layout.clean(kl.RetentionPolicy(days=0, snapshots=1))
+    assert table.layout.clean(kl.RetentionPolicy(days=0, snapshots=1)).snapshots_expired == 0
+
+
 def plain(table: kl.KeyedTable) -> None:
     table.serving.publish_iceberg(f"{table.name}_plain")
 
@@ -175,6 +188,8 @@ VERBS: dict[str, tuple[Verb, int, int]] = {
     "payloads": (of_payloads, 10, 1),
     "a plain copy": (copied, 0, 0),
     "registration": (of_a_plain_table, 0, 0),
+    "adoption": (followed, 0, 0),
+    "cleaning": (cleaned, 0, -2),
 }
 # What a verb needs, done before answers are lost.
 BEFORE: dict[str, Callable[[kl.KeyedTable], object]] = {
@@ -188,6 +203,7 @@ BEFORE: dict[str, Callable[[kl.KeyedTable], object]] = {
     "rebucketing": with_more_buckets,
     "the end of a branch": written,
     "registration": plain,
+    "adoption": plain,
 }
 
 
