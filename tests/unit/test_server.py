@@ -161,6 +161,8 @@ def java(folder: Path, said: str) -> Path:
     [
         ('openjdk version "1.8.0_392"', "is Java 8"),
         ('openjdk version "11.0.2" 2019-01-15', "is Java 11"),
+        ('openjdk version "24" 2025-03-18', "is Java 24"),
+        ('openjdk version "25.0.1" 2025-10-21 LTS', "is Java 25.*Java 17 to 23"),
         ("Unable to locate a Java Runtime.", "no version"),
     ],
 )
@@ -173,7 +175,8 @@ def test_a_java_that_will_not_do(said: str, words: str, tmp_path: Path, monkeypa
 @pytest.mark.parametrize("said", ['openjdk version "17.0.15" 2025-04-15', 'java version "21" 2023-09-19'])
 def test_a_java_that_will_do(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "jdk", said)))
-    assert check_java() == str(tmp_path / "jdk")
+    assert check_java().home == str(tmp_path / "jdk")
+    assert check_java().version in (17, 21)
 
 
 def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,15 +38,15 @@ from keylake.errors import DefinitionError, ServerUnreachable, StoreFailed, chec
 
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 LOG_DIRECTORY = ".keylake"
-OLDEST_JAVA = 17
+OLDEST_JAVA, NEWEST_JAVA = 17, 23  # Java 24 ended what Hadoop, inside of Spark, asks who is the user of a process
 START_LIMIT = "KEYLAKE_START_SECONDS"  # of the environment
 START_LIMIT_SECONDS = 120.0
 STOP_LIMIT_SECONDS = 10.0
 MOST_LOGS = 20
 
 _INSTALL_JAVA = (
-    f"The embedded server needs Java {OLDEST_JAVA} or newer: install it (Debian, Ubuntu: openjdk-17-jre-headless; "
-    "macOS: brew install openjdk@17), or set JAVA_HOME to it."
+    f"The embedded server needs Java {OLDEST_JAVA} to {NEWEST_JAVA}: install one (Debian, Ubuntu: "
+    "openjdk-17-jre-headless; macOS: brew install openjdk@17), or set JAVA_HOME to one."
 )
 # They end or escape something in the catalog's URL or in Hadoop's paths.
 _REFUSED_SIGNS = "?#%\n\r\0"
@@ -63,7 +64,7 @@ class EmbeddedServer:
     def __init__(self, setup: Setup, token: str | None = None) -> None:
         start_limit()  # refused before anything is started
         jars = find_jars()
-        java_home = check_java()
+        java_home = check_java().home
         self.setup = setup
         self._owner = os.getpid()
         self._users = 0
@@ -74,8 +75,7 @@ class EmbeddedServer:
         self._properties, self._java_home = properties_text(settings), java_home
         self._process = self._launched()
         try:
-            with waiting(f"keylake: starting a server for {setup.warehouse}"):
-                self.port = self._port_when_it_listens()
+            self._wait()
         except BaseException:
             self.stop()
             raise
@@ -124,7 +124,7 @@ class EmbeddedServer:
                 (self.scratch / PORT_FILE).unlink(missing_ok=True)
                 self.log = _new_log(self.setup.warehouse)
                 self._process = self._launched()
-                self.port = self._port_when_it_listens()
+                self._wait()
         return self.url
 
     def stop(self) -> None:
@@ -167,6 +167,10 @@ class EmbeddedServer:
                 env=environment,
                 start_new_session=True,
             )
+
+    def _wait(self) -> None:
+        with waiting(f"keylake: starting a server for {self.setup.warehouse}"):
+            self.port = self._port_when_it_listens()
 
     def _port_when_it_listens(self) -> int:
         port_file = self.scratch / PORT_FILE
@@ -234,8 +238,17 @@ def checked_warehouse(warehouse: str | os.PathLike[str]) -> Path:
     return path
 
 
-def check_java() -> str | None:
-    """JAVA_HOME if it is set; an error in one sentence unless Java is there and new enough."""
+@dataclass(frozen=True)
+class Java:
+    """A Java that a server can run on: its command, its major version, and JAVA_HOME where that is set."""
+
+    command: str
+    version: int
+    home: str | None
+
+
+def check_java() -> Java:
+    """The Java that a server would run on; an error in one sentence unless there is one that Spark runs on."""
     java_home = os.environ.get("JAVA_HOME") or None
     java = shutil.which(str(Path(java_home, "bin", "java")) if java_home else "java")
     if java is None:
@@ -244,10 +257,10 @@ def check_java() -> str | None:
         )
     said = subprocess.run([java, "-version"], capture_output=True, text=True, errors="replace", check=False).stderr
     version = re.search(r'version "(?:1\.)?(\d+)', said)
-    if version is None or int(version[1]) < OLDEST_JAVA:
+    if version is None or not OLDEST_JAVA <= int(version[1]) <= NEWEST_JAVA:
         found = f"is Java {version[1]}" if version else "gives no version"
         raise ServerUnreachable(f"{java} {found}. {_INSTALL_JAVA}")
-    return java_home
+    return Java(java, int(version[1]), java_home)
 
 
 def _new_log(warehouse: Path) -> Path:

@@ -101,10 +101,11 @@ def _pyspark(extra: str) -> Finding:
 
 def _java() -> Finding:
     try:
-        home = check_java()
+        java = check_java()
     except kl.KeylakeError as error:
         return Finding("Java", False, str(error).partition(". ")[0], str(error).partition(". ")[2])
-    return Finding("Java", True, f"JAVA_HOME={home}" if home else "on the path")
+    where = f"JAVA_HOME={java.home}" if java.home else f"{java.command}, on the path"
+    return Finding("Java", True, f"Java {java.version}, {where}")
 
 
 def _plugin() -> Finding:
