@@ -94,7 +94,8 @@ class Reader:
         elif block.language == "sql":
             frame = None
             for statement in statements(block.text):
-                frame = self.lake.spark.sql(statement)
+                here = statement.replace("'/data/", f"'{Path.cwd()}/data/")  # a folder that this user may write
+                frame = self.lake.spark.sql(here)
             if frame is not None and frame.columns and block.prints is not None:
                 frame.show(truncate=False)
         elif block.language == "console":
