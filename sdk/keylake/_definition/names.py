@@ -25,5 +25,6 @@ class Setting:
     OFFSETS = "spark.keylake.write.offsets"
     COMMITTED = "spark.keylake.write.committed"  # the server's: what the last write of a session has committed
     OWNER_PID = "spark.keylake.owner.pid"
+    OWNER_SCRATCH = "spark.keylake.owner.scratch"
     PORT_FILE = "spark.keylake.port-file"
     MAINTENANCE_ENABLED = "spark.keylake.maintenance.enabled"

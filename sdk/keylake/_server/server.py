@@ -124,6 +124,7 @@ def embedded_settings(setup: Setup, jars: tuple[Path, ...], scratch: Path) -> di
         **_class_path(master, jars),
         "spark.plugins": PLUGIN_CLASS,
         Setting.OWNER_PID: str(os.getpid()),
+        Setting.OWNER_SCRATCH: str(scratch),
         Setting.MAINTENANCE_ENABLED: "true",
         "spark.sql.extensions": EXTENSIONS,
         **catalog_settings(setup.catalog, CATALOG_CLASS, setup.warehouse),

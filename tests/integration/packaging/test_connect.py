@@ -159,7 +159,9 @@ def test_a_server_ends_with_its_owner_however_that_ends(tmp_path: Path) -> None:
     program = "lake = kl.connect(memory='700m'); print(lake._server._process.pid, lake._server.scratch, flush=True); "
     ran = python(program + "import os; os.kill(os.getpid(), 9)", tmp_path)
     assert ran.returncode == -9, ran.stderr
-    wait_until_ended(int(ran.stdout.split()[0]))
+    process, scratch = ran.stdout.split()
+    wait_until_ended(int(process))
+    assert not Path(scratch).exists(), "the folder with the settings outlives the server"
 
 
 def wait_until_ended(process: int) -> None:

@@ -6,8 +6,11 @@ import io.keylake.spark.extension.Guests;
 import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.spark.reducers.user.UserReducers;
 import io.keylake.tables.hashing.HashClasses;
+import java.io.File;
 import java.nio.file.Path;
 import java.util.Map;
+import org.apache.commons.io.FileUtils;
+import org.apache.hadoop.util.ShutdownHookManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
@@ -19,12 +22,14 @@ import org.apache.spark.api.plugin.SparkPlugin;
  * Lets a server start only on the Spark and the Iceberg that the plug-in is for, and with guests of
  * its own version. Ends an embedded server with the process that started it, however that one
  * ended: nobody else knows the server's token. That process is named by {@value #OWNER}; there is
- * none where it is not set. It finds the port of Connect in the file that {@value #PORT_FILE}
- * names. Tells each process which classes of users it may load, and whether it compares pages with
- * their checksums.
+ * none where it is not set. The folder that it has made for the server, {@value #SCRATCH}, then
+ * goes, too. It finds the port of Connect in the file that {@value #PORT_FILE} names. Tells each
+ * process which classes of users it may load, and whether it compares pages with their checksums.
  */
 public final class KeylakePlugin implements SparkPlugin {
   static final String OWNER = "spark.keylake.owner.pid";
+  private static final String SCRATCH = "spark.keylake.owner.scratch";
+  private static final int AFTER_SPARK = 0; // hooks of a lower priority run later
   private static final String PORT_FILE = "spark.keylake.port-file";
 
   @Override
@@ -36,7 +41,7 @@ public final class KeylakePlugin implements SparkPlugin {
         Guests.loaded();
         prepare(context.conf());
         if (context.conf().contains(OWNER)) {
-          endWith(Long.parseLong(context.conf().get(OWNER)));
+          endWith(Long.parseLong(context.conf().get(OWNER)), context.conf().get(SCRATCH, ""));
         }
         if (context.conf().contains(PORT_FILE)) {
           context.addSparkListener(new ConnectPort(Path.of(context.conf().get(PORT_FILE))));
@@ -53,10 +58,18 @@ public final class KeylakePlugin implements SparkPlugin {
     PageChecksums.verify(conf.getBoolean(SessionSettings.PAGE_CHECKSUMS, true));
   }
 
-  private static void endWith(long pid) {
+  private static void endWith(long pid, String scratch) {
     ProcessHandle.of(pid)
-        .ifPresentOrElse(
-            owner -> owner.onExit().thenRun(() -> System.exit(0)), () -> System.exit(0));
+        .ifPresentOrElse(owner -> owner.onExit().thenRun(() -> end(scratch)), () -> end(scratch));
+  }
+
+  /** An owner that was killed could not remove the folder, in which the settings are. */
+  private static void end(String scratch) {
+    if (!scratch.isEmpty()) {
+      ShutdownHookManager.get()
+          .addShutdownHook(() -> FileUtils.deleteQuietly(new File(scratch)), AFTER_SPARK);
+    }
+    System.exit(0);
   }
 
   @Override
