@@ -40,6 +40,8 @@ public final class KeylakeException extends SparkRuntimeException {
     UNAVAILABLE("57011"),
     /** The catalog did not say whether it has taken a change, and could not be asked either. */
     OUTCOME_UNKNOWN("08007"),
+    /** The access policy of the server does not allow it to whoever asks. */
+    ACCESS_DENIED("42501"),
     UNSUPPORTED("0A000");
 
     private final String sqlState;

@@ -8,6 +8,7 @@ import io.keylake.tables.KeylakeException;
 import io.keylake.tables.Machine;
 import io.keylake.tables.PromptExecutor;
 import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.history.Committer;
 import io.keylake.tables.history.HighestVersion;
 import io.keylake.tables.history.Watermarks;
 import io.keylake.tables.history.WriteLabels;
@@ -52,6 +53,7 @@ public final class Attempt {
 
   private final Table table;
   private final WriteLabels labels;
+  private final @Nullable String committer = Committer.ofThread();
   private final List<ParentCheck> checks;
   private final Transaction transaction;
   private final Instant newest; // change of the table before
@@ -345,6 +347,9 @@ public final class Attempt {
       this.parent = parent;
       sequenceNumber = parent.sequenceNumber();
       Map<String, String> all = new LinkedHashMap<>(now.summary());
+      if (committer != null) {
+        all.putIfAbsent(WriteSummary.WRITER, committer);
+      }
       Watermarks.parse(all.get(Watermarks.PROPERTY))
           .and(parent.watermarks())
           .properties()

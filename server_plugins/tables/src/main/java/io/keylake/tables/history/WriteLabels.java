@@ -37,6 +37,13 @@ public record WriteLabels(
         : new WriteLabels(stream, user, writeId, idempotencyKey, offsets, watermark);
   }
 
+  /** The same, run by a principal whom the server knows, whatever the writer has said. */
+  public WriteLabels certified(@Nullable String principal) {
+    return principal == null
+        ? this
+        : new WriteLabels(stream, principal, writeId, idempotencyKey, offsets, watermark);
+  }
+
   /** The same with an idempotency key, unless there is one. */
   public WriteLabels once(@Nullable String key) {
     return idempotencyKey != null

@@ -35,7 +35,7 @@ public record WriteSummary(
   public static final String MAX_VERSION = "keylake.max_version";
   static final String COLUMNS = "keylake.columns";
   static final String STREAM = "keylake.stream";
-  static final String WRITER = "keylake.writer";
+  public static final String WRITER = "keylake.writer";
   static final String WRITE_ID = "keylake.write_id";
   public static final String IDEMPOTENCY_KEY = "keylake.idempotency_key";
 
