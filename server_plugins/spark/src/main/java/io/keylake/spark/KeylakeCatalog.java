@@ -3,12 +3,14 @@ package io.keylake.spark;
 import static io.keylake.tables.KeylakeException.Kind.COMMIT_CONFLICT;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.access.SeenNames;
 import io.keylake.spark.catalog.ColumnChanges;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeyedProperties;
 import io.keylake.spark.catalog.SqlDefinition;
 import io.keylake.spark.catalog.TableNames;
 import io.keylake.spark.extension.Guests;
+import io.keylake.spark.guard.procedures.CheckedProcedure;
 import io.keylake.spark.keys.KeyBucketFunction;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.metadata.MetadataTable;
@@ -118,6 +120,9 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
   private Table loaded(Identifier ident, TableLoader loader) throws NoSuchTableException {
     if (ReadOptionsRule.isMention(ident.name())) {
       return loaded(parent(ident), loader);
+    }
+    if (!SeenNames.isSeen(name(), ident)) {
+      throw new NoSuchTableException(ident);
     }
     try {
       Table loaded = loader.load(ident);
@@ -366,7 +371,8 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
     boolean isOurs =
         ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("system");
     UnboundProcedure own = isOurs ? procedures().find(ident.name()) : null;
-    return own == null ? procedures().guarded(super.loadProcedure(ident), ident.name()) : own;
+    return new CheckedProcedure(this)
+        .of(own == null ? procedures().guarded(super.loadProcedure(ident), ident.name()) : own);
   }
 
   @Override

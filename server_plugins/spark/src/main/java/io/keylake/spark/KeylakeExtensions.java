@@ -5,6 +5,7 @@ import io.keylake.spark.catalog.TableChangeRule;
 import io.keylake.spark.engine.ExchangeRule;
 import io.keylake.spark.extension.EngineVersions;
 import io.keylake.spark.extension.Guests;
+import io.keylake.spark.guard.plans.AccessRules;
 import io.keylake.spark.join.KeyedMergeJoinRule;
 import io.keylake.spark.layout.BucketExchange;
 import io.keylake.spark.layout.BucketedFrameRule;
@@ -75,6 +76,7 @@ public final class KeylakeExtensions extends AbstractFunction1<SparkSessionExten
     extensions.injectColumnar(session -> physical(new RetryRule()));
     extensions.injectColumnar(session -> physical(new BatchWriteRule()));
     Guests.loaded().addTo(extensions);
+    AccessRules.addTo(extensions);
     return BoxedUnit.UNIT;
   }
 

@@ -1,5 +1,6 @@
 package io.keylake.spark;
 
+import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.extension.EngineVersions;
 import io.keylake.spark.extension.Guests;
@@ -40,6 +41,7 @@ public final class KeylakePlugin implements SparkPlugin {
         EngineVersions.check();
         Guests.loaded();
         prepare(context.conf());
+        AccessControl.start(context.conf());
         if (context.conf().contains(OWNER)) {
           endWith(Long.parseLong(context.conf().get(OWNER)), context.conf().get(SCRATCH, ""));
         }

@@ -1,5 +1,6 @@
 package io.keylake.spark;
 
+import io.keylake.spark.access.CodeRights;
 import io.keylake.spark.catalog.TableNames;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.reducers.user.PythonReducer;
@@ -47,7 +48,7 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
   /** The table that takes the place of another one, with the rows that are written to it. */
   StagedKeyedTable replacing(
       TableIdentifier ident, Table table, TableDefinition definition, Map<String, String> given) {
-    checkReducers(definition);
+    checkReducers(ident, definition);
     places.checkReplaced(table, given);
     return staged(ident, Staging.replacing(table, definition, kept(given)));
   }
@@ -66,7 +67,7 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
   private TableBuilder builder(
       TableIdentifier ident, TableDefinition definition, Map<String, String> given) {
     TableNames.check(ident);
-    checkReducers(definition);
+    checkReducers(ident, definition);
     Schema schema = definition.icebergSchema();
     TableBuilder builder =
         catalog
@@ -78,13 +79,14 @@ record NewTables(String name, Catalog catalog, TablePlaces places) {
   }
 
   /** Classes of users are tried before the table is there. */
-  private static void checkReducers(TableDefinition definition) {
+  private void checkReducers(TableIdentifier ident, TableDefinition definition) {
     definition
         .spec()
         .reducers()
         .forEach(
             (column, reducer) -> {
               Type type = definition.columns().findField(column).type();
+              CodeRights.check(reducer, name + "." + ident);
               UserReducers.check(column, reducer, type);
               PythonReducer.check(column, reducer, type);
             });

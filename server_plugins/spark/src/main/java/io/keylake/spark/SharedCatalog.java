@@ -2,6 +2,7 @@ package io.keylake.spark;
 
 import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 
+import io.keylake.spark.access.SeenNames;
 import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.NoAnswer;
@@ -274,23 +275,23 @@ abstract class SharedCatalog extends SparkCatalog {
 
   @Override
   public Identifier[] listTables(String[] namespace) {
-    return answered(() -> super.listTables(namespace));
+    return SeenNames.tables(name(), answered(() -> super.listTables(namespace)));
   }
 
   @Override
   public Identifier[] listViews(String... namespace) {
-    return answered(() -> super.listViews(namespace));
+    return SeenNames.tables(name(), answered(() -> super.listViews(namespace)));
   }
 
   @Override
   public String[][] listNamespaces() {
-    return answered(super::listNamespaces);
+    return SeenNames.namespaces(name(), answered(super::listNamespaces));
   }
 
   @Override
   public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
     try {
-      return super.listNamespaces(namespace);
+      return SeenNames.namespaces(name(), super.listNamespaces(namespace));
     } catch (RuntimeException e) {
       throw StoreFailure.asking(name(), e);
     }

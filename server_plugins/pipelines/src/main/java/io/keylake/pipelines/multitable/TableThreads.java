@@ -1,5 +1,6 @@
 package io.keylake.pipelines.multitable;
 
+import io.keylake.spark.access.ServerWork;
 import io.keylake.tables.KeylakeException;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,7 +27,7 @@ final class TableThreads implements AutoCloseable {
   /** The results in order; what fails here was not foreseen. */
   <T, R> List<R> map(List<T> each, Function<T, R> work) {
     List<Future<R>> running = new ArrayList<>();
-    each.forEach(one -> running.add(threads.submit(() -> work.apply(one))));
+    each.forEach(one -> running.add(threads.submit(ServerWork.carried(() -> work.apply(one)))));
     List<R> results = new ArrayList<>();
     for (Future<R> one : running) {
       try {

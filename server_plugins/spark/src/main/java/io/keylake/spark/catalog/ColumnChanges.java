@@ -3,6 +3,7 @@ package io.keylake.spark.catalog;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.UNSUPPORTED;
 
+import io.keylake.spark.access.CodeRights;
 import io.keylake.spark.reducers.user.PythonReducer;
 import io.keylake.spark.reducers.user.UserReducers;
 import io.keylake.tables.KeylakeException;
@@ -45,6 +46,7 @@ public final class ColumnChanges {
           (column, reducer) -> {
             NestedField field = table.schema().asStruct().field(column);
             if (field != null) {
+              CodeRights.check(reducer, table.name());
               UserReducers.check(column, reducer, field.type());
               PythonReducer.check(column, reducer, field.type());
             }

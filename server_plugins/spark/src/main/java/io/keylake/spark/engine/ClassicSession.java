@@ -78,6 +78,17 @@ public final class ClassicSession {
     }
   }
 
+  /** An expression as SQL has it, in which no names are known yet. */
+  public org.apache.spark.sql.catalyst.expressions.Expression expression(String text)
+      throws ParseException {
+    return session.sessionState().sqlParser().parseExpression(text);
+  }
+
+  /** A plan in which names are known, as far as they are of anything. */
+  public LogicalPlan resolved(LogicalPlan plan) {
+    return session.sessionState().analyzer().execute(plan);
+  }
+
   public Dataset<Row> frame(LogicalPlan plan) {
     return org.apache.spark.sql.classic.Dataset.ofRows(session, plan);
   }

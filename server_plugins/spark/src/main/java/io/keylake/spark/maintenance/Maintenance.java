@@ -3,6 +3,7 @@ package io.keylake.spark.maintenance;
 import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import static io.keylake.tables.KeylakeException.Kind.NOT_FOUND;
 
+import io.keylake.spark.access.ServerWork;
 import io.keylake.spark.extension.Guests;
 import io.keylake.spark.extension.MaintenanceTask;
 import io.keylake.spark.maintenance.CompactionRunner.Outcome;
@@ -91,7 +92,7 @@ public final class Maintenance {
   private final ScheduledExecutorService worker =
       Executors.newSingleThreadScheduledExecutor(
           task -> {
-            Thread thread = new Thread(task, "keylake-maintenance");
+            Thread thread = new Thread(ServerWork.own(task), "keylake-maintenance");
             thread.setDaemon(true);
             return thread;
           });

@@ -3,6 +3,7 @@ package io.keylake.spark.procedures;
 import static io.keylake.spark.procedures.TableArgument.quoted;
 import static io.keylake.tables.KeylakeException.Kind.TABLE_EXISTS;
 
+import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.ReadAnew;
@@ -200,6 +201,9 @@ public final class KeylakeProcedures {
         arguments -> {
           List<TableRow> rows = new ArrayList<>();
           for (TableIdentifier ident : catalog.tablesBelow()) {
+            if (!AccessControl.isSeen(catalog.name() + "." + ident)) {
+              continue;
+            }
             Table table = catalog.icebergCatalog().loadTable(ident);
             if (KeyedSchema.isKeyed(table)) {
               String versions =

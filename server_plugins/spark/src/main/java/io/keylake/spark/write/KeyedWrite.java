@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.maintenance.Maintenance;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
@@ -166,7 +167,11 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
 
   @Override
   public StreamingWrite toStreaming() {
-    WriteLabels labels = options.labels().by(spark.sparkContext().sparkUser());
+    WriteLabels labels =
+        options
+            .labels()
+            .by(spark.sparkContext().sparkUser())
+            .certified(AccessControl.principalOfThread());
     return new StreamedBatches(
         this,
         info.queryId(),
@@ -295,6 +300,7 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
   private static WriteLabels labels(SparkSession spark, WriteLabels given) {
     return given
         .by(spark.sparkContext().sparkUser())
+        .certified(AccessControl.principalOfThread())
         .once(spark.conf().get(SessionSettings.IDEMPOTENCY_KEY, null))
         .of(
             OffsetRanges.parse(

@@ -1,5 +1,6 @@
 package io.keylake.spark.write;
 
+import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.keys.ColumnTypes;
 import io.keylake.spark.write.KeyedWriteBuilder.Rows;
 import io.keylake.spark.write.request.WriteOptions;
@@ -67,7 +68,11 @@ public final class TableWrite {
     KeyedWrite write =
         new KeyedWrite(
             spark, table, null, schema, info, options, Rows.IN_PLACE, new Effect.Adds(null));
-    WriteLabels labels = options.labels().by(spark.sparkContext().sparkUser());
+    WriteLabels labels =
+        options
+            .labels()
+            .by(spark.sparkContext().sparkUser())
+            .certified(AccessControl.principalOfThread());
     return new TableWrite(write, table, labels, operation);
   }
 

@@ -1,0 +1,238 @@
+package io.keylake.spark.guard.plans;
+
+import io.keylake.spark.access.AccessControl;
+import io.keylake.spark.access.Narrowing;
+import io.keylake.spark.access.ServerWork;
+import io.keylake.spark.engine.ClassicSession;
+import io.keylake.tables.KeylakeException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.RaiseError;
+import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.catalyst.expressions.VariableReference;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.write.RowLevelOperationTable;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataTypes;
+import org.jspecify.annotations.Nullable;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+
+/**
+ * The rule that puts the rows and columns which a principal may see in the place of a table, where
+ * the policy shows it a part. A column that is hidden fails there, and is refused where a query has
+ * a use for it. The table that a statement changes stays as it is: a statement needs all of it.
+ */
+final class NarrowingRule extends Rule<LogicalPlan> {
+  private final AccessControl control;
+  private final SparkSession session;
+
+  NarrowingRule(AccessControl control, SparkSession session) {
+    this.control = control;
+    this.session = session;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    if (ServerWork.isRunning() || !plan.resolved()) {
+      return plan;
+    }
+    Set<String> written = new HashSet<>();
+    collectWritten(plan, written);
+    return new Pass(control.principalOf(session), written).node(plan);
+  }
+
+  private static void collectWritten(LogicalPlan node, Set<String> written) {
+    TableName name = null;
+    if (node instanceof V2WriteCommand write) {
+      name = AccessCheck.written(write.table());
+    } else if (node instanceof UpdateTable || node instanceof DeleteFromTable) {
+      name = leaf(node.children().head());
+    } else if (node instanceof MergeIntoTable merge) {
+      name = leaf(merge.targetTable());
+    }
+    if (name != null) {
+      written.add(name.full());
+    }
+    CollectionConverters.asJava(node.children()).forEach(child -> collectWritten(child, written));
+  }
+
+  private static @Nullable TableName leaf(LogicalPlan table) {
+    LogicalPlan leaf = table;
+    while (leaf.children().size() == 1) {
+      leaf = leaf.children().head();
+    }
+    return leaf instanceof DataSourceV2Relation relation ? AccessCheck.written(relation) : null;
+  }
+
+  /** One walk through a plan. */
+  private final class Pass {
+    private final String principal;
+    private final Set<String> written;
+
+    Pass(String principal, Set<String> written) {
+      this.principal = principal;
+      this.written = written;
+    }
+
+    private LogicalPlan node(LogicalPlan node) {
+      if (node instanceof SecuredRows) {
+        return node;
+      }
+      if (node instanceof DataSourceV2Relation relation) {
+        return relation(relation);
+      }
+      LogicalPlan changed =
+          node.mapChildren(
+              new AbstractFunction1<LogicalPlan, LogicalPlan>() {
+                @Override
+                public LogicalPlan apply(LogicalPlan child) {
+                  return node(child);
+                }
+              });
+      return changed.transformExpressionsUp(
+          new scala.runtime.AbstractPartialFunction<Expression, Expression>() {
+            @Override
+            public boolean isDefinedAt(Expression expression) {
+              return expression instanceof PlanExpression<?> subquery
+                  && subquery.plan() instanceof LogicalPlan;
+            }
+
+            @Override
+            @SuppressWarnings("unchecked")
+            public Expression apply(Expression expression) {
+              PlanExpression<LogicalPlan> subquery = (PlanExpression<LogicalPlan>) expression;
+              return subquery.withNewPlan(node(subquery.plan()));
+            }
+          });
+    }
+
+    private LogicalPlan relation(DataSourceV2Relation relation) {
+      TableName table = AccessCheck.written(relation);
+      if (table == null
+          || table.part() != null
+          || relation.table() instanceof RowLevelOperationTable
+          || written.contains(table.full())) {
+        return relation;
+      }
+      Optional<Narrowing> narrowing =
+          control.narrowing(principal, table.full(), table.branch()).filter(n -> !n.isNone());
+      return narrowing.isEmpty() ? relation : secured(relation, table, narrowing.get());
+    }
+
+    private LogicalPlan secured(
+        DataSourceV2Relation relation, TableName table, Narrowing narrowing) {
+      DataSourceV2Relation inner = relation.newInstance();
+      LogicalPlan rows = inner;
+      if (narrowing.rows() != null) {
+        rows = new Filter(parsed(narrowing.rows(), "rows", table), rows);
+      }
+      Set<String> columns = new HashSet<>();
+      Arrays.stream(relation.table().columns()).map(Column::name).forEach(columns::add);
+      List<? extends Attribute> from = CollectionConverters.asJava(inner.output());
+      List<? extends Attribute> to = CollectionConverters.asJava(relation.output());
+      List<NamedExpression> shown = new ArrayList<>();
+      List<String> hidden = new ArrayList<>();
+      for (int i = 0; i < to.size(); i++) {
+        Attribute as = to.get(i);
+        boolean isHidden = !columns.contains(as.name()) || narrowing.hides(as.name());
+        if (isHidden) {
+          hidden.add(as.name());
+        }
+        shown.add(named(value(from.get(i), isHidden, narrowing, table), as));
+      }
+      LogicalPlan plan = new Project(CollectionConverters.asScala(shown).toSeq(), rows);
+      LogicalPlan resolved = ServerWork.run(() -> ClassicSession.of(session).resolved(plan));
+      checkAlone(resolved, table);
+      if (!resolved.resolved()) {
+        throw AccessControl.refusal(
+            "the access policy's rows or masks of %s do not fit its columns; nobody reads it by that rule until they do"
+                .formatted(table.full()));
+      }
+      return new SecuredRows(resolved, principal, table.full(), table.branch(), hidden);
+    }
+
+    private Expression value(
+        Attribute from, boolean isHidden, Narrowing narrowing, TableName table) {
+      if (isHidden) {
+        return new Cast(never(from.name()), from.dataType(), Option.empty());
+      }
+      String mask = narrowing.mask(from.name());
+      return mask == null
+          ? from
+          : new Cast(
+              parsed(mask, "mask of " + from.name(), table), from.dataType(), Option.empty());
+    }
+
+    /** A session can give tables and variables other meanings; columns of the table it cannot. */
+    private static void checkAlone(LogicalPlan plan, TableName table) {
+      if (plan.exists(NarrowingRule::looksElsewhere)) {
+        throw AccessControl.refusal(
+            "the access policy's rows or masks of %s have a query or a variable in them, which sessions could give another meaning; nobody reads it by that rule until they have none"
+                .formatted(table.full()));
+      }
+    }
+
+    /** The value of a hidden column: whatever comes to need it fails. */
+    private static Expression never(String column) {
+      String sentence = "column '%s' is hidden by the access policy".formatted(column);
+      return new RaiseError(
+          Literal.create(
+              KeylakeException.line(KeylakeException.Kind.ACCESS_DENIED, sentence),
+              DataTypes.StringType));
+    }
+
+    private Expression parsed(String text, String of, TableName table) {
+      try {
+        return ClassicSession.of(session).expression(text);
+      } catch (ParseException e) {
+        throw AccessControl.refusal(
+            "the access policy's %s for %s is no expression in SQL; nobody reads it by that rule until it is"
+                .formatted(of, table.full()));
+      }
+    }
+  }
+
+  private static boolean looksElsewhere(LogicalPlan node) {
+    return CollectionConverters.asJava(node.expressions()).stream()
+        .anyMatch(
+            expression ->
+                expression.exists(
+                    each ->
+                        each instanceof PlanExpression<?>
+                            || each instanceof VariableReference
+                            || each instanceof UserDefinedExpression));
+  }
+
+  private static Alias named(Expression value, Attribute as) {
+    return new Alias(
+        value,
+        as.name(),
+        as.exprId(),
+        as.qualifier(),
+        Option.apply(as.metadata()),
+        CollectionConverters.asScala(List.<String>of()).toSeq());
+  }
+}

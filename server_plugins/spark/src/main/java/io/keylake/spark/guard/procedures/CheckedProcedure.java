@@ -1,0 +1,76 @@
+package io.keylake.spark.guard.procedures;
+
+import io.keylake.spark.access.Need;
+import io.keylake.spark.access.ServerWork;
+import io.keylake.spark.catalog.AroundProcedure;
+import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.engine.ClassicSession;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.StringType;
+import org.jspecify.annotations.Nullable;
+
+/** A procedure that asks the access policy before it does anything, and has its right then. */
+public record CheckedProcedure(KeyedCatalog catalog) {
+  private static final List<String> TABLES = List.of("table", "source_table", "like");
+  private static final int NONE = -1;
+
+  /** The same procedure, with that before each of its calls. */
+  public UnboundProcedure of(UnboundProcedure procedure) {
+    return new AroundProcedure(procedure, this::call);
+  }
+
+  private Iterator<Scan> call(BoundProcedure bound, InternalRow input) {
+    List<String> tables =
+        new ArrayList<>(
+            TABLES.stream().flatMap(name -> full(bound, input, name).stream()).toList());
+    if (tables.isEmpty()) {
+      tables.add(catalog.name() + ".*");
+    }
+    ProcedureRights.check(bound.name(), tables, branch(bound, input), full(bound, input, "into"));
+    return ServerWork.run(() -> bound.call(input));
+  }
+
+  /** The full name of the table that an argument names; none where it names none. */
+  private List<String> full(BoundProcedure bound, InternalRow input, String argument) {
+    String name = text(bound, input, argument);
+    if (name == null) {
+      return List.of();
+    }
+    List<String> parts = ClassicSession.active().nameParts(name);
+    boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
+    String own = String.join(".", parts);
+    return List.of(hasCatalog ? own : catalog.name() + "." + own);
+  }
+
+  /** The branch that a call is about: main where it may name one and does not. */
+  private static @Nullable String branch(BoundProcedure bound, InternalRow input) {
+    String branch = text(bound, input, "branch");
+    return branch == null && position(bound, "branch") != NONE ? Need.MAIN : branch;
+  }
+
+  private static @Nullable String text(BoundProcedure bound, InternalRow input, String argument) {
+    int position = position(bound, argument);
+    return position == NONE
+            || input.isNullAt(position)
+            || !(bound.parameters()[position].dataType() instanceof StringType)
+        ? null
+        : input.getUTF8String(position).toString();
+  }
+
+  private static int position(BoundProcedure bound, String argument) {
+    ProcedureParameter[] parameters = bound.parameters();
+    for (int i = 0; i < parameters.length; i++) {
+      if (parameters[i].name().equals(argument)) {
+        return i;
+      }
+    }
+    return NONE;
+  }
+}
