@@ -41,6 +41,7 @@ from keylake._triggers.trigger import Fired, Trigger
 from keylake._triggers.triggers import Triggers
 from keylake.checks import CheckedFiles, CheckReport, Damage, RepairedFile, RepairPlan, RepairStep
 from keylake.errors import (
+    AccessDenied,
     BadRows,
     Cancelled,
     CommitConflict,
@@ -168,8 +169,8 @@ __all__ = [
     # what can go wrong
     "KeylakeError", "DefinitionError", "SchemaMismatch", "BadRows", "VersionMissing", "CommitConflict", "TableExists",
     "TableNotFound", "NothingToDo", "NotKeyed", "SnapshotExpired", "ForeignCommit", "Unsupported",
-    "ServerMissingPlugin", "ServerRefused", "ServerUnreachable", "StoreFailed", "Unavailable", "OutcomeUnknown",
-    "Cancelled", "GateFailed", "TriggerFailed", "PipelineBusy", "SourceFailed",
+    "AccessDenied", "ServerMissingPlugin", "ServerRefused", "ServerUnreachable", "StoreFailed", "Unavailable",
+    "OutcomeUnknown", "Cancelled", "GateFailed", "TriggerFailed", "PipelineBusy", "SourceFailed",
 ]  # fmt: skip
 
 

@@ -153,6 +153,13 @@ class Unsupported(KeylakeError):
     sqlstate = "0A000"
 
 
+class AccessDenied(KeylakeError):
+    """The access policy of the server does not allow this to the principal whose token the client has."""
+
+    condition = "KEYLAKE_ACCESS_DENIED"
+    sqlstate = "42501"
+
+
 class ServerMissingPlugin(KeylakeError):
     """The Spark server runs without the keylake plug-in, or with another version of it."""
 

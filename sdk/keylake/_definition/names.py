@@ -27,4 +27,5 @@ class Setting:
     OWNER_PID = "spark.keylake.owner.pid"
     OWNER_SCRATCH = "spark.keylake.owner.scratch"
     PORT_FILE = "spark.keylake.port-file"
+    ACCESS_POLICY = "spark.keylake.access.policy"
     MAINTENANCE_ENABLED = "spark.keylake.maintenance.enabled"

@@ -32,7 +32,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from keylake._definition.names import Setting
 from keylake._display.progress import waiting
+from keylake._server.address import TOKEN
 from keylake._server.server import PORT_FILE, Setup, embedded_settings, find_jars, properties_text
 from keylake.errors import DefinitionError, ServerUnreachable, StoreFailed, check_type
 
@@ -68,7 +70,8 @@ class EmbeddedServer:
         self.setup = setup
         self._owner = os.getpid()
         self._users = 0
-        self._token = token or secrets.token_urlsafe(32)
+        self._has_policy = Setting.ACCESS_POLICY in dict(setup.settings)
+        self._token = token or (_token_of_principal() if self._has_policy else secrets.token_urlsafe(32))
         self.log = _new_log(setup.warehouse)
         self.scratch = Path(tempfile.mkdtemp(prefix="keylake-"))
         settings = embedded_settings(setup, jars, self.scratch)
@@ -145,7 +148,8 @@ class EmbeddedServer:
         """The last line of the log that names an error, or else the last line."""
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         told = [line for line in lines if _TELLING.search(line) and not line.startswith("at ")]
-        return (told or lines or ["nothing"])[-1][:400]
+        last = (told or lines or ["nothing"])[-1]
+        return last[max(last.find("[KEYLAKE_"), 0) :][:400]  # without the class of ours in front
 
     def _launched(self) -> subprocess.Popen[bytes]:
         spark_home = _spark_home()
@@ -156,7 +160,9 @@ class EmbeddedServer:
             *(str(spark_home / "bin" / "spark-submit"), "--properties-file", str(settings_file)),
             *("--class", self.server_class, "spark-internal"),
         ]
-        environment = _environment(spark_home, self._java_home) | {"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token}
+        environment = _environment(spark_home, self._java_home)
+        if not self._has_policy:  # which lets principals in by tokens of their own
+            environment["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = self._token
         with self.log.open("wb") as output:
             # A session of its own: Ctrl-C in a terminal stops the query that runs, not the server.
             return subprocess.Popen(
@@ -189,6 +195,16 @@ class EmbeddedServer:
             f"and was ended; its log, {self.log}, ends with: {self.last_words()}. On a machine that is slow or busy, "
             f"give it more seconds in the environment: {START_LIMIT}={2 * limit:g}."
         )
+
+
+def _token_of_principal() -> str:
+    token = os.environ.get(TOKEN, "")
+    if not token:
+        raise DefinitionError(
+            f"A server with an access policy ({Setting.ACCESS_POLICY}) lets in principals only, and nothing says which "
+            f"of them this process is. Put the token of one into {TOKEN} of the environment; 'keylake token' makes one."
+        )
+    return token
 
 
 def start_limit() -> float:

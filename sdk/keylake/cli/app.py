@@ -66,6 +66,7 @@ for extension in extensions():
         tell(str(refused))
 app.command()(serving.serve)
 app.command("server-conf")(serving.server_conf)
+app.command()(serving.token)
 app.command()(doctor)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import secrets
 import shlex
@@ -15,6 +16,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from keylake._definition.names import Setting
 from keylake._server.address import DEFAULT_PORT, TOKEN
 from keylake._server.embedded import LOG_DIRECTORY, EmbeddedServer, checked_warehouse
 from keylake._server.server import (
@@ -58,6 +60,9 @@ def serve(
     memory: Annotated[
         str | None, typer.Option(help="The heap, as in 4g; a third of the machine's unless said.")
     ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="The access policy in YAML; clients have tokens of their own then.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Serve a directory to other processes. They come by Spark Connect, until the command is ended.
@@ -70,9 +75,12 @@ def serve(
         _check_port(port)
     warehouse = checked_warehouse(lake)
     token, file = os.environ.get(TOKEN), None
-    if not token:
+    if policy is None and not token:
         token, file = _kept_token(warehouse)
-    settings = (("spark.connect.grpc.binding.port", str(0 if end else port)),)
+    settings: tuple[tuple[str, str], ...] = (("spark.connect.grpc.binding.port", str(0 if end else port)),)
+    if policy is not None:
+        settings += ((Setting.ACCESS_POLICY, str(policy.absolute())),)
+        token = token or secrets.token_urlsafe(32)  # of no principal: the command asks its server nothing
     server = EmbeddedServer(Setup(warehouse, check_catalog_name(catalog), memory, settings), token)
     signal.signal(signal.SIGTERM, lambda *_: server.stop())
     try:
@@ -81,11 +89,21 @@ def serve(
             show({"lake": address, "token_file": file and str(file), "log": str(server.log)}, as_json)
         else:
             said = f"$(cat {shlex.quote(str(file))})" if file else f"${{{TOKEN}}}"
-            typer.echo(f"export KEYLAKE_LAKE={shlex.quote(address)} {TOKEN}={said}")
+            typer.echo(f"export KEYLAKE_LAKE={shlex.quote(address)}{'' if policy else f' {TOKEN}={said}'}")
         tell(f"serving {warehouse}; Ctrl-C ends it, and its log is {server.log}")
         asyncio.run(_until_it_ends(server, end))
     finally:
         server.stop()
+
+
+def token(as_json: JsonOption = False) -> None:
+    """Make a token for a principal of an access policy. The policy has its SHA-256 only."""
+    made = secrets.token_urlsafe(32)
+    digest = hashlib.sha256(made.encode()).hexdigest()
+    if as_json:
+        show({"token": made, "token_sha256": digest}, as_json)
+    else:
+        typer.echo(f"token         {made}\ntoken_sha256  {digest}")
 
 
 def _tls_end(host: str, port: int, certificate: Path | None, key: Path | None) -> TlsEnd | None:
