@@ -79,6 +79,7 @@ ROOMS_OF_TESTS = {
     "faults",
     "packaging",
     "schema",
+    "access",
     "clients",
     "catalogs",
     "golden",
