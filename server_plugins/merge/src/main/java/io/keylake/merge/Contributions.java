@@ -25,7 +25,7 @@ public final class Contributions {
     return places;
   }
 
-  /** Whether every output row has exactly one. */
+  /** Every output row has exactly one contribution. */
   public boolean isOneEach() {
     if (starts[rows] != rows) {
       return false;

@@ -65,7 +65,7 @@ public final class Decisions {
   }
 
   /**
-   * Whether places are the first rows of the batch of one run, one after the other, as where others
+   * The places are the first rows of the batch of one run, one after the other, as where others
    * have only columns of a few of its rows. Then the batch itself is the answer.
    */
   public static boolean areFirstRows(int[] places, int count) {

@@ -41,7 +41,7 @@ final class LoserTree {
     assert winsAgainstAll() : Arrays.toString(losers);
   }
 
-  /** Whether the winner comes before every other run that has a key. */
+  /** The winner comes before every other run that has a key. */
   private boolean winsAgainstAll() {
     int winner = winner();
     for (int run = 0; run < cursors.length; run++) {

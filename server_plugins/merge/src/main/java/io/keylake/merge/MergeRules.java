@@ -47,7 +47,7 @@ public record MergeRules(
       return this == ROWS_AND_STAMPS || this == HISTORY;
     }
 
-    /** Whether tombstones leave the merge, too. */
+    /** Tombstones leave the merge, too. */
     boolean hasTombstones() {
       return this == HISTORY || this == ROWS_AND_TOMBSTONES;
     }
@@ -60,8 +60,8 @@ public record MergeRules(
   }
 
   /**
-   * Whether each merged row may be one stored row as it stands, which the merge then shows: all
-   * that is wanted is decided together, by the newest value.
+   * Each merged row may be one stored row as it stands, which the merge then shows: all that is
+   * wanted is decided together, by the newest value.
    */
   public boolean mayBeStoredRows() {
     return wanted == Wanted.ROWS
@@ -70,8 +70,8 @@ public record MergeRules(
   }
 
   /**
-   * Whether all rows of all runs are writes of all columns that are looked at, of which the newest
-   * counts: the rows that a read gives are then those that any later merge needs.
+   * All rows of all runs are writes of all columns that are looked at, of which the newest counts:
+   * the rows that a read gives are then those that any later merge needs.
    */
   public boolean areWholeRows() {
     return written.stream().allMatch(presence -> presence == Presence.ALWAYS)
@@ -83,8 +83,8 @@ public record MergeRules(
   }
 
   /**
-   * Whether the row of the last run is the answer for its key: later runs are newer, every row is a
-   * write of all wanted columns, and nothing was deleted.
+   * The row of the last run is the answer for its key: later runs are newer, every row is a write
+   * of all wanted columns, and nothing was deleted.
    */
   boolean wholeRows() {
     return order == Order.RUN && !wanted.hasStamps() && areWholeRows();

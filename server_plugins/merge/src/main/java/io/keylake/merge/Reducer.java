@@ -24,14 +24,14 @@ import org.jspecify.annotations.Nullable;
 public interface Reducer {
 
   /**
-   * Whether columns of a type can have the reducer.
+   * Columns of a type can have the reducer.
    *
    * @param type as Iceberg writes it: {@code long}, {@code decimal(9, 2)}, {@code list<string>}
    */
   boolean takes(String type);
 
   /**
-   * Whether the order of contributions matters. It is that of commits, and within a commit that of
+   * The order of contributions matters. It is that of commits, and within a commit that of
    * versions.
    */
   default boolean isOrdered() {

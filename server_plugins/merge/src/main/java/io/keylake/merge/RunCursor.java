@@ -30,7 +30,7 @@ public abstract class RunCursor implements Closeable {
   /** Compares two keys whose prefixes are equal; 0 when the prefix is the whole key. */
   protected abstract int compareTied(int row, RunCursor other, int otherRow);
 
-  /** Whether the prefix is the whole key, so that equal prefixes are equal keys. */
+  /** The prefix is the whole key, so that equal prefixes are equal keys. */
   protected abstract boolean isExact();
 
   /** The row versions of the batch; asked for only when versions decide or are wanted. */

@@ -65,7 +65,7 @@ public record Section<F>(List<SortedRun<F>> runs) {
     return runs.stream().flatMap(run -> run.files().stream());
   }
 
-  /** Whether each section ends before the next begins, and each file before the next of its run. */
+  /** Each section ends before the next begins, and each file before the next of its run. */
   private static <F, K> boolean areApart(
       List<Section<F>> sections, Function<F, K> lower, Function<F, K> upper, Comparator<K> order) {
     K end = null;

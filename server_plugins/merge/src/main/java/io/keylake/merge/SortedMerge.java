@@ -234,7 +234,7 @@ public final class SortedMerge implements Closeable {
     return !cursor.drained();
   }
 
-  /** Whether a row has the key of another run's head, whose prefix it has. */
+  /** A row has the key of another run's head, whose prefix it has. */
   private boolean isSameKey(RunCursor keyHolder, int keyRow, RunCursor other) {
     return exact || keyHolder.compareTied(keyRow, other, other.row()) == 0;
   }

@@ -62,7 +62,7 @@ public final class JsonEncoding implements Encoding {
     }
   }
 
-  /** Whether the first name in it may be one of the two. */
+  /** The first name in the bytes may be {@code schema} or {@code payload}. */
   private static boolean mayHaveSchema(byte[] bytes) {
     int quote = 0;
     while (quote < bytes.length && bytes[quote] != '"') {

@@ -39,7 +39,7 @@ record Keys(Map<String, List<String>> declared) {
     return names;
   }
 
-  /** Whether two rows that both have the whole key have different ones. */
+  /** Two rows that both have the whole key have different keys. */
   static boolean differ(List<String> key, ObjectNode before, ObjectNode after) {
     return !key.isEmpty()
         && key.stream().allMatch(each -> before.has(each) && after.has(each))

@@ -96,7 +96,7 @@ final class KnownShapes {
     return shape == null ? null : shape.key();
   }
 
-  /** Whether the bytes of a message are a row of the known shape, as a tree would write it. */
+  /** The bytes of a message are a row of the known shape, as a tree would write it. */
   boolean has(String topic, byte[] message) {
     Shape shape = byTopic.get(topic);
     if (shape == null || message.length > MOST_BYTES || message.length < 2) {
@@ -152,7 +152,7 @@ final class KnownShapes {
     return json.getTextLength() <= MOST_DIGITS && !isZero;
   }
 
-  /** Whether a decimal number is written with the same digits and without an exponent. */
+  /** A decimal number is written with the same digits and without an exponent. */
   private static boolean isPlainFraction(JsonParser json) throws IOException {
     char[] text = json.getTextCharacters();
     int begin = json.getTextOffset();
@@ -170,9 +170,7 @@ final class KnownShapes {
     return !isMinusZero && zeros <= MOST_ZEROS && end - begin <= LONGEST_FRACTION;
   }
 
-  /**
-   * Whether no character of a text lies outside the basic plane: a tree writes those as escapes.
-   */
+  /** No character of a text lies outside the basic plane: a tree writes those as escapes. */
   private static boolean isInBasicPlane(JsonParser json) throws IOException {
     char[] text = json.getTextCharacters(); // decoded, which refuses bytes that are no text
     int end = json.getTextOffset() + json.getTextLength();

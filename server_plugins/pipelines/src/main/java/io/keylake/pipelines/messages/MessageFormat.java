@@ -118,7 +118,7 @@ public final class MessageFormat {
     return version;
   }
 
-  /** Whether rows tell of the columns of their tables. */
+  /** Rows tell of the columns of their tables. */
   boolean infers() {
     return infers;
   }

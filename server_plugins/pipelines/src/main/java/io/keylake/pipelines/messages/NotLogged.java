@@ -53,7 +53,7 @@ final class NotLogged {
     return new NotLogged(new String(bytes, StandardCharsets.UTF_8), bytes);
   }
 
-  /** Whether a value stands for one that is not there; of a list or an object all parts do. */
+  /** A value stands for one that is not there; of a list or an object all parts do. */
   boolean is(JsonNode value) {
     if (value.isTextual()) {
       return texts.contains(value.textValue());

@@ -167,9 +167,7 @@ final class TextValues {
     return isFloat ? (Object) (float) nearest : (Object) nearest;
   }
 
-  /**
-   * Whether a text has the signs of decimal numbers alone: Java's own reader takes more than these.
-   */
+  /** A text has the signs of decimal numbers alone: Java's own reader takes more than these. */
   private static boolean isOfNumbers(String text) {
     for (int i = 0; i < text.length(); i++) {
       char each = text.charAt(i);
@@ -196,7 +194,7 @@ final class TextValues {
     return LocalDate.of(number(text, 0, 4), number(text, 5, 7), number(text, 8, LENGTH_OF_DATE));
   }
 
-  /** Whether a text has digits where a shape has zeros, and else the same signs. */
+  /** A text has digits where a shape has zeros, and else the same signs. */
   private static boolean isShaped(String text, String shape) {
     if (text.length() != shape.length()) {
       return false;

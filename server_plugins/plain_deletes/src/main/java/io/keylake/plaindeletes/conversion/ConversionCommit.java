@@ -35,7 +35,10 @@ record ConversionCommit(
     Table table, Snapshot plannedAt, List<Converted> converted, List<DeleteFile> freed) {
   private static final int MOST_ATTEMPTS = 30;
 
-  /** Whether it was made. If not, the files that were written for it are deleted: plan again. */
+  /**
+   * Makes the commit; returns false where it was not made: the files that were written for it are
+   * deleted, plan again.
+   */
   boolean make() {
     for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       table.refresh();
@@ -75,8 +78,8 @@ record ConversionCommit(
   }
 
   /**
-   * Whether the snapshot is still below, freed deletes apply to nothing that came after it, and
-   * nobody has removed the data files that are to be removed.
+   * The snapshot is still below, freed deletes apply to nothing that came after it, and nobody has
+   * removed the data files that are to be removed.
    */
   private boolean isUpToDate(Iterable<Snapshot> newestFirst) {
     Set<String> removed = new HashSet<>();

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 public record DeleteBacklog(long files, long rows, long dataRows, @Nullable Instant oldest) {
   private static final DeleteBacklog NOTHING = new DeleteBacklog(0, 0, 0, null);
 
-  /** Whether the commit of the oldest has expired: when that was, is not known any more. */
+  /** The commit of the oldest delete file has expired, and when that was is not known any more. */
   boolean isOldestExpired() {
     return files > 0 && oldest == null;
   }

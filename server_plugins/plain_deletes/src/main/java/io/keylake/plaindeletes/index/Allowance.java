@@ -17,7 +17,7 @@ final class Allowance {
     this.budget = budget;
   }
 
-  /** Whether so many bytes more may be used; if not, nothing has changed. */
+  /** Uses so many bytes more; returns false, with nothing changed, where they may not be used. */
   boolean use(long bytes) {
     long missing = used + bytes - PAGE_BYTES - taken;
     if (missing > 0) {

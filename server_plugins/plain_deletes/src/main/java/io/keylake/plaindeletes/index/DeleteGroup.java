@@ -40,7 +40,7 @@ public record DeleteGroup(List<NestedField> fields, List<DeleteFile> files)
         };
   }
 
-  /** Whether values of a type can be in keys. */
+  /** Values of a type can be in keys. */
   static boolean supports(Type type) {
     return switch (type.typeId()) {
       case BOOLEAN, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMP_NANO, STRING ->

@@ -129,7 +129,7 @@ public final class DeleteIndex implements AutoCloseable {
   }
 
   /**
-   * Whether a row is deleted.
+   * A row is deleted.
    *
    * @param sequenceNumber the data sequence number of its file
    */

@@ -100,7 +100,7 @@ public final class DeleteKey {
     }
   }
 
-  /** Whether the key is a single number that is null, and so is in no table of numbers. */
+  /** The key is a single number that is null, and so is in no table of numbers. */
   boolean isNullNumber() {
     return isNull;
   }

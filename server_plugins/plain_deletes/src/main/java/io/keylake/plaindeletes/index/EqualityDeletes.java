@@ -49,7 +49,7 @@ public record EqualityDeletes(List<DeleteGroup> groups, List<PlannedFile> files)
     return new Planner(schema, specs).plan(tasks);
   }
 
-  /** Whether all of its fields are columns of the table, and none lies inside of one. */
+  /** All fields of a delete file are columns of the table, and none lies inside of one. */
   public static boolean isIndexed(DeleteFile delete, Schema schema) {
     return delete.content() == FileContent.EQUALITY_DELETES
         && delete.equalityFieldIds().stream()

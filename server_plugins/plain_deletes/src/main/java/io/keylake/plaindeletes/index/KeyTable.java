@@ -12,7 +12,7 @@ interface KeyTable {
   /** Objects have headers, and a part has two arrays. */
   long PART_BYTES = 80;
 
-  /** Whether there was memory for the key; if not, nothing has changed. */
+  /** Adds a key; returns false, with nothing changed, where there is no memory for it. */
   boolean put(DeleteKey key, int ordinal);
 
   /** The ordinal of a key, or 0. */
@@ -48,7 +48,7 @@ interface KeyTable {
     return Math.max(8, capacity + (capacity < 4096 ? capacity / 2 : capacity / 4));
   }
 
-  /** Whether another key would make the ways to keys long. */
+  /** Another key would make the ways to keys long. */
   static boolean isFull(int keys, int capacity) {
     return (keys + 1L) * 20 > capacity * 17L;
   }

@@ -72,12 +72,12 @@ final class TaskDeletes implements Closeable {
     applied = all;
   }
 
-  /** Whether rows of the current file can be deleted. */
+  /** Rows of the current file can be deleted. */
   boolean apply() {
     return !applied.isEmpty();
   }
 
-  /** Whether a row of the current file is deleted. */
+  /** A row of the current file is deleted. */
   boolean has(InternalRow row) {
     for (int i = 0; i < applied.size(); i++) {
       Applied each = applied.get(i);
