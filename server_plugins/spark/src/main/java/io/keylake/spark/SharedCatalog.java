@@ -197,7 +197,7 @@ abstract class SharedCatalog extends SparkCatalog {
     }
   }
 
-  /** Whether a request may have got lost, so that it is sent once more. */
+  /** A request may have got lost, so that it is sent once more. */
   private static boolean isSentAgain(Throwable failure, int attempt) {
     return isOpen(failure) && attempt < MOST_ATTEMPTS && Backoff.pause(attempt);
   }

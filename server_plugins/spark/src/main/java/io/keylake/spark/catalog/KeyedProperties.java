@@ -33,7 +33,7 @@ public final class KeyedProperties {
 
   private KeyedProperties() {}
 
-  /** Whether a property is keylake's own, and not one that statements set. */
+  /** A property is keylake's own, and not one that statements set. */
   public static boolean isInternal(String name) {
     return name.startsWith(PREFIX) && !POLICIES.contains(name);
   }

@@ -58,7 +58,7 @@ public final class SqlDefinition {
 
   private SqlDefinition() {}
 
-  /** Whether a statement that creates a table asks for a keyed one in these words. */
+  /** A statement that creates a table asks for a keyed one in these words. */
   private static boolean isOne(TableInfo info) {
     return PROVIDER.equalsIgnoreCase(info.properties().get(TableCatalog.PROP_PROVIDER));
   }

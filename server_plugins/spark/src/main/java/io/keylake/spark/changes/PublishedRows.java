@@ -38,7 +38,7 @@ public abstract class PublishedRows implements Closeable {
   /** The group of the row; in a table without groups, its bucket. */
   public abstract int group();
 
-  /** Whether the key was deleted; then the row has nothing but the key. */
+  /** The key was deleted; then the row has nothing but the key. */
   public abstract boolean isDeleted();
 
   /** The key and the wanted values, valid until the next row. */

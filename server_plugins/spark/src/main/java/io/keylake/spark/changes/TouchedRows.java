@@ -143,7 +143,10 @@ final class TouchedRows {
     return files.stream().mapToLong(StoredFile::rows).sum();
   }
 
-  /** Whether keys are touched; to be asked anew for each file, of its keys in order. */
+  /**
+   * The search for touched keys, which each file gets from its beginning: it is asked of the keys
+   * of a file in order.
+   */
   private Supplier<LongPredicate> search(List<StoredFile> touching, long touched)
       throws IOException {
     if (!isHeld) {

@@ -127,7 +127,7 @@ final class ParquetCheck {
                         .collect(Collectors.joining(", "))));
   }
 
-  /** Whether the file has the key of the table as it is now. */
+  /** The file has the key of the table as it is now. */
   private boolean hasKey(ParquetMetadata footer) {
     Set<Integer> stored = stored(footer);
     return schema.sortKey().stream().allMatch(field -> stored.contains(field.fieldId()));

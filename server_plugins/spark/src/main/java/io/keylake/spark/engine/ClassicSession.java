@@ -159,7 +159,7 @@ public final class ClassicSession {
     session.sessionState().executePlan(write, CommandExecutionMode.ALL()).assertCommandExecuted();
   }
 
-  /** Whether anything is cached, of any table. */
+  /** The session has cached something, of any table. */
   public boolean keepsTables() {
     return !session.sharedState().cacheManager().isEmpty();
   }

@@ -80,7 +80,7 @@ public final class Portion {
     return rows.iterator();
   }
 
-  /** Whether the rows follow each other without a gap. */
+  /** The rows follow each other without a gap. */
   public boolean isStretch() {
     return rows.getRanges().size() == 1;
   }

@@ -45,7 +45,7 @@ public final class SessionSettings {
   /** The bytes of files that a look-up reads on the driver at most, without a job. */
   public static final String DRIVER_BYTES = "spark.keylake.read.driver-bytes";
 
-  /** Whether reads compare the checksums of pages. */
+  /** The setting by which reads compare the checksums of pages. */
   public static final String PAGE_CHECKSUMS = "spark.keylake.read.page-checksums";
 
   private static final List<String> VERBS = List.of("read", "write");
@@ -56,7 +56,7 @@ public final class SessionSettings {
 
   private SessionSettings() {}
 
-  /** Whether names of columns differ by case alone. */
+  /** Names of columns may differ by case alone. */
   public static boolean isCaseSensitive() {
     return SQLConf.get().caseSensitiveAnalysis();
   }
@@ -156,7 +156,7 @@ public final class SessionSettings {
     return (Long) SQLConf.get().getConf(SQLConf.COALESCE_PARTITIONS_MIN_PARTITION_SIZE());
   }
 
-  /** Whether small partitions of a shuffle become one task. */
+  /** Small partitions of a shuffle become one task. */
   public static boolean coalescesPartitions() {
     return SQLConf.get().coalesceShufflePartitionsEnabled();
   }

@@ -143,7 +143,7 @@ public record Guests(List<KeylakeExtension> extensions) {
     return byProperty;
   }
 
-  /** Whether a property of plain tables is that of a guest, which may be missing. */
+  /** A property of plain tables is that of a guest, which may be missing. */
   public boolean hasProperty(String name) {
     return tasks().containsKey(name) || owner(name, KnownGuest::properties).isPresent();
   }

@@ -141,7 +141,7 @@ public final class CheckedFooter {
     }
   }
 
-  /** Whether numbers mean the same. */
+  /** Numbers of a column in a file mean the same as those of the field. */
   private static boolean fits(Type column, NestedField field) {
     LogicalTypeAnnotation logical = column.getLogicalTypeAnnotation();
     return switch (field.type().typeId()) {
@@ -155,7 +155,7 @@ public final class CheckedFooter {
     };
   }
 
-  /** Whether all is as parquet-java writes it. */
+  /** A file is one that parquet-java has written. */
   public static boolean isOfParquetJava(FileMetaData file) {
     return Objects.requireNonNullElse(file.getCreatedBy(), "").startsWith(PARQUET_JAVA);
   }

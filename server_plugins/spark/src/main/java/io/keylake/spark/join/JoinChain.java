@@ -205,8 +205,8 @@ final class JoinChain {
   }
 
   /**
-   * Whether it is quicker as one join. Rows that do not come in batches have to be copied into
-   * some, which pays where most of the result comes from the tables.
+   * The chain is quicker as one join. Rows that do not come in batches have to be copied into some,
+   * which pays where most of the result comes from the tables.
    */
   boolean isWorthwhile(List<Attribute> output) {
     long ofFirst = columns(output).stream().filter(column -> column.input() == 0).count();

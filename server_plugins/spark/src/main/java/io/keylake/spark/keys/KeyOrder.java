@@ -30,7 +30,7 @@ public final class KeyOrder {
 
     int compare(ColumnVector a, int rowA, ColumnVector b, int rowB);
 
-    /** Whether equal prefixes mean equal values. */
+    /** Equal prefixes mean equal values. */
     boolean isExact();
   }
 
@@ -38,7 +38,7 @@ public final class KeyOrder {
     columns = types.stream().map(KeyOrder::column).toArray(Column[]::new);
   }
 
-  /** Whether values of a type can be part of a key. */
+  /** Values of a type can be part of a key. */
   public static boolean orders(DataType type) {
     return type instanceof BooleanType
         || type instanceof IntegerType
@@ -51,7 +51,7 @@ public final class KeyOrder {
         || type instanceof BinaryType;
   }
 
-  /** Whether the prefix is the whole key. */
+  /** The prefix is the whole key. */
   public boolean isExact() {
     return columns.length == 1 && columns[0].isExact();
   }

@@ -182,14 +182,14 @@ record KeyLayout(
   }
 
   /**
-   * Whether rows that are equal in the columns of {@code partitionBy} and {@code bucketBy}, one by
-   * one, lie in equal partitions of both.
+   * Rows that are equal in the columns of {@code partitionBy} and {@code bucketBy}, one by one, lie
+   * in equal partitions of both.
    */
   boolean isLike(KeyLayout other) {
     return hashing.equals(other.hashing) && partitionBy.size() == other.partitionBy.size();
   }
 
-  /** Whether rows that are equal in these columns lie in one partition. */
+  /** Rows that are equal in these columns lie in one partition. */
   boolean isAmong(List<Expression> columns) {
     return Stream.concat(partitionBy.stream(), bucketBy.stream())
         .allMatch(column -> columns.stream().anyMatch(column::semanticEquals));
@@ -207,7 +207,7 @@ record KeyLayout(
     return isSame && many % few == 0 ? few : null;
   }
 
-  /** Whether Spark reads the bucket as a column. */
+  /** Spark reads the bucket as a column. */
   boolean isColumn() {
     return !hidden.isEmpty();
   }

@@ -54,7 +54,7 @@ final class Pass {
     return visited instanceof Window window ? partitioned(window) : visited;
   }
 
-  /** Whether the rows lie already where they are to be brought. */
+  /** The rows lie already where they are to be brought. */
   private boolean isInPlace(RepartitionByExpression frame) {
     KeyLayout wanted = BucketedFrameRule.layout(frame);
     return wanted != null

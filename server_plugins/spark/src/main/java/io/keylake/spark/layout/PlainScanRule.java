@@ -105,7 +105,7 @@ public final class PlainScanRule extends Rule<LogicalPlan> {
     return table.keyed().values().stream().anyMatch(value -> value.name().equals(column));
   }
 
-  /** Whether these may be the columns that a keyed table below is partitioned or ordered by. */
+  /** The expressions may be the columns that a keyed table below is partitioned or ordered by. */
   private static boolean mayUse(Seq<? extends Expression> expressions, LogicalPlan above) {
     Set<Long> values = new HashSet<>();
     for (LogicalPlan leaf : CollectionConverters.asJava(above.collectLeaves())) {

@@ -198,7 +198,7 @@ public final class Maintenance {
         .toList();
   }
 
-  /** Whether it was not watched before. */
+  /** Watches a table from now on; returns false where it was watched before. */
   private synchronized boolean isWatchedFromNow(Target target, Supplier<Table> loading) {
     return watched.putIfAbsent(target, loading) == null;
   }

@@ -58,7 +58,7 @@ public final class DataFiles {
     return new DataFiles(io, counters, rows);
   }
 
-  /** Whether few rows of some files are read: each costs the page that it lies in. */
+  /** Few rows of some files are read: each costs the page that it lies in. */
   public boolean areCut() {
     return !wanted.isEmpty();
   }
@@ -156,7 +156,7 @@ public final class DataFiles {
     }
   }
 
-  /** Whether a file has a row that is not left out. */
+  /** A file has a row that is not left out. */
   public boolean hasRows(StoredFile file) {
     RoaringBitmap rows = wanted.get(file.location());
     return file.liveRows() > 0 && (rows == null || !rows.isEmpty());

@@ -108,7 +108,7 @@ final class Decoders {
     return names;
   }
 
-  /** Whether values are to Spark what they are in the file. */
+  /** Values are to Spark what they are in the file. */
   private static boolean isAsStored(DataType wanted, PrimitiveType type) {
     LogicalTypeAnnotation logical = type.getLogicalTypeAnnotation();
     boolean isSigned =
@@ -128,9 +128,9 @@ final class Decoders {
   }
 
   /**
-   * Whether Spark's decoder may be told to leave rows out within pages. Of numbers written as
-   * differences it then gives wrong ones: after it was asked for none of them, which it does where
-   * a gap ends, it begins its page again.
+   * Spark's decoder may be told to leave rows out within pages. Of numbers written as differences
+   * it then gives wrong ones: after it was asked for none of them, which it does where a gap ends,
+   * it begins its page again.
    */
   boolean skipsRows(ParquetMetadata footer) {
     return isPlain || hasNone(Set.of(Encoding.DELTA_BINARY_PACKED), footer, all);

@@ -31,7 +31,7 @@ import scala.jdk.javaapi.CollectionConverters;
 final class RowsInPlace {
   private RowsInPlace() {}
 
-  /** Whether the rows of a query lie where they are to be written in a table. */
+  /** The rows of a query lie where they are to be written in a table. */
   static boolean are(LogicalPlan query, KeyedTable target) {
     List<Attribute> key = new ArrayList<>();
     for (String name : target.keyed().spec().key()) {

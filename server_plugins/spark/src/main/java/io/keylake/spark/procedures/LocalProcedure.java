@@ -69,7 +69,7 @@ public record LocalProcedure(
               .toList();
     }
 
-    /** Whether a flag was given, and is true. */
+    /** A flag was given, and is true. */
     public boolean isSet(String name) {
       int position = position(name);
       return !values.isNullAt(position) && values.getBoolean(position);

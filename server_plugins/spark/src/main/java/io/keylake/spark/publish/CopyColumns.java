@@ -141,7 +141,7 @@ final class CopyColumns {
     return true;
   }
 
-  /** Whether the column was widened; else it is made anew. */
+  /** Widens a column; returns false where it was made anew instead. */
   private static boolean retyped(NestedField there, NestedField column, UpdateSchema update) {
     Type type = column.type();
     if (type.isPrimitiveType()
@@ -154,7 +154,7 @@ final class CopyColumns {
     return false;
   }
 
-  /** Whether two types are equal but for the ids of what is in them. */
+  /** Two types are equal but for the ids of what is in them. */
   private static boolean sameType(Type one, Type other) {
     return one.isPrimitiveType() || other.isPrimitiveType()
         ? one.equals(other)

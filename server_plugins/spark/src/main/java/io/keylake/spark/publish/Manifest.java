@@ -56,7 +56,7 @@ record Manifest(
         table, tableUuid, snapshotId, after, format, hash, groups, buckets, columns, files);
   }
 
-  /** Whether both are about the same rows in the same form. */
+  /** Both manifests are about the same rows in the same form. */
   boolean asksForThat(Manifest other) {
     return with(List.of()).equals(other.with(List.of()));
   }

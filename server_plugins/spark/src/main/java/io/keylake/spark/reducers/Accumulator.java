@@ -66,7 +66,7 @@ public abstract class Accumulator {
     isEmpty = false;
   }
 
-  /** Whether nothing has come since the last {@link #clear}. */
+  /** Nothing has come since the last {@link #clear}. */
   public final boolean isEmpty() {
     return isEmpty;
   }
@@ -78,7 +78,7 @@ public abstract class Accumulator {
   public abstract @Nullable Object value();
 
   /**
-   * Whether a read shows the value. Else the type cannot hold it, and only the state says it.
+   * A read shows the value. Else the type cannot hold it, and only the state says it.
    *
    * @param value what {@link #value} just gave, where there are contributions
    */

@@ -14,8 +14,8 @@ public final class Conditions {
   private Conditions() {}
 
   /**
-   * Whether a condition is false, or null, of every row, as it is written: FALSE, 1 = 0, and these
-   * with anything else behind AND.
+   * A condition is false, or null, of every row, as it is written: FALSE, 1 = 0, and these with
+   * anything else behind AND.
    */
   public static boolean isNever(Expression condition) {
     if (condition instanceof And both) {

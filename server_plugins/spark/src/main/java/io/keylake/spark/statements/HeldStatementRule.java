@@ -88,7 +88,7 @@ public final class HeldStatementRule extends NodeRule {
         && (filter.condition().equals(UNTIL_KNOWN) || filter.condition().equals(UNTIL_NAMED));
   }
 
-  /** Whether Spark has looked for the table of a statement that waits, and has found none. */
+  /** Spark has looked for the table of a statement that waits, and has found none. */
   static boolean isMissing(Filter held) {
     return held.condition().equals(UNTIL_KNOWN) && isNamed(held.child());
   }

@@ -100,7 +100,7 @@ final class MergeActions {
     return notMatchedBySource;
   }
 
-  /** Whether a row of the target that matches several rows of the source is an error. */
+  /** A row of the target that matches several rows of the source is an error. */
   boolean takesOneSourceRow() {
     boolean onlyDeletes =
         matched.size() == 1
@@ -109,7 +109,7 @@ final class MergeActions {
     return !matched.isEmpty() && !onlyDeletes;
   }
 
-  /** Whether no action can apply to a row. */
+  /** No action can apply to a row. */
   boolean areNone() {
     return all().findAny().isEmpty();
   }
@@ -135,7 +135,7 @@ final class MergeActions {
         .toList();
   }
 
-  /** Whether all actions that write do so to the same columns. */
+  /** All actions that write do so to the same columns. */
   boolean writeTheSame() {
     return writes().map(action -> action.values().keySet()).distinct().count() <= 1;
   }
@@ -246,7 +246,7 @@ final class MergeActions {
     return value;
   }
 
-  /** Whether a column of the key is set to just that value by which rows are matched. */
+  /** A column of the key is set to just that value by which rows are matched. */
   private boolean staysTheKey(Assignment set) {
     Expression own = set.key();
     boolean isKey = target.key().stream().anyMatch(own::semanticEquals);
@@ -281,7 +281,7 @@ final class MergeActions {
     return liesByBucket && columns.size() == schema.spec().bucketBy().size() ? columns : List.of();
   }
 
-  /** Whether rows that are inserted lie in the buckets to which rows of the source are brought. */
+  /** Rows that are inserted lie in the buckets to which rows of the source are brought. */
   boolean insertsByBucket() {
     List<Expression> source = sourceOfBucket();
     List<String> key = schema.spec().key();

@@ -93,8 +93,8 @@ public final class MergeRewrite {
   }
 
   /**
-   * Whether the rows of a MERGE lie in the buckets of the target's, wherever these are joined to
-   * the source.
+   * The rows of a MERGE lie in the buckets of the target's, wherever these are joined to the
+   * source.
    */
   public static boolean isByBucket(Seq<Attribute> output) {
     return output.exists(column -> column.metadata().equals(BY_BUCKET));

@@ -55,7 +55,7 @@ public final class MergedInPlaceRule extends Rule<SparkPlan> {
         && isInPlace(merge.child());
   }
 
-  /** Whether each task has rows of one bucket of the target, and what is joined to them. */
+  /** Each task has rows of one bucket of the target, and what is joined to them. */
   private static boolean isInPlace(SparkPlan plan) {
     if (plan instanceof BatchScanExec scan) {
       return ScannedRows.areInPlace(scan.scan()) && !scan.spjParams().applyPartialClustering();

@@ -64,7 +64,7 @@ public final class RowStatementRule extends NodeRule {
     return write(direct, StatementTarget.of(table, isolation(direct), original));
   }
 
-  /** Whether the condition of a statement selects no row of any table. */
+  /** The condition of a statement selects no row of any table. */
   private static boolean isNever(LogicalPlan statement) {
     if (statement instanceof DeleteFromTable delete) {
       return Conditions.isNever(delete.condition());

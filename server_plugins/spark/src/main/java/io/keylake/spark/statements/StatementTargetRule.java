@@ -57,8 +57,8 @@ public final class StatementTargetRule extends NodeRule {
   }
 
   /**
-   * Whether a pass of the analyzer left an unresolved source as it was. A query that the statement
-   * names before itself is resolved elsewhere, and its mention waits for it.
+   * A pass of the analyzer left an unresolved source as it was. A query that the statement names
+   * before itself is resolved elsewhere, and its mention waits for it.
    */
   private static boolean isGivenUp(LogicalPlan source, LogicalPlan held) {
     if (source.exists(StatementTargetRule::isNamedBefore)) {

@@ -79,7 +79,7 @@ public final class TargetView {
         : statement instanceof MergeIntoTable ? "MERGE" : "the statement";
   }
 
-  /** Whether nothing but projections to columns stands between a view and its table. */
+  /** Nothing but projections to columns stands between a view and its table. */
   private boolean showsAllRows(LogicalPlan plan) {
     if (plan instanceof DataSourceV2Relation relation) {
       CollectionConverters.asJava(relation.output())

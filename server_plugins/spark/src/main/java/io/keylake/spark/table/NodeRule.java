@@ -6,7 +6,7 @@ import scala.runtime.AbstractPartialFunction;
 
 /** A rule of the analyzer that changes nodes of a plan one by one, from the leaves up. */
 public abstract class NodeRule extends Rule<LogicalPlan> {
-  /** Whether the rule changes a node. */
+  /** The rule changes a node. */
   protected abstract boolean concerns(LogicalPlan node);
 
   /** The plan in the place of a node that the rule concerns. */

@@ -81,7 +81,7 @@ public final class ReadOptionsRule extends NodeRule {
         : null;
   }
 
-  /** Whether this is the name of a mention with options; its namespace then names the table. */
+  /** A name is that of a mention with options; its namespace then names the table. */
   public static boolean isMention(String name) {
     return name.startsWith(PREFIX);
   }

@@ -45,7 +45,7 @@ public final class UuidVector extends ReadOnlyVector {
     return isShown(stored.dataType(), shown) ? new UuidVector(stored, shown) : stored;
   }
 
-  /** Whether bytes in a stored type are text in the one that is shown. */
+  /** Bytes in a stored type are text in the one that is shown. */
   private static boolean isShown(DataType stored, DataType shown) {
     if (shown instanceof StructType struct && stored instanceof StructType of) {
       for (int i = 0; i < struct.length(); i++) {

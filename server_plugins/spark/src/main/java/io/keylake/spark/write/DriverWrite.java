@@ -58,7 +58,7 @@ public final class DriverWrite {
   }
 
   /**
-   * Whether the driver writes these rows to a table.
+   * The driver writes these rows to a table.
    *
    * @param type of the rows
    */

@@ -77,7 +77,7 @@ public final class TableWrite {
   }
 
   /**
-   * Whether the driver may write so many rows to tables itself, as it writes few rows of one table.
+   * The driver may write so many rows to tables itself, as it writes few rows of one table.
    *
    * @param schemas of the tables
    */

@@ -116,7 +116,7 @@ public final class LookupStrategy extends SparkStrategy {
         });
   }
 
-  /** Whether it can be computed here, row by row. */
+  /** An expression can be computed here, row by row. */
   private static boolean isSimple(Expression expression) {
     return expression.deterministic()
         && !expression.exists(

@@ -130,7 +130,7 @@ final class CombinedColumn {
     }
   }
 
-  /** Whether the values say all: there is one at each place, and no state. */
+  /** The values say all: there is one at each place, and no state. */
   private static boolean areValues(
       ColumnVector[] sources, ColumnVector[] stored, int[] places, int from, int to) {
     for (int at = from; at < to; at++) {

@@ -53,7 +53,7 @@ public record KeyVersions(
   /** The versions of a key that no file has. */
   public static final KeyVersions NONE = new KeyVersions(List.of(), null, Map.of(), null, Set.of());
 
-  /** Whether a write is newer than the newest tombstone. */
+  /** A write is newer than the newest tombstone. */
   public boolean isVisible() {
     return merged != null;
   }

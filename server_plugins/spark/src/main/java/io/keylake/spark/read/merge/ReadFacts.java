@@ -53,14 +53,14 @@ public record ReadFacts(
     return filterColumns != NO_FILTER;
   }
 
-  /** Whether a merge of keys and filtered columns leaves some column that it may spare. */
+  /** A merge of keys and filtered columns leaves some column that it may spare. */
   boolean hasColumnsBesideFilter() {
     return columns > Math.max(filterColumns, 0) + 1;
   }
 
   /**
-   * Whether the filter may be asked of the rows of a file before their other columns are opened.
-   * Keys are in order: pages without those that are asked for are not read anyway.
+   * The filter may be asked of the rows of a file before their other columns are opened. Keys are
+   * in order: pages without those that are asked for are not read anyway.
    */
   boolean maySieveFiles() {
     return hasRowFilter() && filterColumns != columns && !isKeyFilter && !hasCounts;

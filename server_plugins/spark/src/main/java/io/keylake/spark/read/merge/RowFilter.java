@@ -110,7 +110,7 @@ final class RowFilter {
     }
   }
 
-  /** Whether each of the rows that are shown passes. */
+  /** The answers for the rows that are shown, each true where its row passes. */
   boolean[] passing(int rows) {
     if (passing.length < rows) {
       passing = new boolean[rows];

@@ -48,8 +48,8 @@ record SectionFacts(
   }
 
   /**
-   * Whether a selection can say all of a section: each merged row may be one stored row, none of
-   * which is left out, and their order is of no use.
+   * A selection can say all of a section: each merged row may be one stored row, none of which is
+   * left out, and their order is of no use.
    */
   static boolean maySelect(ReadFacts read, SectionPlan section) {
     return !section.passedThrough()
@@ -58,7 +58,7 @@ record SectionFacts(
         && section.runs().stream().flatMap(List::stream).allMatch(StoredFile::isWhole);
   }
 
-  /** Whether a merge of all rows is to note which stored rows win, for later reads. */
+  /** A merge of all rows is to note which stored rows win, for later reads. */
   boolean notesSelection() {
     return maySelect && !read.isFiltered();
   }

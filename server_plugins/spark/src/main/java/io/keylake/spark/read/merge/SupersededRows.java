@@ -156,7 +156,7 @@ public final class SupersededRows {
             && needed.cursors().get(run).columns(columnClass).isSet(Decisions.row(place)));
   }
 
-  /** Whether no write of the row is left, even if it stands alone. */
+  /** No write of the row is left, even if it stands alone. */
   private boolean isTombstone(int place) {
     int run = Decisions.run(place);
     Presence written = rules.written().get(run);

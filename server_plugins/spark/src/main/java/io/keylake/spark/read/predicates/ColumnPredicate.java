@@ -14,7 +14,7 @@ interface ColumnPredicate {
     return (columns, rows, passing) -> Arrays.fill(passing, 0, rows, passes);
   }
 
-  /** Whether a value is null, or is not. */
+  /** The predicate that a value is null, or is not. */
   static ColumnPredicate isNull(int column, boolean isNull) {
     return (columns, rows, passing) -> {
       ColumnVector values = columns[column];

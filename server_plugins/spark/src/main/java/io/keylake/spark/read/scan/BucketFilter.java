@@ -52,7 +52,7 @@ final class BucketFilter {
         KeyedSchema.BUCKET, counts.stream().map(hash::bucket).distinct().toArray());
   }
 
-  /** Whether a filter says one value of each of some columns. */
+  /** A filter says one value of each of some columns. */
   static boolean namesAll(KeyedSchema schema, Expression filter, List<NestedField> columns) {
     Map<Integer, Object> equal = equalities(schema, filter);
     return columns.stream().allMatch(column -> equal.containsKey(column.fieldId()));

@@ -167,7 +167,7 @@ final class KeyedScan
     return request.scope().after() == null ? Set.copyOf(schema.spec().key()) : Set.of();
   }
 
-  /** Whether a statement writes to the table what it reads, and by as many buckets. */
+  /** A statement writes to the table what it reads, and by as many buckets. */
   boolean isInPlace() {
     return statement != null
         && !request.isSpread()

@@ -51,7 +51,7 @@ record MetadataScan(String table, StructType readSchema, List<Object> answers)
     return Optional.of(new MetadataScan(table, columns, answers));
   }
 
-  /** Whether any plan could answer these. */
+  /** Some plan may answer what is asked for. */
   static boolean isWorthPlanning(KeyedSchema schema, Aggregation asked) {
     return asked.groupByExpressions().length == 0
         && Arrays.stream(asked.aggregateExpressions())

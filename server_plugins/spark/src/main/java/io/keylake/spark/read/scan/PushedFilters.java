@@ -152,7 +152,7 @@ public record PushedFilters(
     return List.of(Expressions.and(onKey, onValues), onValues);
   }
 
-  /** Whether they let the rows of one key through at most, and files can be asked for it. */
+  /** The filters let the rows of one key through at most, and files can be asked for it. */
   boolean nameOneKey(KeyedSchema schema) {
     return !keyFilters.isEmpty() && BucketFilter.namesAll(schema, onKey, schema.key());
   }

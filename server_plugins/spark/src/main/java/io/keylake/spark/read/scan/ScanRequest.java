@@ -46,7 +46,7 @@ record ScanRequest(
     return new ScanRequest(scope, wanted, filters.and(more), limit, tasks, buckets);
   }
 
-  /** Whether a bucket may become several tasks. */
+  /** A bucket may become several tasks. */
   boolean isSpread() {
     return tasks != ScanTasks.BUCKETS;
   }

@@ -16,7 +16,7 @@ public final class ScannedRows {
     return scan instanceof KeyedScan keyed ? keyed.uniqueBy() : Set.of();
   }
 
-  /** Whether each task has rows of one bucket of a table that a statement writes them to. */
+  /** Each task has rows of one bucket of a table that a statement writes them to. */
   public static boolean areInPlace(Scan scan) {
     return scan instanceof KeyedScan keyed && keyed.isInPlace();
   }

@@ -22,7 +22,7 @@ public record OutputColumn(Source source, int fieldId, DataType type, boolean ha
     MERGE_INFO,
     /** The versions as files have them, for a file to be written. */
     STORED_MERGE_INFO,
-    /** Whether the key was deleted; nothing but a read of what was written gives such rows. */
+    /** A flag: the key was deleted. Nothing but a read of what was written gives such rows. */
     IS_DELETED,
     BUCKET
   }

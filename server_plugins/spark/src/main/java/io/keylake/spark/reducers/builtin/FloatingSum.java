@@ -266,7 +266,7 @@ final class FloatingSum extends Sum {
     return whole[0] == NUMBER && isShown(ByteBuffer.wrap(whole).getDouble(1)) ? null : whole;
   }
 
-  /** Whether a sum that is a double is also what the value says. */
+  /** A sum that is a double is also what the value says. */
   private boolean isShown(double sum) {
     return !isFloat || (float) sum == sum;
   }

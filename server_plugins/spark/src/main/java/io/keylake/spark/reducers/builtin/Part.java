@@ -58,7 +58,7 @@ final class Part {
     return value == null ? placeholder(type) : value;
   }
 
-  /** Whether the value that was just given is what a read shows. */
+  /** The value that was just given is what a read shows. */
   boolean isShown() {
     return isShown;
   }

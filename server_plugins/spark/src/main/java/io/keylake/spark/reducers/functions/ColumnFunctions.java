@@ -82,7 +82,7 @@ public final class ColumnFunctions {
         : new Cast(given, type, Option.empty(), Cast.apply$default$4());
   }
 
-  /** Whether an argument has a type, or is a null of none. */
+  /** An argument has a type, or is a null without one. */
   static boolean is(DataType given, DataType type) {
     return given.equals(type) || given instanceof NullType;
   }

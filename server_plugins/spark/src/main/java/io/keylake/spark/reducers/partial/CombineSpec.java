@@ -71,7 +71,7 @@ record CombineSpec(
         names.indexOf(HelperColumn.COMBINED));
   }
 
-  /** Whether the writer may refuse a value of the type. */
+  /** The writer may refuse a value of the type. */
   private static boolean isLookedAt(NestedField field) {
     return TypeUtil.find(
             new Schema(field),

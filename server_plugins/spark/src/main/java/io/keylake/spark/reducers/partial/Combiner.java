@@ -189,7 +189,10 @@ final class Combiner implements Iterator<InternalRow> {
         || combining.accumulated().stream().anyMatch(column -> row.isNullAt(column.position()));
   }
 
-  /** Whether a row was combined. One that a reducer refuses goes to the writer, which says why. */
+  /**
+   * Combines a row; returns false for one that a reducer refuses, which goes to the writer: that
+   * says why.
+   */
   private boolean added(KeyBuffer there, UnsafeRow row) {
     try {
       there.add(row);

@@ -43,9 +43,7 @@ final class KeyBuffer {
     credit = 0;
   }
 
-  /**
-   * Whether the key stays when a row of another one wants its place, which costs it some credit.
-   */
+  /** The key stays when a row of another one wants its place, which costs it some credit. */
   boolean stays() {
     return credit-- > 0;
   }

@@ -124,7 +124,7 @@ public final class GatheredColumn {
     states[row] = Arrays.copyOf(state.getBytes(), state.getSizeInBytes());
   }
 
-  /** Whether a row had contributions when all was reduced. */
+  /** A row had contributions when all was reduced. */
   public boolean has(int row) {
     return states[row] != null;
   }

@@ -289,7 +289,7 @@ public final class CheckedCast {
     return new Cast(value, target, Option.apply(SessionSettings.timeZone()), EvalMode.LEGACY());
   }
 
-  /** Whether every value of one number type is a value of the other. */
+  /** Every value of one number type is a value of the other. */
   private static boolean widens(DataType given, DataType target) {
     int bits = wholeBits(given);
     if (bits > 0 && wholeBits(target) >= bits) {

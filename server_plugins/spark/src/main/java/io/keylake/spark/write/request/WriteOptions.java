@@ -150,21 +150,21 @@ public record WriteOptions(
   }
 
   /**
-   * Whether a statement has computed the versions. It says them beside the ordering column where
-   * only some of its rows set that column.
+   * A statement has computed the versions. It says them beside the ordering column where only some
+   * of its rows set that column.
    */
   public boolean isVersionedByStatement() {
     return HelperColumn.VERSION.equals(version);
   }
 
-  /** Whether a statement says which columns a row carries. People who name none forgot them. */
+  /** A statement says which columns a row carries. People who name none forgot them. */
   public boolean isListedByStatement() {
     return HelperColumn.COLUMNS_FROM.equals(columnsFrom);
   }
 
   /**
-   * Whether rows of one key may be combined before they are written: they take nothing back, and
-   * all columns of a row have its version.
+   * Rows of one key may be combined before they are written: they take nothing back, and all
+   * columns of a row have its version.
    */
   public boolean mayCombineRows() {
     return !retracts && versionOf.isEmpty();

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StringType;
 final class KeyEquality {
   private final Same[] columns;
 
-  /** Whether two rows have the same value of a column. */
+  /** A test of two rows: they have the same value of a column. */
   private interface Same {
     boolean in(InternalRow a, InternalRow b);
   }

@@ -122,7 +122,7 @@ final class RowFold {
     }
   }
 
-  /** Whether a row has neither a value nor, where it was combined of several, a state. */
+  /** A row has neither a value nor, where it was combined of several, a state. */
   private boolean saysNothing(InternalRow row, int value) {
     return row.isNullAt(values[value].position()) && stateIn(row, value) == null;
   }
@@ -234,7 +234,7 @@ final class RowFold {
     return rowOrder < 0 ? rows++ : row.getLong(rowOrder);
   }
 
-  /** Whether the newest tombstone leaves what stands at a place. */
+  /** The newest tombstone leaves what stands at a place. */
   private boolean survives(long version, long own) {
     return !isDeleted || isNewer(version, own, deletedAt, deletedOrder);
   }
@@ -243,12 +243,12 @@ final class RowFold {
     return version > otherVersion || (version == otherVersion && own >= otherOrder);
   }
 
-  /** Whether no row of the key says anything. */
+  /** No row of the key says anything. */
   boolean saysNothing() {
     return !isWritten && !isDeleted;
   }
 
-  /** Whether a row still holds the key or the winning value of a column. */
+  /** A row still holds the key or the winning value of a column. */
   boolean holds(InternalRow row) {
     if (row == keyRow) {
       return true;

@@ -93,7 +93,7 @@ final class StoredRows {
     return columns.stream().map(column -> InternalRow.getAccessor(column.type(), true)).toList();
   }
 
-  /** Whether a written row without others of its key is stored as it is. */
+  /** A written row without others of its key is stored as it is. */
   boolean tellsAlone() {
     return tellsAlone;
   }
