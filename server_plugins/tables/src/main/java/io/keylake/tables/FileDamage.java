@@ -47,7 +47,7 @@ public final class FileDamage extends IOException {
     return root.getMessage() == null ? root.getClass().getSimpleName() : message;
   }
 
-  /** Whether an error is one of a decoder that met bytes which nobody writes. */
+  /** An error is one of a decoder that met bytes which nobody writes. */
   public static boolean isShownBy(Throwable failure) {
     return chain(failure)
             .noneMatch(

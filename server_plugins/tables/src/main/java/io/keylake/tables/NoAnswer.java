@@ -119,7 +119,7 @@ public record NoAnswer(String part, String reason) {
         || each instanceof HttpTimeoutException;
   }
 
-  /** Whether it is, or extends, a class whose name has one of these parts. */
+  /** An error is, or extends, a class whose name has one of these parts. */
   private static boolean isNamed(Throwable error, List<String> parts) {
     return Stream.<Class<?>>iterate(error.getClass(), each -> each != null, Class::getSuperclass)
         .map(Class::getName)

@@ -27,7 +27,7 @@ public final class Spelling {
     return new LevenshteinDistance(most).apply(given, word) >= 0 || isExchanged(given, word);
   }
 
-  /** Whether letters of the word have changed their places. */
+  /** Letters of the word have changed their places. */
   private static boolean isExchanged(String given, String word) {
     return word.length() > SHORT_WORD
         && Arrays.equals(given.chars().sorted().toArray(), word.chars().sorted().toArray());

@@ -108,7 +108,7 @@ public final class StoreFailure {
         failure);
   }
 
-  /** Whether the store has said why it failed, or its client has asked it often enough. */
+  /** The store has said why it failed, or its client has asked it often enough. */
   public static boolean isAnswered(Exception failure) {
     return NoAnswer.in(failure).isPresent()
         || meaning(failure).isPresent()

@@ -70,7 +70,7 @@ record CopiedCommits(Table table, List<Copy> copies) {
       return new Copy(commit, sameAs, less, files, where);
     }
 
-    /** Whether nothing of the commit is left to be made again. */
+    /** Nothing of the commit is left to be made again. */
     boolean isEmpty() {
       return replaces == null && files.isEmpty();
     }
@@ -229,7 +229,7 @@ record CopiedCommits(Table table, List<Copy> copies) {
     return overwrite;
   }
 
-  /** Whether the branch has none of the files. */
+  /** The branch has none of the files. */
   private boolean isMissing(Parent parent) {
     Set<String> files = new HashSet<>();
     copies.forEach(copy -> copy.files().forEach(file -> files.add(file.location())));

@@ -104,7 +104,7 @@ public final class HistoryBranches {
             .formatted(states.size(), states.get(0).time(), states.get(states.size() - 1).time());
   }
 
-  /** Whether a branch of that name is an archived state. */
+  /** A branch of that name is an archived state. */
   static boolean isState(String branch) {
     return time(branch).isPresent();
   }

@@ -38,7 +38,7 @@ public record MergedBranch(String working, long source) {
 
   static final String SOURCE_MILLIS = "keylake.merged_of_time_ms";
 
-  /** Whether there is such a branch, and main has moved since it was made. */
+  /** The table has a merged branch, and main has moved since it was made. */
   public static boolean isStale(Table table) {
     SnapshotRef merged = table.refs().get(NAME);
     Long head = new CommitLog(table, null).headId();

@@ -85,8 +85,8 @@ public record Publication(
   }
 
   /**
-   * Whether main has everything that was there before a commit whose parent has expired, or which
-   * is the first of all.
+   * The branch main has everything that was there before a commit whose parent has expired, or
+   * which is the first of all.
    */
   private static boolean isBase(Ledger onMain, Snapshot oldest) {
     if (WriteSummary.isFirst(oldest)) {

@@ -49,8 +49,8 @@ public final class SnapshotFiles {
   }
 
   /**
-   * Whether all files of a snapshot are few enough to be kept. Of others only those are planned
-   * that a query wants.
+   * All files of a snapshot are few enough to be kept. Of others only those are planned that a
+   * query wants.
    */
   public boolean areFew(Snapshot snapshot, Set<Integer> statistics) {
     long files =

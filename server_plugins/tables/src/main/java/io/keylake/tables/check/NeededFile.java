@@ -111,7 +111,7 @@ public record NeededFile(
     return String.join("/", partition);
   }
 
-  /** Whether a writer of keylake has named the file: others do not sort by key. */
+  /** A writer of keylake has named the file: others do not sort by key. */
   public boolean isOfKeylake() {
     return FileNames.isContent(FileNames.of(location));
   }

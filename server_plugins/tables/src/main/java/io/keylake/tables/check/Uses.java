@@ -16,7 +16,7 @@ public record Uses(List<String> branches, List<String> tags, List<Long> snapshot
     snapshots = List.copyOf(snapshots);
   }
 
-  /** Whether only older snapshots need the file, which expire. */
+  /** Only older snapshots need the file, which expire. */
   public boolean isOfThePast() {
     return branches.isEmpty() && tags.isEmpty();
   }

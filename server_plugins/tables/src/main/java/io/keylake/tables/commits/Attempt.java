@@ -197,12 +197,15 @@ public final class Attempt {
     }
   }
 
-  /** Whether a failure leaves open if there is a commit. */
+  /** A failure leaves open if there is a commit. */
   boolean isSent() {
     return isSent;
   }
 
-  /** Whether Iceberg gives up where another commit comes first: it does not apply these again. */
+  /**
+   * Iceberg gives up where another commit comes first: it does not apply changes of references
+   * again.
+   */
   boolean changesReferences() {
     return changesReferences;
   }

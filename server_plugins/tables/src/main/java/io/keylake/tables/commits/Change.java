@@ -29,7 +29,7 @@ public interface Change {
     return WriteLabels.NONE;
   }
 
-  /** Whether it may be made where the branch holds what keylake did not make. */
+  /** The change may be made where the branch holds what keylake did not make. */
   default boolean takesForeign() {
     return false;
   }

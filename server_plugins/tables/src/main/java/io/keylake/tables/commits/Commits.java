@@ -83,7 +83,7 @@ public final class Commits {
       return Objects.requireNonNull(snapshotId, "each committed part has a snapshot");
     }
 
-    /** Whether a commit has the idempotency key already. */
+    /** A commit has the idempotency key already. */
     public boolean isRepeated() {
       return first != null;
     }
@@ -255,7 +255,7 @@ public final class Commits {
     throw said;
   }
 
-  /** Whether the commit is in the table, as far as that can be asked. */
+  /** The commit is in the table, as far as that can be asked. */
   private boolean stands(Attempt attempt) {
     try {
       table.refresh();

@@ -68,7 +68,7 @@ public final class CopiedFiles {
             .toList());
   }
 
-  /** Whether a file came by itself, and was not taken out since; null if it did neither. */
+  /** A file came by itself, and was not taken out since; null if it did neither. */
   private @Nullable Boolean isThere(String location) {
     String hash = ShortHash.of(location, BYTES);
     return entries.stream()
@@ -79,7 +79,7 @@ public final class CopiedFiles {
   }
 
   /**
-   * Whether a file that a commit has brought is there, or was and is merged with others.
+   * A file that a commit has brought is there, or was and is merged with others.
    *
    * @param with the commit
    */

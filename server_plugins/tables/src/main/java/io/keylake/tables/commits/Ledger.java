@@ -51,7 +51,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
       by = List.copyOf(by);
     }
 
-    /** Whether they are taken back on a branch. */
+    /** The writes are taken back on a branch. */
     boolean isOn(Ledger ledger) {
       boolean isTaken = false;
       for (long each : by) {
@@ -175,7 +175,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
     return new Ledger(commits.and(older.commits), older.isWhole);
   }
 
-  /** Whether the writes of a commit are there, or were. */
+  /** The writes of a commit are there, or were. */
   public boolean has(NumberSet sameWrites) {
     return commits.hasOneOf(sameWrites);
   }
@@ -185,8 +185,8 @@ public record Ledger(NumberSet commits, boolean isWhole) {
   }
 
   /**
-   * Whether it cannot be told that the writes of a commit are there: one of the commits that made
-   * them is older than all that is known of the branch.
+   * The writes of a commit may be there or not: one of the commits that made them is older than all
+   * that is known of the branch.
    */
   public boolean isUnknown(NumberSet sameWrites) {
     return !isWhole
@@ -194,7 +194,7 @@ public record Ledger(NumberSet commits, boolean isWhole) {
         && sameWrites.hasOneOf(NumberSet.between(0, commits.ranges().get(0).first()));
   }
 
-  /** Whether everything is there that another branch has taken in. */
+  /** Everything is there that another branch has taken in. */
   public boolean hasAllOf(Ledger other) {
     return commits.containsAll(other.commits);
   }

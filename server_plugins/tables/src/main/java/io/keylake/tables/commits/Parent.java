@@ -57,7 +57,7 @@ public final class Parent {
   }
 
   /**
-   * Whether the branch stands at a snapshot.
+   * The branch stands at a snapshot.
    *
    * @param snapshotId null for a branch without a commit
    */
@@ -74,7 +74,7 @@ public final class Parent {
     return ref == null ? null : Long.valueOf(ref.snapshotId());
   }
 
-  /** Whether the table has a snapshot: the files of one that has expired may be deleted. */
+  /** The table has a snapshot: the files of one that has expired may be deleted. */
   public boolean has(long snapshotId) {
     return metadata.snapshot(snapshotId) != null;
   }
@@ -97,7 +97,7 @@ public final class Parent {
     return Settled.of(snapshot());
   }
 
-  /** Whether the snapshot says that every key stands once in it. */
+  /** The snapshot says that every key stands once in it. */
   boolean isSafeForPlainReads() {
     Snapshot snapshot = snapshot();
     return snapshot != null && "safe".equals(snapshot.summary().get(WriteSummary.PLAIN_READS));

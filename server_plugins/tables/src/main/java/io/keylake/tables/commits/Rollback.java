@@ -38,7 +38,7 @@ public record Rollback(@Nullable String branch, long to) implements Change {
         .commit();
   }
 
-  /** Whether the branch stood at the commit before, and has stood only at earlier ones since. */
+  /** The branch stood at the commit before, and has stood only at earlier ones since. */
   private boolean isForward(Table table, long head) {
     if (table.snapshot(to) == null || !SnapshotUtil.isAncestorOf(to, head, table::snapshot)) {
       return false;

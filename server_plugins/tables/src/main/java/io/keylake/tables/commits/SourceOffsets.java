@@ -74,7 +74,7 @@ public final class SourceOffsets {
       return ledger.has(sequenceNumber) && !takenBack.isOn(ledger);
     }
 
-    /** Whether a branch has it, as far as that is known; null where it is not. */
+    /** The writes are in a branch, as far as that is known; null where it is not. */
     @Nullable Boolean isIn(Ledger ledger) {
       return ledger.isUnknown(NumberSet.of(sequenceNumber))
           ? null

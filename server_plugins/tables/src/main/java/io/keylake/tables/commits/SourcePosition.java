@@ -51,14 +51,12 @@ record SourcePosition(NumberSet taken, long first) {
         .orElse(null);
   }
 
-  /** Whether a range has offsets, and all of them are there. */
+  /** A range has offsets, and all of them are there. */
   boolean has(Range range) {
     return !range.isEmpty() && taken.containsAll(numbers(range));
   }
 
-  /**
-   * Whether a range begins with the first missing offset, or is an empty one that leaves no gap.
-   */
+  /** A range begins with the first missing offset, or is an empty one that leaves no gap. */
   boolean takes(Range range) {
     if (range.isEmpty()) {
       return range.from() <= next() || taken.contains(range.from() - 1);

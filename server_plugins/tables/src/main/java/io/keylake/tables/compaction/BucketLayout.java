@@ -116,7 +116,7 @@ public record BucketLayout(List<Run> runs, Instant now, Map<Integer, Long> keys)
       return runs().stream().mapToLong(Run::rows).sum();
     }
 
-    /** Whether no read has to merge it; of no use to a policy that only merges. */
+    /** No read has to merge the bucket; the answer is of no use to a policy that only merges. */
     boolean isSettled(CompactionPolicy policy) {
       return policy.settleShare() != null
           && runs().stream().allMatch(run -> run.settling() == Settling.DONE);

@@ -63,7 +63,7 @@ public record Compaction(
     return (isPart ? PART_MARK.substring(1) : "compact-") + id;
   }
 
-  /** Whether a file lacks rows that others have superseded. */
+  /** A file lacks rows that others have superseded. */
   public static boolean isPart(DataFile file) {
     String name = file.location().substring(file.location().lastIndexOf('/') + 1);
     return name.contains(PART_MARK);

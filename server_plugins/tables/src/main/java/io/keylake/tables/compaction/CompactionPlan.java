@@ -37,7 +37,7 @@ public record CompactionPlan(
       Optional<Compaction> compaction,
       Optional<String> settling) {}
 
-  /** Whether every stored row is one that was written, and none is a tombstone. */
+  /** Every stored row is one that was written, and none is a tombstone. */
   boolean hasOnlyWrittenRows() {
     return buckets.stream()
         .flatMap(choice -> choice.layout().runs().stream())

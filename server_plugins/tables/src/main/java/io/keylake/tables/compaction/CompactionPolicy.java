@@ -296,12 +296,12 @@ public record CompactionPolicy(
     return end > Long.MAX_VALUE / tierRatio ? -1 : end * tierRatio;
   }
 
-  /** Whether data is never to be written again, whatever it looks like. */
+  /** Data is never to be written again, whatever it looks like. */
   boolean mergesNothing() {
     return equals(SETTLE);
   }
 
-  /** Whether partial rows and small runs are settled, too. */
+  /** Partial rows and small runs are settled, too. */
   boolean settlesAll() {
     return settleShare != null && settleShare == 0;
   }

@@ -33,8 +33,8 @@ interface CompactionRule {
     }
 
     /**
-     * Whether tombstones may go: nothing remains that they hold down, neither older runs nor late
-     * data in younger ones, and what is later still had its time.
+     * Tombstones may go: nothing remains that they hold down, neither older runs nor late data in
+     * younger ones, and what is later still had its time.
      */
     boolean dropsTombstones(CompactionPolicy policy) {
       var retention = policy.tombstoneRetention();
@@ -62,7 +62,7 @@ interface CompactionRule {
 
   Optional<Pick> pick(BucketLayout layout, CompactionPolicy policy);
 
-  /** Whether it has time until the newest runs are old. */
+  /** The rule has time until the newest runs are old. */
   default boolean waits() {
     return true;
   }

@@ -47,7 +47,9 @@ public record SettlementChange(@Nullable String branch, SettledBuckets settled) 
         });
   }
 
-  /** Whether what was looked at is still below, and no commit since then has taken files out. */
+  /**
+   * The snapshot that was looked at is still below, and no commit since then has taken files out.
+   */
   private boolean holds(Parent parent) {
     for (Snapshot each : parent.commits()) {
       if (each.snapshotId() == settled.plannedAt()) {

@@ -21,7 +21,7 @@ import org.apache.iceberg.types.Types.NestedField;
 public final class BucketHash {
   private ByteBuffer bytes = ByteBuffer.allocate(64).order(ByteOrder.LITTLE_ENDIAN);
 
-  /** Whether there are several columns, or one that Iceberg's own bucket transform cannot serve. */
+  /** The columns are several, or one that Iceberg's own bucket transform cannot serve. */
   public static boolean isNeeded(List<NestedField> bucketBy) {
     Type.TypeID first = bucketBy.get(0).type().typeId();
     return bucketBy.size() > 1 || first == Type.TypeID.UUID || first == Type.TypeID.BOOLEAN;

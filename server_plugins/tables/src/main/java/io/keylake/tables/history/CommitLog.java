@@ -94,7 +94,7 @@ public final class CommitLog {
           false);
     }
 
-    /** Whether it has only merged or settled what was there. */
+    /** The commit has only merged or settled what was there. */
     public boolean isCompaction() {
       return WriteSummary.COMPACT.equals(verb) || WriteSummary.SETTLE.equals(verb);
     }

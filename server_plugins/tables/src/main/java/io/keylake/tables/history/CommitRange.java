@@ -94,8 +94,8 @@ public record CommitRange(@Nullable Long after, List<Snapshot> commits) {
   }
 
   /**
-   * Whether a branch that stood at one commit and stands at another shows the same rows, because
-   * only compactions and the like lie between.
+   * A branch that stood at one commit and stands at another shows the same rows, because only
+   * compactions and the like lie between.
    *
    * @param before a commit, or {@link #BEGINNING}
    * @param now a commit, or {@link #BEGINNING}

@@ -232,7 +232,7 @@ public record Lineage(
     return file.location().substring(file.location().lastIndexOf('/') + 1);
   }
 
-  /** Whether a commit only added data files. */
+  /** A commit only added data files. */
   public static boolean isAppend(Table table, Snapshot commit) {
     return commit.operation().equals(DataOperations.APPEND)
         && commit.allManifests(table.io()).stream()

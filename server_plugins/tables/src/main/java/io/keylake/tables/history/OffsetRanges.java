@@ -100,7 +100,7 @@ public record OffsetRanges(SortedMap<String, Range> bySource) implements Seriali
     return new KeylakeException(BAD_ROWS, "%s is %s; it must be %s".formatted(what, is, mayBe));
   }
 
-  /** Whether the write says nothing of offsets. */
+  /** The write says nothing of offsets. */
   public boolean isNone() {
     return bySource.isEmpty();
   }

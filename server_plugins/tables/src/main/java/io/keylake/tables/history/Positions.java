@@ -53,7 +53,7 @@ public final class Positions {
     this.kind = kind;
   }
 
-  /** Whether a property is the position of a reader. */
+  /** A property is the position of a reader. */
   public static boolean isOne(String property) {
     return Stream.of(Kind.values()).anyMatch(kind -> property.startsWith(kind.prefix));
   }

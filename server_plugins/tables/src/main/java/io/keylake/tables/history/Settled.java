@@ -105,7 +105,7 @@ public record Settled(long through, Set<String> except, int of) {
     return "settle-" + id;
   }
 
-  /** Whether a delete file says which rows are superseded, and nothing else. */
+  /** A delete file says which rows are superseded, and nothing else. */
   public static boolean isOurs(DeleteFile file) {
     String name = file.location().substring(file.location().lastIndexOf('/') + 1);
     return file.content() == FileContent.POSITION_DELETES && name.contains(FILE_MARK);

@@ -25,7 +25,7 @@ public record WriteLabels(
   public static final WriteLabels NONE =
       new WriteLabels(null, null, null, null, OffsetRanges.NONE, null);
 
-  /** Whether nothing says that the write may have been made before. */
+  /** Nothing says that the write may have been made before. */
   public boolean isPlain() {
     return idempotencyKey == null && offsets.isNone();
   }

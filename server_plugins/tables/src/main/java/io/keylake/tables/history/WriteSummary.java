@@ -91,12 +91,15 @@ public record WriteSummary(
   static final String ROWS_SUPERSEDED = "keylake.rows_superseded";
   static final String REASON = "keylake.reason";
 
-  /** Whether an engine that knows nothing of keylake reads every key once in this snapshot. */
+  /**
+   * The property of a snapshot in which an engine that knows nothing of keylake reads every key
+   * once.
+   */
   public static final String PLAIN_READS = "keylake.plain_reads";
 
   /**
-   * Whether a commit to a plain table has put positions in the place of equality deletes: it has
-   * changed files, and no row.
+   * The property of a commit to a plain table that has put positions in the place of equality
+   * deletes: it has changed files, and no row.
    */
   public static final String APPLIES_DELETES = "keylake.applies-equality-deletes";
 
@@ -109,7 +112,7 @@ public record WriteSummary(
     return new WriteSummary(verb, rows, version, version, columns, labels);
   }
 
-  /** Whether none of its rows can be only a tombstone. */
+  /** No row of the write can be only a tombstone. */
   public boolean hasOnlyVisibleRows() {
     return !verb.equals("delete") && !verb.equals("apply_changes");
   }
@@ -162,14 +165,14 @@ public record WriteSummary(
     return properties;
   }
 
-  /** Whether keylake has made a commit. */
+  /** A commit was made by keylake. */
   public static boolean isOwn(Snapshot commit) {
     return commit.summary().containsKey(VERB);
   }
 
   /**
-   * Whether no commit was before this one. Some engines take the parent away from a commit when it
-   * expires; what a branch had taken in before tells that of commits of keylake.
+   * No commit was before this one. Some engines take the parent away from a commit when it expires;
+   * what a branch had taken in before tells that of commits of keylake.
    */
   public static boolean isFirst(Snapshot commit) {
     if (commit.parentId() != null) {
@@ -193,7 +196,7 @@ public record WriteSummary(
         : Objects.requireNonNull(table.schemas().get(schemaId), "kept with its snapshots");
   }
 
-  /** Whether a commit has written the rows of a foreign one again, in the place of its files. */
+  /** A commit has written the rows of a foreign one again, in the place of its files. */
   public static boolean isAdoption(Snapshot commit) {
     return ADOPT.equals(commit.summary().get(VERB));
   }
@@ -203,7 +206,7 @@ public record WriteSummary(
     return ids(commit, ADOPTED);
   }
 
-  /** Whether a commit has changed no answer. */
+  /** A commit has changed no answer. */
   public static boolean isTidying(Snapshot commit) {
     String verb = commit.summary().get(VERB);
     return COMPACT.equals(verb) || SETTLE.equals(verb) || PUBLISH.equals(verb);
@@ -213,7 +216,7 @@ public record WriteSummary(
     return UNDO.equals(commit.summary().get(VERB));
   }
 
-  /** Whether a commit has taken files out, or added ones that were there already. */
+  /** A commit has taken files out, or added ones that were there already. */
   public static boolean isFileChange(Snapshot commit) {
     String verb = commit.summary().get(VERB);
     return DROP_FILES.equals(verb) || MOVE_FILES.equals(verb) || RESTORE_FILES.equals(verb);

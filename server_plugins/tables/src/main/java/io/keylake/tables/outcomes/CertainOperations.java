@@ -140,7 +140,7 @@ public final class CertainOperations extends ForwardedOperations {
     }
   }
 
-  /** Whether the catalog says that it has not taken the commit; 503 says it before or after. */
+  /** The catalog says that it has not taken the commit; 503 says it before or after. */
   private static boolean isRefusal(RuntimeException failure) {
     return (failure instanceof CleanableFailure
             && !(failure instanceof ServiceUnavailableException))

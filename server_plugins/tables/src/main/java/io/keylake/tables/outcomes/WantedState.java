@@ -62,7 +62,7 @@ record WantedState(@Nullable TableMetadata base, TableMetadata sent) {
         : "look whether history() has the snapshot " + added.get(added.size() - 1).snapshotId();
   }
 
-  /** Whether what an update is about is now as it was sent. */
+  /** The part that an update is about is now as it was sent. */
   private boolean isIn(TableMetadata now, MetadataUpdate update) {
     if (update instanceof MetadataUpdate.SetProperties set) {
       return sameProperties(now, set.updated().keySet());
@@ -129,7 +129,7 @@ record WantedState(@Nullable TableMetadata base, TableMetadata sent) {
         .allMatch(each -> Objects.equals(now.properties().get(each), sent.properties().get(each)));
   }
 
-  /** Whether a branch or tag was set as it was sent, though others may have written to it since. */
+  /** A branch or tag was set as it was sent, though others may have written to it since. */
   private boolean hasReference(TableMetadata now, String name) {
     SnapshotRef wanted = sent.ref(name);
     SnapshotRef there = now.ref(name);

@@ -31,7 +31,7 @@ final class Emptied {
   private Emptied() {}
 
   /**
-   * Whether a commit empties the partition of a file; null for a commit that is no overwrite.
+   * The files whose partition a commit empties; null for a commit that is no overwrite.
    *
    * @param removed the files that the commit has removed
    */

@@ -30,7 +30,7 @@ public record FileEffect(
     List<FileScanTask> removed,
     @Nullable Predicate<DataFile> emptied) {
 
-  /** Whether single files were dropped or moved away. */
+  /** Single files were dropped or moved away. */
   public boolean takesOut() {
     return WriteSummary.isFileChange(commit) && !removed.isEmpty();
   }

@@ -54,7 +54,7 @@ public record FileFacts(
         versions(file, schema, leaves));
   }
 
-  /** Whether the range of keys has something in common with that of another file. */
+  /** The range of keys has something in common with that of another file. */
   public boolean meets(FileFacts other, KeyedSchema schema) {
     Comparator<KeyBound> order = KeyBound.order(schema.sortKey());
     return order.compare(lower, other.upper) <= 0 && order.compare(other.lower, upper) <= 0;
@@ -77,7 +77,7 @@ public record FileFacts(
     return values;
   }
 
-  /** Whether each row of a file that is written carries all columns. */
+  /** Each row of a file that is written carries all columns. */
   public static boolean hasWholeRows(DataFile file, KeyedSchema schema) {
     long unwritten = count(file.nullValueCounts(), schema.written());
     return unwritten >= 0
@@ -86,7 +86,7 @@ public record FileFacts(
   }
 
   /**
-   * Whether the rows of a file carry what a version leaf stands for.
+   * The presence of what a version leaf stands for in the rows of a file.
    *
    * @param leaf one whose statistics came along with the file, if it has any
    */
@@ -101,9 +101,9 @@ public record FileFacts(
   }
 
   /**
-   * Whether a file is from a writer that did not know the column yet: ids only grow, and whoever
-   * knows a leaf says its statistics. A file that says them is asked for this one alone: it can
-   * have thousands of others.
+   * A file is from a writer that did not know the column yet: ids only grow, and whoever knows a
+   * leaf says its statistics. A file that says them is asked for this one alone: it can have
+   * thousands of others.
    */
   private static boolean isOlder(DataFile file, KeyedSchema schema, NestedField leaf) {
     Map<Integer, Long> counts = file.valueCounts();

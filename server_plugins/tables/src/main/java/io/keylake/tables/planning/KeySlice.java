@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 public record KeySlice(@Nullable Serializable lower, @Nullable Serializable upper)
     implements Serializable {
 
-  /** Whether sections can be cut by a column of this type. */
+  /** Sections can be cut by a column of this type. */
   static boolean cuts(Type type) {
     return switch (type.typeId()) {
       case INTEGER, LONG, DATE, TIMESTAMP, STRING -> true;

@@ -11,7 +11,7 @@ public record PlannedSection(SectionPlan plan, List<SortedRun<PlannedFile>> runs
     return runs.stream().flatMap(run -> run.files().stream());
   }
 
-  /** Whether each key in it has a row in the answer. */
+  /** Each key in the section has a row in the answer. */
   boolean isVisible() {
     return files().allMatch(file -> file.facts().visible());
   }

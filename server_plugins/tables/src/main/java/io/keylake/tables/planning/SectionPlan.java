@@ -86,7 +86,7 @@ public record SectionPlan(
       return rows - superseded.stream().mapToLong(DeleteFile::recordCount).sum();
     }
 
-    /** Whether none of its rows has to be left out. */
+    /** No row of the section has to be left out. */
     public boolean isWhole() {
       return superseded.isEmpty();
     }
@@ -169,7 +169,7 @@ public record SectionPlan(
     return Objects.requireNonNull(rules, "rows that are passed through are not merged");
   }
 
-  /** Whether a run can hold values of a class, so that its columns are worth opening. */
+  /** A run can hold values of a class, so that its columns are worth opening. */
   public boolean carries(int run, int columnClass) {
     return merging().classes().get(columnClass).byRun().get(run) != Presence.NEVER;
   }

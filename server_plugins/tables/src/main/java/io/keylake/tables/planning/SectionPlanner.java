@@ -158,7 +158,7 @@ final class SectionPlanner {
         areAll && !single ? withAllRows(stored) : stored, rules, columns, states(ordered), null);
   }
 
-  /** Whether all rows of a file are visible, and their values the answer as they stand. */
+  /** All rows of a file are visible, and their values the answer as they stand. */
   private boolean isShown(PlannedFile file) {
     return file.facts().visible()
         && statesWithoutValue.stream().allMatch(id -> file.presence(id) == Presence.NEVER);
@@ -202,7 +202,7 @@ final class SectionPlanner {
         : null;
   }
 
-  /** Whether the runs that have one of the facts are in version order in all of their rows. */
+  /** The runs that have one of the facts are in version order in all of their rows. */
   private static boolean isInOrder(List<SortedRun<PlannedFile>> sorted, Fact... facts) {
     SortedRun<PlannedFile> before = null;
     for (SortedRun<PlannedFile> run : sorted) {

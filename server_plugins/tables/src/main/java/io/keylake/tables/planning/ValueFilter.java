@@ -147,7 +147,7 @@ final class ValueFilter {
     return count == null || count > 0;
   }
 
-  /** Whether a section of these files may hold a row that the filter keeps. */
+  /** A section of these files may hold a row that the filter keeps. */
   boolean mayMatch(List<PlannedFile> files) {
     BitSet may = new BitSet(atoms.size());
     files.forEach(file -> may.or(file.mayMatch()));

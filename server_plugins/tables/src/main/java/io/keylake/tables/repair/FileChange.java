@@ -209,7 +209,7 @@ public record FileChange(
     }
   }
 
-  /** Whether a file holds nothing that was there when another was merged. */
+  /** A file holds nothing that was there when another was merged. */
   private static boolean isYounger(DataFile file, DataFile merged) {
     return Objects.equals(file.fileSequenceNumber(), file.dataSequenceNumber())
         && file.fileSequenceNumber() > merged.fileSequenceNumber();

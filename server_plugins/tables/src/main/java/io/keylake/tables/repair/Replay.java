@@ -81,7 +81,7 @@ record Replay(CommitRange commits, Set<Long> undone, Set<Long> changed) {
     return newestFirst;
   }
 
-  /** Whether no commit before this one has expired. */
+  /** No commit before this one has expired. */
   private static boolean isFromTheFirst(Table table, Snapshot commit) {
     Snapshot each = commit;
     while (each != null && each.parentId() != null) {

@@ -77,7 +77,7 @@ public record Undo(
     buckets = List.copyOf(buckets);
   }
 
-  /** Whether no data has to be written. */
+  /** No data has to be written. */
   public boolean isMetadataOnly() {
     return buckets.stream().allMatch(bucket -> bucket.merged().sections().isEmpty());
   }
@@ -208,9 +208,9 @@ public record Undo(
     }
 
     /**
-     * Whether a bucket may hold something else than it should: commits have touched it that are
-     * undone, or count again, or are undos, and no later overwrite has emptied it. What all others
-     * did is there as it should be.
+     * A bucket may hold something else than it should: commits have touched it that are undone, or
+     * count again, or are undos, and no later overwrite has emptied it. What all others did is
+     * there as it should be.
      */
     private boolean isTouched(List<Serializable> partition, DataFile any) {
       boolean isTouched = false;

@@ -86,7 +86,7 @@ public final class WiderSchema {
     return fields.get(fields.size() - 1);
   }
 
-  /** Whether each value of one type is one of the other. */
+  /** Each value of one type is one of the other. */
   static boolean isWider(Type from, Type to) {
     return switch (from.typeId()) {
       case INTEGER -> to.typeId() == Type.TypeID.LONG;

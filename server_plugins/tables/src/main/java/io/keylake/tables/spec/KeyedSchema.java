@@ -274,7 +274,7 @@ public record KeyedSchema(
     return spec.reducer(value.name()).accumulates() ? states().field(value.name()) : null;
   }
 
-  /** Whether a read gives the stored value of a column that has a state, as it is stored. */
+  /** A read gives the stored value of a column that has a state, as it is stored. */
   public boolean isShownWithState(NestedField value) {
     NestedField state = stateOf(value);
     return spec.reducer(value.name()).isShownWithState(value.type())

@@ -116,7 +116,7 @@ final class ReducedType {
                         == (field.name().equals("count") ? TypeID.LONG : TypeID.DOUBLE));
   }
 
-  /** Whether a struct has these members and no others, in any order. */
+  /** A struct has these members and no others, in any order. */
   private static boolean hasMembers(Type type, String... names) {
     return names(type).stream().sorted().toList().equals(Arrays.stream(names).sorted().toList());
   }

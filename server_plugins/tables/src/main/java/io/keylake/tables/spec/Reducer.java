@@ -101,7 +101,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
       return options;
     }
 
-    /** Whether it can be a part of another: of a struct, or of a value of a map. */
+    /** The reducer can be a part of another: of a struct, or of a value of a map. */
     boolean canBePart() {
       return !Set.of(LATEST, LATEST_NOT_NULL, FIRST, LATEST_N, OWN, PYTHON).contains(this);
     }
@@ -172,20 +172,20 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     return kind == Kind.OWN || kind == Kind.PYTHON;
   }
 
-  /** Whether every contribution counts, not only the newest. */
+  /** Every contribution counts, not only the newest. */
   public boolean accumulates() {
     return kind != Kind.LATEST && kind != Kind.LATEST_NOT_NULL;
   }
 
-  /** Whether a null says nothing, as if the column were absent. */
+  /** A null says nothing, as if the column were absent. */
   public boolean skipsNulls() {
     return kind != Kind.LATEST;
   }
 
   /**
-   * Whether contributions may be combined in any order and any groups before they are stored. What
-   * is in doubt is combined in the order in which it is stored: lists, estimates that depend on
-   * groups, and reducers that users write.
+   * Contributions may be combined in any order and any groups before they are stored. What is in
+   * doubt is combined in the order in which it is stored: lists, estimates that depend on groups,
+   * and reducers that users write.
    */
   public boolean commutes() {
     return switch (kind) {
@@ -197,7 +197,7 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
     };
   }
 
-  /** Whether a contribution can be taken back. */
+  /** A contribution can be taken back. */
   public boolean hasInverse() {
     return switch (kind) {
       case SUM, COUNT, ARRAY_SUM, AVERAGE, MOMENTS -> true;
@@ -208,9 +208,9 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
   }
 
   /**
-   * Whether the value of a stored row does not say all that later merges need. The rest is its
-   * state, bytes in a hidden column of their own: the exact sum, where the value is rounded or the
-   * sum has no place in its type; the versions of the elements, where the newest are kept.
+   * The value of a stored row does not say all that later merges need. The rest is its state, bytes
+   * in a hidden column of their own: the exact sum, where the value is rounded or the sum has no
+   * place in its type; the versions of the elements, where the newest are kept.
    */
   public boolean hasState(Type type) {
     return ReducedType.missing(this, type) == null
@@ -224,8 +224,8 @@ public record Reducer(Kind kind, SortedMap<String, Object> options) implements S
   }
 
   /**
-   * Whether a value with a state beside it is still what a read gives. An exact sum that its type
-   * cannot hold has no value.
+   * A value with a state beside it is still what a read gives. An exact sum that its type cannot
+   * hold has no value.
    */
   public boolean isShownWithState(Type type) {
     return switch (kind) {

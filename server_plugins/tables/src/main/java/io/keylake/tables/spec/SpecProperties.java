@@ -158,7 +158,7 @@ public final class SpecProperties {
     return names.stream().map(SpecProperties::quoted).collect(Collectors.joining(", "));
   }
 
-  /** Whether a property says how a column is reduced. */
+  /** A property says how a column is reduced. */
   public static boolean isReducer(String property) {
     return property.startsWith(REDUCE);
   }

@@ -33,7 +33,7 @@ public final class PastTable {
 
   private PastTable() {}
 
-  /** Whether a property is of a definition that was replaced. */
+  /** A property is of a definition that was replaced. */
   public static boolean isOne(String property) {
     return property.startsWith(PREFIX);
   }

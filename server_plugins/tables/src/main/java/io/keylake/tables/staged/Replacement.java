@@ -48,7 +48,7 @@ record Replacement(
     return isSame() ? overwritten() : replaced();
   }
 
-  /** Whether the definition is that of the table, but for comments and properties. */
+  /** The definition is that of the table, but for comments and properties. */
   private boolean isSame() {
     if (!KeyedSchema.isKeyed(table)) {
       return false;

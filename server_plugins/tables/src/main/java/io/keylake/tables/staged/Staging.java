@@ -94,7 +94,7 @@ public final class Staging {
     return new Staging(replacing, base, () -> table);
   }
 
-  /** Whether a table is one that nobody sees yet. */
+  /** A table is one that nobody sees yet. */
   public static boolean isOne(Table table) {
     return table instanceof BaseTable base
         && base.operations().current().metadataFileLocation() == null;
@@ -160,7 +160,7 @@ public final class Staging {
     }
   }
 
-  /** Whether all see what was written, as far as that can be asked. */
+  /** All readers see what was written, as far as that can be asked. */
   private boolean stands() {
     try {
       Table now = seen.get();

@@ -43,7 +43,7 @@ public final class FileNames {
     return MANIFEST.matcher(name).matches();
   }
 
-  /** Whether a file in a folder {@code metadata} describes a table, of any catalog. */
+  /** A file in a folder {@code metadata} describes a table, of any catalog. */
   static boolean isAnyTableMetadata(String name) {
     return ANY_TABLE_METADATA.matcher(name).matches();
   }

@@ -47,7 +47,7 @@ final class Folders {
     }
   }
 
-  /** Whether a table has its metadata in the folder {@value #METADATA} of this one. */
+  /** A table has its metadata in the folder {@value #METADATA} of this one. */
   boolean hasTable(Place folder) {
     Place metadata = folder.child(METADATA);
     try (Stream<FileInfo> files = files(metadata.location())) {

@@ -6,7 +6,7 @@ import io.keylake.tables.GuestApi;
 @GuestApi
 public interface MemoryBudget {
 
-  /** Whether so many bytes could be had; if not, nothing has changed. */
+  /** Takes so many bytes; returns false, with nothing changed, where they cannot be had. */
   boolean take(long bytes);
 
   /** Gives back bytes that were taken. */

@@ -74,7 +74,7 @@ final class Orphans {
     return own;
   }
 
-  /** Whether the files that only this table knows are needed by nobody else. */
+  /** The files that only this table knows are needed by nobody else. */
   static boolean mayDeleteFilesOf(Table table) {
     return PropertyUtil.propertyAsBoolean(
         table.properties(), TableProperties.GC_ENABLED, TableProperties.GC_ENABLED_DEFAULT);
@@ -145,7 +145,7 @@ final class Orphans {
     return folders.stream().anyMatch(folder -> folder.holds(file));
   }
 
-  /** Whether no link on the way from the table's folder leads elsewhere. */
+  /** No link on the way from the table's folder leads elsewhere. */
   private boolean isReal(Place file) {
     if (!file.isOnDisk()) {
       return true;

@@ -81,7 +81,7 @@ record Place(String scheme, String authority, List<String> parts) {
     return Path.of("/" + String.join("/", parts));
   }
 
-  /** Whether the other place is this one or lies below it. */
+  /** The other place is this one or lies below it. */
   boolean holds(Place other) {
     return matches(store(), other.store())
         && matches(authority, other.authority)

@@ -58,7 +58,7 @@ final class StoreClock {
         .orElse(Instant.EPOCH);
   }
 
-  /** Whether a file was written to tell the time; one is left over where a cleaning was killed. */
+  /** A file was written to tell the time; one is left over where a cleaning was killed. */
   static boolean isOurs(String name) {
     return name.startsWith(PREFIX);
   }

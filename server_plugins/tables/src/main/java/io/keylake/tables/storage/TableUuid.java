@@ -22,7 +22,7 @@ final class TableUuid {
 
   private TableUuid() {}
 
-  /** Whether a metadata file is, as far as it can be told, not of the table with that UUID. */
+  /** A metadata file is, as far as it can be told, not of the table with that UUID. */
   static boolean isAnother(InputFile file, UUID own) {
     String beginning = beginning(file);
     Matcher said = MEMBER.matcher(beginning);

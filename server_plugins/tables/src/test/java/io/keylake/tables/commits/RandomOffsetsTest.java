@@ -99,7 +99,7 @@ class RandomOffsetsTest {
     return next;
   }
 
-  /** Whether a delivery is new (true), repeated (false) or refused (null). */
+  /** The answer for a delivery: true where it is new, false where repeated, null where refused. */
   private Boolean isNew(State state, OffsetRanges given) {
     Map<String, Long> next = next(state);
     boolean hasNew = false;

@@ -128,7 +128,7 @@ final class Model {
     }
   }
 
-  /** Whether a branch that stood at a snapshot has that, and commits behind it. */
+  /** A branch that stood at a snapshot has that, and commits behind it. */
   private static boolean isBehind(
       @Nullable Long from, String branch, Snapshot head, TableMetadata after) {
     Snapshot each = head;

@@ -209,7 +209,7 @@ final class Simulation {
     turns.pass(Math.max(0, Math.min(most.toMillis(), left)));
   }
 
-  /** Whether the table has a snapshot now. */
+  /** The table has a snapshot now. */
   boolean isThere(long snapshotId) {
     return catalog.now().snapshot(snapshotId) != null;
   }
