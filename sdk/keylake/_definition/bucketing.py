@@ -22,7 +22,7 @@ from pyiceberg.utils.decimal import decimal_to_bytes
 
 
 def is_hidden(types: Sequence[IcebergType]) -> bool:
-    """Whether the bucket is the stored column `_bucket`, rather than Iceberg's bucket transform of one column.
+    """The bucket is the stored column `_bucket`, rather than Iceberg's bucket transform of one column.
 
     >>> from pyiceberg.types import LongType
     >>> is_hidden([LongType()]), is_hidden([UUIDType()])

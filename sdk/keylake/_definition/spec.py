@@ -104,7 +104,7 @@ class TableSpec:
 
     @property
     def has_bucket_column(self) -> bool:
-        """Whether the bucket is the hidden column `_bucket`, rather than a bucket transform of one column."""
+        """The bucket is the hidden column `_bucket`, rather than a bucket transform of one column."""
         return self.groups is not None or bucketing.is_hidden([self.column(name).type for name in self.bucket_by])
 
     def column(self, name: str) -> Column:

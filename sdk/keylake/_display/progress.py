@@ -45,7 +45,7 @@ def _bars(console: Console) -> Bars | None:
 
 
 def is_in_notebook() -> bool:
-    """Whether outputs go below the cells of a notebook.
+    """Outputs go below the cells of a notebook.
 
     >>> is_in_notebook()
     False

@@ -139,7 +139,7 @@ class _Layout:
         return cls(spec.buckets, spec.bucket_by)
 
     def is_like(self, other: _Layout) -> bool:
-        """Whether samples that lie as the tables of one do lie as those of the other, read by as many buckets."""
+        """Samples that lie as the tables of one do lie as those of the other, read by as many buckets."""
         few, many = sorted((self.buckets, other.buckets))
         return self.bucket_by == other.bucket_by and many % few == 0
 

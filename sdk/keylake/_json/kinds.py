@@ -119,7 +119,7 @@ def _object(tokens: list[str], at: int) -> tuple[IcebergType | None, int]:
 
 
 def can_be_members(names: Collection[str]) -> bool:
-    """Whether a struct can have members of these names.
+    """A struct can have members of these names.
 
     >>> can_be_members(["zip", "ZIP"])
     False

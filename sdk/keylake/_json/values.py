@@ -73,7 +73,7 @@ def is_null(value: str) -> str:
 
 
 def is_text(type_: IcebergType) -> bool:
-    """Whether text is a value of the type as it is, rather than JSON for one."""
+    """Text is a value of the type as it is, rather than JSON for one."""
     return isinstance(type_, _TEXTS)
 
 

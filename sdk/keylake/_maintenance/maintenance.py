@@ -58,12 +58,12 @@ class Maintenance:
 
     @property
     def is_on(self) -> bool:
-        """Whether the server does any."""
+        """The server does some maintenance."""
         return self._state("is_on")
 
     @property
     def is_paused(self) -> bool:
-        """Whether it waits for `resume`."""
+        """The maintenance waits for `resume`."""
         return self._state("is_paused")
 
     def log(self, *, at_most: int = 100) -> tuple[MaintenanceEntry, ...]:

@@ -78,7 +78,7 @@ class Address:
         return cls(host, port, "use_ssl=true" in map(str.lower, words) or (has_token and host not in LOOPBACK))
 
     def answers(self, seconds: float) -> bool:
-        """Whether something accepts connections there, within that time.
+        """Something accepts connections at the address, within that time.
 
         >>> Address("127.0.0.1", 1).answers(seconds=1.0)
         False

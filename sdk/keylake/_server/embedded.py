@@ -117,7 +117,7 @@ class EmbeddedServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs."""
+        """The process runs."""
         return self._process.poll() is None
 
     def started_again(self) -> str:
@@ -298,7 +298,7 @@ def _new_log(warehouse: Path) -> Path:
 
 
 def _owner_runs(log: Path) -> bool:
-    """Whether the process that a log is named after is there; also where another one has its id by now."""
+    """The process that a log is named after is there; also where another one has its id by now."""
     named = re.fullmatch(r"server-\d+-\d+-(\d+)-[0-9a-f]+", log.stem)
     if named is None:
         return False

@@ -24,7 +24,7 @@ def known_to_pyspark() -> None:
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Whether it came from a frame, and has the text that Spark gives it."""
+    """An error came from a frame, and has the text that Spark gives it."""
     return hasattr(error, "getCondition")
 
 

@@ -343,7 +343,7 @@ class Session:
             return list(in_utc(found).column(0).to_pylist())
 
     def is_frame(self, rows: object) -> bool:
-        """Whether these are a Spark frame; one that this session cannot write is an error."""
+        """The rows are a Spark frame; one that this session cannot write is an error."""
         from pyspark.sql import DataFrame as AnyFrame
         from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
 

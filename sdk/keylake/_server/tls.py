@@ -70,7 +70,7 @@ class TlsEnd:
             await asyncio.gather(*under_way, return_exceptions=True)
 
     def is_renewed(self) -> bool:
-        """Whether the files have changed: new connections get the new certificate then, if it can be used."""
+        """The files have changed: new connections get the new certificate then, if it can be used."""
         changed_at = self._changed_at()
         if changed_at == self._loaded:
             return False

@@ -21,7 +21,7 @@ class TableStream:
 
     @property
     def is_active(self) -> bool:
-        """Whether it goes on; one that has failed does not, and `wait` says why."""
+        """The query goes on; one that has failed does not, and `wait` says why."""
         with self._session.asking():
             return bool(self.query.isActive)
 

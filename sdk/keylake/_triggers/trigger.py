@@ -136,7 +136,7 @@ class Trigger:
         return at
 
     def _moved(self, before: int, to: int) -> bool:
-        """Whether the position is now behind what was run; if not, another process was faster, and it is there."""
+        """Move the position behind what was run; False where another process was faster, and it is there."""
         try:
             self._positions.move(self.name, before=before, to=to)
         except (CommitConflict, TableNotFound):

@@ -207,7 +207,7 @@ class Triggers(ShownTable):
 
     @property
     def is_started(self) -> bool:
-        """Whether a thread looks what is due."""
+        """A thread looks for what is due."""
         return self._thread is not None and self._thread.is_alive()
 
     def log(self, *, at_most: int = 100) -> tuple[Fired, ...]:
@@ -247,7 +247,7 @@ class Triggers(ShownTable):
         return tuple(fired), failures
 
     def _is_registered(self, trigger: Trigger) -> bool:
-        """Whether a trigger is registered: it may have been removed while it ran."""
+        """A trigger is registered: it may have been removed while it ran."""
         return self._registered.get(trigger.name) is trigger
 
     # -------------------------------------------------------------------------------------------------------- shown

@@ -112,7 +112,7 @@ def for_spark(type_: IcebergType) -> Any:
 
 
 def has_names_of(type_: IcebergType, found: Any) -> bool:
-    """Whether an Arrow type, or schema, has the members of an Iceberg type by name, down to the innermost structs.
+    """An Arrow type, or schema, has the members of an Iceberg type by name, down to the innermost structs.
 
     >>> struct = StructType(NestedField(1, "zip", LongType(), required=False))
     >>> has_names_of(struct, pa.schema([("zip", pa.int32())])), has_names_of(struct, pa.schema([("city", pa.int64())]))
@@ -175,7 +175,7 @@ def _nested_field(field: Any, where: str) -> NestedField:
 
 
 def is_text_extension(type_: Any) -> bool:
-    """Whether an extension type is text with a meaning, as JSON is; of others only their makers know what they store.
+    """An extension type is text with a meaning, as JSON is; of others only their makers know what they store.
 
     >>> is_text_extension(pa.json_())
     True
@@ -184,7 +184,7 @@ def is_text_extension(type_: Any) -> bool:
 
 
 def is_list(type_: Any) -> bool:
-    """Whether an Arrow type is a list of any kind.
+    """An Arrow type is a list of any kind.
 
     >>> is_list(pa.large_list(pa.int8()))
     True
@@ -195,7 +195,7 @@ def is_list(type_: Any) -> bool:
 
 
 def has_uuids_inside(type_: Any) -> bool:
-    """Whether an Arrow type is a list, struct or map with uuids somewhere in it.
+    """An Arrow type is a list, struct or map with uuids somewhere in it.
 
     >>> has_uuids_inside(pa.list_(pa.uuid())), has_uuids_inside(pa.uuid())
     (True, False)

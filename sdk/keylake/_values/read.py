@@ -59,7 +59,7 @@ def python_value(type_: IcebergType, value: object) -> object:
 
 
 def is_read_as_it_is(type_: IcebergType) -> bool:
-    """Whether Spark and Arrow give the values of a type as Python has them.
+    """Spark and Arrow give the values of a type as Python has them.
 
     >>> from pyiceberg.types import LongType
     >>> is_read_as_it_is(LongType()), is_read_as_it_is(UUIDType())

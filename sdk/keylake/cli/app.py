@@ -71,7 +71,7 @@ app.command()(doctor)
 
 
 def _is_unknown(words: list[str]) -> bool:
-    """Whether the words begin with a command that is not there."""
+    """The words begin with a command that is not there."""
     known = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
     known.update(str(group.name) for group in app.registered_groups)
     typed = next((word for word in words if not word.startswith("-")), None)

@@ -154,7 +154,7 @@ def _kept_token(warehouse: Path) -> tuple[str, Path]:
 
 
 def _is_private(file: Path) -> bool:
-    """Whether it is a file that only this user reads."""
+    """A file is one that only this user reads."""
     if not file.is_file():
         return False
     found = file.stat()

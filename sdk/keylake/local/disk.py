@@ -15,7 +15,7 @@ _SCHEME = "file:"
 
 
 def is_on_disk(location: str) -> bool:
-    """Whether a location is a path or a URI of a file here."""
+    """A location is a path or a URI of a file here."""
     return location.startswith(("/", _SCHEME))
 
 

@@ -51,7 +51,7 @@ class StoredFile:
         return bucket
 
     def may_have(self, key: tuple[Any, ...]) -> bool:
-        """Whether a key lies between the bounds."""
+        """A key lies between the bounds."""
         bounds = zip(key, self.lower, self.upper, strict=True)
         return all((low is None or low <= part) and (high is None or part <= high) for part, low, high in bounds)
 

@@ -56,7 +56,7 @@ class Filter:
         return rows.filter(expression_to_pyarrow(self.expression))
 
     def may_have(self, file: StoredFile) -> bool:
-        """Whether a file can have keys for which it is true."""
+        """A file can have keys for which the filter is true."""
         key = [field.name for field in self.layout.key]
         for each in _conjuncts(self.expression):
             if isinstance(each, ice.BoundLiteralPredicate) and each.term.ref().field.name in key:

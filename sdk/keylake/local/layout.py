@@ -93,7 +93,7 @@ def layout_of(name: str, metadata: TableMetadata, schema: Schema) -> Layout:
 
 
 def same_definition(metadata: TableMetadata, schema: Schema) -> bool:
-    """Whether a schema is of the table as it is, and not of one that was replaced: the hidden column keeps its id."""
+    """A schema is of the table as it is, and not of one that was replaced: the hidden column keeps its id."""
     ids = [next((f.field_id for f in s.fields if f.name == _MERGE_INFO), None) for s in (metadata.schema(), schema)]
     return ids[0] is not None and ids[0] == ids[1]
 

@@ -169,7 +169,7 @@ def check_lineage(name: str, metadata: TableMetadata, snapshot: Snapshot, io: Fi
 
 
 def is_first(commit: Snapshot) -> bool:
-    """Whether no commit was before this one.
+    """No commit was before this one.
 
     pyiceberg takes the parent away from a commit when it expires; what a branch had taken in before tells that.
     """
@@ -189,7 +189,7 @@ def _changes(manifest: ManifestFile) -> bool:
 
 
 def is_own_file(path: str) -> bool:
-    """Whether a file is named as keylake names files.
+    """A file is named as keylake names files.
 
     >>> is_own_file("s3://a/b/00000-1-aaaaaaaa-1111-2222-3333-444444444444-00001.parquet")
     True

@@ -64,7 +64,7 @@ EXPERIMENT_BRANCH = "experiment_"
 
 
 def is_known(name: str) -> bool:
-    """Whether a property is one that a read may meet.
+    """A property is one that a read may meet.
 
     >>> is_known("keylake.consumer.scores"), is_known("write.format.default"), is_known("keylake.spec2")
     (True, True, False)

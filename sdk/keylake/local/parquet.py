@@ -78,7 +78,7 @@ class OpenFile:
         return first
 
     def has(self, id_: int) -> bool:
-        """Whether the file has a field."""
+        """The file has a field."""
         return id_ in self._places
 
     def read(self, wanted: Mapping[int, IcebergType], groups: Iterable[int]) -> dict[int, Any]:

@@ -169,7 +169,7 @@ def _replaced(states: pa.Array, places: Sequence[int], others: pa.Array) -> pa.A
 
 
 def _is_same(one: object, other: object) -> bool:
-    """Whether two values are identical: NaN is NaN, 0.0 is not -0.0.
+    """Two values are identical: NaN is NaN, 0.0 is not -0.0.
 
     >>> _is_same([math.nan, {"a": 0.0}], [math.nan, {"a": 0.0}]), _is_same(0.0, -0.0)
     (True, False)

@@ -50,7 +50,7 @@ class Python(Reducer):
     state: str
 
     ordered: ClassVar[bool] = False
-    """Whether the order of contributions matters."""
+    """The order of contributions matters."""
 
     def __post_init__(self) -> None:
         """The name of a class and a struct.

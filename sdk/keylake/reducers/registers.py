@@ -15,11 +15,11 @@ class Reducer:
     """The base of all reducers: a name, and the form that specs keep."""
 
     states_defaults: ClassVar[bool] = False
-    """Whether specs keep the options that are left out, too."""
+    """Specs keep the options that are left out, too."""
     accumulates: ClassVar[bool] = True
-    """Whether every contribution counts, not only the newest."""
+    """Every contribution counts, not only the newest."""
     needs_versions: ClassVar[bool] = False
-    """Whether versions decide, so that it cannot be a part of another reducer."""
+    """Versions decide, so that the reducer cannot be a part of another one."""
 
     @property
     def type(self) -> str:

@@ -36,7 +36,7 @@ class Attempt:
     paths: tuple[str, ...]
 
     def is_refused(self, metadata: TableMetadata) -> bool:
-        """Whether it can never be taken any more, and was not."""
+        """The catalog can never take the attempt any more, and has not taken it."""
         own = self.snapshot
         same_number = (each for each in metadata.snapshots if each.sequence_number == own.sequence_number)
         return any(each.snapshot_id != own.snapshot_id for each in same_number)
@@ -56,7 +56,7 @@ class Attempts:
 
     @property
     def may_stand(self) -> bool:
-        """Whether one was sent that was not refused for certain."""
+        """Some attempt was sent that was not refused for certain."""
         return bool(self._open)
 
     def taken(self) -> Snapshot | None:
