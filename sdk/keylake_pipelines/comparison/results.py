@@ -43,12 +43,12 @@ class TableCheck:
 
     @property
     def differs(self) -> bool:
-        """Whether rows differ."""
+        """Rows differ."""
         return bool(self.missing or self.extra or self.different)
 
     @property
     def is_equal(self) -> bool:
-        """Whether all rows were compared, and are equal."""
+        """All rows were compared, and are equal."""
         return not (self.differs or self.undecided or self.refused or self.reason)
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class PipelineCheck:
 
     @property
     def is_equal(self) -> bool:
-        """Whether all rows of all tables were compared, and are equal."""
+        """All rows of all tables were compared, and are equal."""
         return all(table.is_equal for table in self.tables)
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ class RowsNow(Protocol):
         ...
 
     def is_ranged(self, schema: SourceSchema) -> bool:
-        """Whether an index finds ranges of the first column of the key, in the order of its values."""
+        """An index finds ranges of the first column of the key, in the order of its values."""
         ...
 
     def end_of_range(self, schema: SourceSchema, low: object | None, rows: int) -> object | None:
@@ -56,11 +56,11 @@ class RowsNow(Protocol):
         ...
 
     def is_read(self, schema: SourceSchema, positions: Mapping[str, int]) -> bool:
-        """Whether all rows that lie in a table were read, as positions of a pipeline say."""
+        """All rows that lie in a table were read, as positions of a pipeline say."""
         ...
 
     def is_passed(self, place: int, positions: Mapping[str, int], *, runs: bool) -> bool:
-        """Whether a pipeline at these positions has read all changes from before a place."""
+        """A pipeline at these positions has read all changes from before a place."""
         ...
 
     def close(self) -> None:

@@ -106,7 +106,7 @@ def unused(name: str) -> FieldInfo:
 
 
 def is_unused(field: FieldInfo) -> bool:
-    """Whether a field means nothing here."""
+    """A field means nothing here."""
     extra = field.json_schema_extra
     return isinstance(extra, dict) and bool(extra.get(_UNUSED))
 

@@ -44,7 +44,7 @@ class Pattern:
         return self._regex.pattern
 
     def matches(self, table: SourceTable) -> bool:
-        """Whether the pattern is that of the table."""
+        """The pattern is that of the table."""
         return self._regex.fullmatch(str(table)) is not None
 
     def filled(self, table: SourceTable, text: str) -> str:

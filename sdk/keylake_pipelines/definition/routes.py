@@ -34,7 +34,7 @@ def transforms_of(pipeline: Pipeline, table: SourceTable) -> tuple[Transform, ..
 
 
 def is_captured(source: MySql | Postgres, table: SourceTable) -> bool:
-    """Whether a table of a database is one of those that its source reads."""
+    """A table of a database is one of those that its source reads."""
     exclude = source.tables_exclude
     return pattern(source.tables).matches(table) and not (exclude and pattern(exclude).matches(table))
 

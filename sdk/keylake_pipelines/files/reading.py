@@ -138,7 +138,7 @@ def _type(name: str, values: Sequence[object]) -> IcebergType:
 
 
 def _is_mixed(column: SourceColumn, values: Iterable[object]) -> bool:
-    """Whether values of a column that is text are not all text."""
+    """Values of a column that is text are not all text."""
     return isinstance(column.type, StringType) and not all(isinstance(each, str | None) for each in values)
 
 

@@ -109,7 +109,7 @@ class FoundTables:
         return tuple(map(self._schema, self._columns))
 
     def _is_mixed(self, table: str, column: str, seen: Iterable[IcebergType]) -> bool:
-        """Whether values of a column that is text are not all written as text."""
+        """Values of a column that is text are not all written as text."""
         is_text = isinstance(self._columns[table][column], StringType)
         return is_text and not all(isinstance(each, StringType) for each in seen)
 

@@ -61,7 +61,7 @@ codecs.register_error("keylake.as_it_is", _as_it_is)
 
 
 def lacks(charset: str) -> bool:
-    """Whether Python has no codec of a character set."""
+    """Python has no codec of a character set."""
     return charset != BINARY and charset not in _CODECS
 
 

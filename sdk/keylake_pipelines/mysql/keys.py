@@ -92,7 +92,7 @@ class Offsets:
 
     @property
     def exact(self) -> bool:
-        """Whether the key is one whole number, and so its own offset."""
+        """The key is one whole number, and so its own offset."""
         return len(self.key) == 1 and (self.key[0].form.name == "number" or self._shift > 0)
 
     @property

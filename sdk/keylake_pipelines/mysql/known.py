@@ -146,11 +146,11 @@ class KnownTables:
         return found if base and (found in self._tables or found in self._aside) else None
 
     def takes(self, name: Name) -> bool:
-        """Whether rows of the table are given."""
+        """Rows of the table are given."""
         return self._selection.takes(name) and self._ghost_of(name) is None and name not in self._refused
 
     def watches(self, name: Name) -> bool:
-        """Whether the table is one whose rows are given, or a ghost of one."""
+        """The table is one whose rows are given, or a ghost of one."""
         ghost_of = self._ghost_of(name)
         return self._selection.takes(name if ghost_of is None else ghost_of) and name not in self._refused
 

@@ -63,7 +63,7 @@ class TableMap:
         self.key = tuple(each for each in self.key if each not in period)
 
     def is_current(self, image: dict[str, str], before: Mapping[str, str] | None = None) -> bool:
-        """Whether an image is no history; takes the columns of the period out of it.
+        """An image is no history; the columns of the period are taken out of it.
 
         An image of an update may lack the end, which is that of `before` then.
         """
@@ -75,7 +75,7 @@ class TableMap:
         return found in _ENDLESS
 
     def ends(self, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-        """Whether an update makes history of a row: it was deleted."""
+        """An update makes history of a row: it was deleted."""
         end = self.period[-1] if self.period else ""
         return before.get(end) in _ENDLESS and after.get(end, before.get(end)) not in _ENDLESS
 

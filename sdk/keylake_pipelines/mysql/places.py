@@ -104,12 +104,12 @@ class GtidSet:
         return cls({name: _joined(ranges) for name, ranges in found.items()})
 
     def has(self, gtid: Gtid) -> bool:
-        """Whether a transaction is in it."""
+        """A transaction is in the set."""
         source, number = gtid
         return any(first <= number <= last for first, last in self.ranges.get(source, ()))
 
     def has_all(self, other: GtidSet) -> bool:
-        """Whether it has all transactions of another set.
+        """The set has all transactions of another set.
 
         >>> one = GtidSet.of_mariadb("0-1-100")
         >>> one.has_all(GtidSet.of_mariadb("0-2-99")), one.has_all(GtidSet.of_mariadb("0-1-1,7-1-1"))

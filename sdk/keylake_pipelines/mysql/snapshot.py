@@ -97,7 +97,7 @@ class Snapshot:
 
     @property
     def waits(self) -> bool:
-        """Whether its next rows are locked by others."""
+        """The next rows of the snapshot are locked by others."""
         return bool(self.chunks) and self.chunks[0].waits
 
     def take(self, read: Read) -> None:

@@ -42,7 +42,7 @@ class Item:
 
     @property
     def is_all(self) -> bool:
-        """Whether it is a star."""
+        """The expression is a star."""
         return self.text in ("*", "\\*")
 
 

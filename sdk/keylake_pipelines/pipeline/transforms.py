@@ -127,7 +127,7 @@ class Transformed:
         return ""
 
     def is_copied(self, name: str, source: str) -> bool:
-        """Whether a column is always the one of that name in the source."""
+        """A column is always the one of that name in the source."""
         copies = [
             each.text == quoted(source) for rule in self.rules for each in rule.columns if each.column.name == name
         ]

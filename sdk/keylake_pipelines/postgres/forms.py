@@ -137,7 +137,7 @@ def _all_timestamps(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _begin_with_days(texts: Sequence[str]) -> bool:
-    """Whether each text begins with a day of a year of four digits, and a blank."""
+    """Each text begins with a day of a year of four digits, and a blank."""
     return {text[4:11:6] for text in texts} == {"- "}
 
 

@@ -31,11 +31,11 @@ class Rereads:
         return {f"again {table}": at for table, at in asked.items()}
 
     def lie_ahead(self, table: int, position: int) -> bool:
-        """Whether a table is, or was, read once more as of a place behind this one."""
+        """A table is, or was, read once more as of a place behind this one."""
         return self._since.get(table, 0) > position
 
     def wait(self, position: int) -> bool:
-        """Whether the log was not read as far as rows that are read once more: older ones may still come."""
+        """The log was not read as far as rows that are read once more: older ones may still come."""
         return any(since > max(position, self._gone.get(table, 0)) for table, since in self._since.items())
 
     def replaced(self, catalog: Catalog, read: Mapping[str, int], known: Iterable[SourceSchema]) -> set[int]:

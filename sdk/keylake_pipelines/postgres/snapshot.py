@@ -136,7 +136,7 @@ class Snapshot:
 
     @property
     def done(self) -> bool:
-        """Whether all ranges were given."""
+        """All ranges were given."""
         return not self._left and not self._ahead
 
     def _read(self, wanted: Range, name: str, consistent: int) -> Step:

@@ -271,7 +271,7 @@ class PostgresSource:
     # --------------------------------------------------------------------------------------------- rows of tables
 
     def _is_read(self, table: int, begun: Begin) -> bool:
-        """Whether all rows of a table were read, the last ones as of a place before the transaction."""
+        """All rows of a table were read, the last ones as of a place before the transaction."""
         positions = [self._rows_read.get(each.partition, 0) for each in self._catalog.rows.get(table, ())]
         return all(END <= at <= END + begun.commit for at in positions)
 

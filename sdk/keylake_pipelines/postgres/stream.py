@@ -50,7 +50,7 @@ class LogStream:
         self._ready.register(self._connection.pgconn.socket, select.POLLIN)
 
     def has_more(self, seconds: float) -> bool:
-        """Whether there are messages, or come within so long."""
+        """Messages are there, or come within so many seconds."""
         until = time.monotonic() + seconds
         while not self.messages:
             self._read()

@@ -58,7 +58,7 @@ class Table:
         return crc32(repr(parts).encode())
 
     def renamed_labels(self, before: Table) -> bool:
-        """Whether values of rows are other texts than before, of which the log does not tell."""
+        """Values of rows are other texts than before, of which the log does not tell."""
         known = {label for each in before.columns for label in each.labels}
         numbers = {number for number, _ in known}
         return any(label not in known and label[0] in numbers for each in self.columns for label in each.labels)

@@ -75,7 +75,7 @@ class Transactions:
 
     @property
     def between(self) -> bool:
-        """Whether no transaction is half read."""
+        """No transaction is half read."""
         return self._begun is None
 
     @property

@@ -64,7 +64,7 @@ class Asides:
         LOG.error("%s: %s is %s. The way on: %s", pipeline, name, str(state).rstrip("."), ways)
 
     def keeps(self, name: str) -> bool:
-        """Whether a keyed table is set aside until somebody lets it go on, and changes of its sources are kept."""
+        """A keyed table is set aside until somebody lets it go on, and changes of its sources are kept."""
         aside = self._state.targets.get(name)
         return aside is not None and not aside.gone
 

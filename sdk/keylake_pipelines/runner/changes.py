@@ -62,7 +62,7 @@ class Changes:
         self._rereads = rereads
 
     def is_done(self, made: Made, target: str, *, aside: bool) -> bool:
-        """Whether a change was made in a keyed table before, or leaves it as it is.
+        """A change was made in a keyed table before, or leaves it as it is.
 
         What is known of a table that is set `aside` is how it was then: of its changes only the places tell.
         """
@@ -102,7 +102,7 @@ class Changes:
         self._state.write()
 
     def strands(self, change: TableChange, target: str) -> bool:
-        """Whether a change leaves a keyed table with rows and without a source table."""
+        """A change leaves a keyed table with rows and without a source table."""
         if not isinstance(change, TableDropped) or self._settings.behaviour not in ("lenient", "ignore"):
             return False
         return not self._sharing(target, str(change.table))

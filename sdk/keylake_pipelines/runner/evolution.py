@@ -178,7 +178,7 @@ def _cannot(there: kl.TableSpec, name: str, type_: IcebergType, column: SourceCo
 
 
 def holds(type_: IcebergType, other: IcebergType) -> bool:
-    """Whether a column of a type takes every value of another one; text does, as the text of its JSON.
+    """A column of a type takes every value of another one; text does, as the text of its JSON.
 
     >>> holds(LongType(), IntegerType()), holds(IntegerType(), LongType())
     (True, False)
@@ -187,7 +187,7 @@ def holds(type_: IcebergType, other: IcebergType) -> bool:
 
 
 def widens(type_: IcebergType, wide: IcebergType) -> bool:
-    """Whether Iceberg makes a column of one type one of another.
+    """Iceberg makes a column of one type one of another.
 
     >>> widens(DecimalType(5, 2), DecimalType(9, 2)), widens(IntegerType(), DoubleType())
     (True, False)

@@ -19,7 +19,7 @@ class SignOfLife:
     seen_at: datetime.datetime
 
     def lives(self, lease: float = LEASE_SECONDS) -> bool:
-        """Whether the process may still write; `lease` is in seconds."""
+        """The process may still write; `lease` is in seconds."""
         if self.host == socket.gethostname():
             try:
                 os.kill(self.process, 0)

@@ -24,7 +24,7 @@ _SECONDS_OF_A_FIRST_RUN = 10.0  # it may have a wrong address, which is told soo
 
 
 def passes(error: KeylakeError) -> bool:
-    """Whether a failure of the lake may pass by itself.
+    """A failure of the lake may pass by itself.
 
     >>> passes(Unavailable("The catalog does not answer.")), passes(ServerRefused("Token."))
     (True, False)
@@ -51,7 +51,7 @@ class Outage:
 
     @property
     def lasts(self) -> bool:
-        """Whether the last question had no answer."""
+        """The last question had no answer."""
         return self._since is not None
 
     @property

@@ -79,7 +79,7 @@ class Rounds:
         return min(setting.seconds, _LAST_SECONDS if ends else left if waiting and left > 0 else setting.seconds)
 
     def is_time(self, setting: Setting, waiting: int) -> bool:
-        """Whether the rows that wait are to be written: the last write is long enough ago, or they are a batch."""
+        """The rows that wait are to be written: the last write is long enough ago, or they are a batch."""
         return waiting >= setting.rows or time.monotonic() >= self._wrote_at + setting.interval
 
     def polled(self, rows: int, written: int, tables: int, seconds: float, polling: float) -> None:

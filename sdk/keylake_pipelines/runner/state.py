@@ -105,7 +105,7 @@ class PipelineState:
 
     @property
     def runs(self) -> bool:
-        """Whether its process lives, as far as that is known."""
+        """The process of the pipeline lives, as far as that is known."""
         return self.state == "running" and self.sign.lives()
 
     @property
@@ -282,7 +282,7 @@ class StateTable:
         self._next += 1
 
     def _commits(self, rows: Sequence[Mapping[str, object]]) -> bool:
-        """Whether this is the first write under its number."""
+        """Write rows under the next number; False where that was taken."""
         try:
             commit = self.table.update(rows, offsets={self.name: (self._next, self._next + 1)})
         except BadRows:

@@ -122,7 +122,7 @@ class Targets:
         return self._open(name).table.spec
 
     def is_there(self, name: str) -> bool:
-        """Whether there is such a table."""
+        """The lake has such a table."""
         try:
             self._open(name)
         except TableNotFound:

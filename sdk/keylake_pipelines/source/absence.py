@@ -30,7 +30,7 @@ class Absence:
 
     @property
     def lasts(self) -> bool:
-        """Whether the last question had no answer."""
+        """The last question had no answer."""
         return self._lost is not None
 
     def lost(self, error: SourceAway) -> None:
