@@ -140,7 +140,7 @@ def test_marks_for_guests_are_needed() -> None:
 
 
 def is_marked(name: str) -> bool:
-    """Whether the core has the type, and says above its declaration that guests may use it."""
+    """The core has the type, and says above its declaration that guests may use it."""
     module = name.split(".")[2]
     path = JAVA / module / "src/main/java" / (name.replace(".", "/") + ".java")
     return path.exists() and re.search(r"^@GuestApi$", path.read_text(), flags=re.MULTILINE) is not None

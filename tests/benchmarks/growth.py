@@ -1,4 +1,4 @@
-"""Whether the time per row stays the same when there are ten times the keys: both sizes in one process, in turns."""
+"""The time per row with ten times the keys, which is to stay the same: both sizes in one process, in turns."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack

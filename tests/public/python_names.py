@@ -41,7 +41,7 @@ def modules() -> list[str]:
 
 
 def is_public(path: Path) -> bool:
-    """Whether a file or a folder is a module without a leading underscore."""
+    """A file or a folder is a module without a leading underscore."""
     is_module = path.suffix == ".py" or (path / "__init__.py").exists()
     return is_module and not path.name.startswith("_")
 
@@ -99,7 +99,7 @@ def of_class(name: str, value: type) -> Iterator[str]:
 
 
 def is_shown(base: type) -> bool:
-    """Whether a base class is one that users of the class know."""
+    """A base class is one that users of the class know."""
     is_builtin = base.__module__ == builtins.__name__ and base not in (object, BaseException)
     return is_builtin or base.__name__ in keylake.__all__
 

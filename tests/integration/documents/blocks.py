@@ -39,7 +39,7 @@ class Block:
 
     @property
     def is_a_file(self) -> bool:
-        """Whether it begins with the name of a module."""
+        """The block begins with the name of a module."""
         return re.match(r"# \w+\.py\n", self.text) is not None
 
 

@@ -111,7 +111,7 @@ def seen(table: ForeignTable, what: str) -> tuple[list[str], set[str]]:
 
 
 def is_logged(worker: Path, text: str) -> bool:
-    """Whether an executor of a worker has said so."""
+    """An executor of a worker has logged the text."""
     return any(text in path.read_text(errors="replace") for path in worker.glob("app-*/*/stderr"))
 
 

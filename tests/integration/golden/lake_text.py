@@ -96,7 +96,7 @@ def vars_of(value: object) -> Row:
 
 
 def compared(wanted: Sequence[Row], read: Read, spec: kl.TableSpec, **how: object) -> str:
-    """Whether a read without a server gives the same rows; where some columns need one, whether the others do."""
+    """The difference of a read without a server, "the same" without one; where some columns need one, of the others."""
     try:
         return same(wanted, read(**how), spec.key)
     except Unsupported:
@@ -105,7 +105,7 @@ def compared(wanted: Sequence[Row], read: Read, spec: kl.TableSpec, **how: objec
 
 
 def same(wanted: Sequence[Row], found: Any, key: Sequence[str]) -> str:
-    """Whether the rows are these; of those that are wanted only the columns that were read are looked at."""
+    """The difference of rows, "the same" without one; of wanted rows only the columns that were read are looked at."""
     rows = sorted_rows(found.to_arrow(), key)
     expected = [like(row, rows[0]) for row in wanted] if rows else wanted
     return "the same" if list(map(text_of, rows)) == list(map(text_of, expected)) else f"other rows: {rows}"
