@@ -60,20 +60,20 @@ import org.apache.iceberg.types.Types.NestedField;
  * d (long, LatestNotNull), m (long, Max) and f (long, First). Rows have a number for each value, as
  * those of the law do.
  */
-final class ParquetTable {
+public final class ParquetTable {
   /** The reductions of leaves that are not reduced to their latest value. */
-  static final Map<String, Reduction> REDUCTIONS =
+  public static final Map<String, Reduction> REDUCTIONS =
       Map.of("d", Reduction.LATEST_NOT_NULL, "m", Reduction.MAX, "f", Reduction.FIRST);
 
   static final List<String> VALUES = List.of("t", "a", "b", "c", "e", "d", "m", "f");
 
-  final KeyedSchema schema;
+  public final KeyedSchema schema;
+  public final Table table;
   private final Path folder;
-  private final Table table;
   private final Map<String, List<StoredRow>> rows = new HashMap<>();
 
   /** The columns that keys are of. */
-  enum KeyForm {
+  public enum KeyForm {
     NUMBER("long", List.of("k")),
     /** Texts, of which four have the same first 8 bytes. */
     TEXT("string", List.of("k")),
@@ -89,7 +89,7 @@ final class ParquetTable {
   }
 
   /** Files of a folder, by their paths. */
-  private static final FileIO DISK =
+  public static final FileIO DISK =
       new FileIO() {
         @Override
         public InputFile newInputFile(String path) {
@@ -110,7 +110,7 @@ final class ParquetTable {
   /**
    * @param versions with "ordering", t is the ordering column
    */
-  ParquetTable(Path folder, String versions, KeyForm form) {
+  public ParquetTable(Path folder, String versions, KeyForm form) {
     this.folder = folder;
     TableDefinition definition = definition(versions, form);
     InMemoryCatalog catalog = new InMemoryCatalog();
@@ -155,7 +155,7 @@ final class ParquetTable {
   }
 
   /** Commits a file with the rows that somebody wrote; those of one key are reduced first. */
-  void commit(List<WrittenRow> written) throws IOException {
+  public void commit(List<WrittenRow> written) throws IOException {
     commitFiles(List.of(MergeLaw.history(List.of(written), REDUCTIONS)));
   }
 
@@ -239,7 +239,7 @@ final class ParquetTable {
   }
 
   /** The number of a key or value column of a row; null where the row has none. */
-  Long numberOf(StoredRow row, String column) {
+  public Long numberOf(StoredRow row, String column) {
     if (column.equals("k")) {
       return row.key().first();
     }
@@ -263,8 +263,18 @@ final class ParquetTable {
   }
 
   /** A number as a text, in the same order; four have the same first 8 bytes. */
-  static String text(long number) {
+  public static String text(long number) {
     return "%06d of texts %06d".formatted(number / 4, number);
+  }
+
+  /** The number that a text was made of. */
+  public static long number(String text) {
+    return Long.parseLong(text.substring(text.length() - 6));
+  }
+
+  /** The last commit of the table. */
+  public long head() {
+    return table.currentSnapshot().snapshotId();
   }
 
   /** The rows that a file has. */
@@ -280,7 +290,7 @@ final class ParquetTable {
   ReadSpec spec(Collection<String> values, Wanted wanted) {
     Set<Integer> ids =
         values.stream().map(name -> field(name).fieldId()).collect(Collectors.toSet());
-    return ReadSpec.ofColumns(table.currentSnapshot().snapshotId(), ids, wanted);
+    return ReadSpec.ofColumns(head(), ids, wanted);
   }
 
   /** The part of a plan that the one bucket has. */
@@ -306,7 +316,7 @@ final class ParquetTable {
     return new DataFiles(DISK, new ReadCounters());
   }
 
-  static Key key(long first) {
+  public static Key key(long first) {
     return new Key(first, 0);
   }
 }

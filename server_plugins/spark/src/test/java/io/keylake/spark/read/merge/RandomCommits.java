@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.Random;
 
 /** Random commits to a table, some of which are late, and what the law says of all of them. */
-final class RandomCommits {
+public final class RandomCommits {
   private static final List<String> LEAVES = List.of("t", "a", "b", "g", "d", "m", "f");
 
   private final Random random;
@@ -24,7 +24,7 @@ final class RandomCommits {
   /**
    * @param keys the number of keys that are written
    */
-  RandomCommits(Random random, ParquetTable table, int keys) {
+  public RandomCommits(Random random, ParquetTable table, int keys) {
     this.random = random;
     this.table = table;
     this.keys = keys;
@@ -37,13 +37,18 @@ final class RandomCommits {
    * @param mayDelete some rows are tombstones
    * @return all that is to be known of each key by the law, in key order
    */
-  List<StoredRow> make(int commits, int rows, boolean mayDelete) throws IOException {
+  public List<StoredRow> make(int commits, int rows, boolean mayDelete) throws IOException {
     for (int i = 0; i < commits; i++) {
       List<WrittenRow> commit = commit(1 + random.nextInt(rows), mayDelete);
       written.add(commit);
       table.commitFiles(files(commit));
     }
-    return MergeLaw.history(written, ParquetTable.REDUCTIONS);
+    return historyOf(written.size());
+  }
+
+  /** All that is to be known of each key after the first commits, by the law, in key order. */
+  public List<StoredRow> historyOf(int commits) {
+    return MergeLaw.history(written.subList(0, commits), ParquetTable.REDUCTIONS);
   }
 
   private List<WrittenRow> commit(int count, boolean mayDelete) {

@@ -74,7 +74,7 @@ record ShownRow(Key key, Map<String, Long> values, Map<String, Long> stamps) {
       return null;
     }
     return switch (column.type().typeName()) {
-      case "string" -> Long.parseLong(vector.getUTF8String(row).toString().split(" ")[3]);
+      case "string" -> ParquetTable.number(vector.getUTF8String(row).toString());
       case "integer" -> (long) vector.getInt(row);
       case "double" -> (long) vector.getDouble(row);
       default -> vector.getLong(row);
