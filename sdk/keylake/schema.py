@@ -10,10 +10,9 @@ Validation is strict, as the table is: no text becomes a number, no number loses
 from __future__ import annotations
 
 import inspect
-import keyword
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar, ForwardRef
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -22,13 +21,14 @@ from pydantic.fields import FieldInfo
 from pyiceberg.types import StructType
 from typing_extensions import Self, Unpack, dataclass_transform
 
+from keylake._definition.attributes import attributes_of, class_name_of
 from keylake._definition.columns import Column, ColumnGroup, check_reducer
 from keylake._definition.definition import hint
 from keylake._definition.invalid import READ, NullWhenRead, check_defaults, misfit_of
 from keylake._definition.models import NAME, Model
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
-from keylake._definition.words import TableWords, check_words
+from keylake._definition.words import Names, TableWords, check_words, names_of
 from keylake._values.read import is_read_as_it_is, python_value
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, check_type
 from keylake.reducers import LATEST, Reducer
@@ -38,9 +38,9 @@ from keylake.types import annotation_of, checked, named, type_of, without_none
 class Group:
     """Columns that are always written together and share one version; made by `group()`, named by its attribute."""
 
-    def __init__(self, doc: str) -> None:
+    def __init__(self, doc: str, name: str = "") -> None:
         self.doc = doc
-        self.name = ""
+        self.name = name
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = self.name or name
@@ -102,8 +102,10 @@ def column(*, reduce: Reducer = LATEST, group: Group | None = None, doc: str = "
     return _field(_Role("column", doc, reduce, group), name, None)
 
 
-def group(doc: str = "") -> Group:
+def group(doc: str = "", *, name: str | None = None) -> Group:
     """Columns that are always written together and may therefore share one version.
+
+    `name` is the group's name where the attribute cannot have it.
 
     >>> class Seen(Table, name="features.seen"):
     ...     user_id: int = key()
@@ -113,7 +115,8 @@ def group(doc: str = "") -> Group:
     >>> Seen.table_spec().column_groups
     (ColumnGroup(name='behaviour', columns=('clicks', 'page'), doc='Written by the click stream.'),)
     """
-    return Group(doc)
+    check_type("name", name, str | None, "the name of the group")
+    return Group(doc, name or "")
 
 
 def _field(role: _Role, name: str | None, default: Any) -> Any:
@@ -136,11 +139,18 @@ _STRICT = ConfigDict(
 )
 
 
-class _ClassWords(TableWords, ConfigDict, total=False):
+class _TableOfClass(TableWords, total=False):
+    """The options of a table that a class says: those of every table, and two that its body says otherwise."""
+
+    key: Annotated[Names, "the key columns in the order of the key"]  # default: the order in which they stand
+    comment: Annotated[str, "text"]  # default: the docstring
+
+
+class _ClassWords(_TableOfClass, ConfigDict, total=False):
     """The words beside the name of a class: the options of the table, and pydantic's own, which pydantic takes."""
 
 
-class _NamedTable(TableWords, total=False):
+class _NamedTable(_TableOfClass, total=False):
     """The words that keylake takes beside the name of a class."""
 
     name: Annotated[str, "text such as 'namespace.table'"]
@@ -299,13 +309,17 @@ def _spec_of(model: type[Table], words: Mapping[str, Any]) -> TableSpec:
         raise DefinitionError(
             f"Columns {' and '.join(map(repr, orderings))} are both ordering(), but versions come from one. Keep one."
         )
+    said: dict[str, Any] = {"comment": inspect.cleandoc(model.__dict__.get("__doc__") or ""), "key": keys, **words}
+    if set(names_of(said["key"])) != set(keys):
+        raise DefinitionError(
+            f"key is {said['key']!r} beside the name of class {model.__name__}, and its columns with key() are "
+            f"{', '.join(map(repr, keys)) or 'none'}. Name each of them once, or leave key= out."
+        )
     return TableSpec.of(
         [_column(field.alias or name, field) for name, field in model.model_fields.items()],
-        comment=inspect.cleandoc(model.__dict__.get("__doc__") or ""),
-        key=keys,
         ordering=orderings[0] if orderings else None,
         column_groups=_column_groups(model, roles),
-        **words,
+        **said,
     )
 
 
@@ -350,7 +364,7 @@ def model_of(spec: TableSpec, parent: type[Table] = Table) -> type[Table]:
     """
     known = parent.attributes()
     new = [each for each in spec.columns if each.name not in known]
-    attributes = _attributes([each.name for each in new], parent)
+    attributes = attributes_of([each.name for each in new], partial(_is_taken, parent))
     fields: dict[str, Any] = {}
     for each in new:
         role = key if each.name in spec.key else ordering if each.name == spec.ordering else column
@@ -358,15 +372,14 @@ def model_of(spec: TableSpec, parent: type[Table] = Table) -> type[Table]:
         attribute = attributes[each.name]
         field = role(doc=each.doc, name=None if attribute == each.name else each.name)
         fields[attribute] = (annotation | None if role is column else annotation, field)
-    words = re.findall(r"[^\W_]+", name_parts(spec.name)[-1])
-    title = "".join(word[0].upper() + word[1:] for word in words) if parent is Table else parent.__name__
-    model = create_model(title if title.isidentifier() else "Row", __base__=parent, __doc__=spec.comment, **fields)
+    title = class_name_of(name_parts(spec.name)[-1]) if parent is Table else parent.__name__
+    model = create_model(title, __base__=parent, __doc__=spec.comment, **fields)
     model._keylake_spec = spec  # pyright: ignore[reportPrivateUsage]
     return model
 
 
 def _struct_model(struct: StructType) -> type[BaseModel]:
-    attributes = _attributes([field.name for field in struct.fields], BaseModel)
+    attributes = attributes_of([field.name for field in struct.fields], partial(_is_taken, BaseModel))
     fields: dict[str, Any] = {}
     for each in struct.fields:
         annotation = named(each.field_type, _struct_model)
@@ -377,20 +390,5 @@ def _struct_model(struct: StructType) -> type[BaseModel]:
     return create_model("Struct", __config__=_STRICT, **fields)
 
 
-def _attributes(names: Sequence[str], parent: type[BaseModel]) -> dict[str, str]:
-    """An attribute for each name: the name itself where Python and pydantic allow it."""
-    free = [name for name in names if _is_attribute(name, parent)]
-    attributes = {name: name for name in free}
-    for name in names:
-        if name not in attributes:
-            attribute = re.sub(r"\W", "_", name).strip("_") or "column"
-            attribute = f"column_{attribute}" if attribute[0].isdigit() else attribute
-            while attribute in attributes.values() or not _is_attribute(attribute, parent):
-                attribute += "_"
-            attributes[name] = attribute
-    return attributes
-
-
-def _is_attribute(name: str, parent: type[BaseModel]) -> bool:
-    usable = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
-    return usable and not hasattr(parent, name) and name not in parent.model_fields
+def _is_taken(parent: type[BaseModel], name: str) -> bool:
+    return hasattr(parent, name) or name in parent.model_fields

@@ -38,7 +38,6 @@ from pyiceberg.types import (
     LongType,
     MapType,
     NestedField,
-    PrimitiveType,
     StringType,
     StructType,
     TimestampType,
@@ -59,7 +58,7 @@ class Stored:
     Stored(type=IntegerType())
     """
 
-    type: PrimitiveType
+    type: IcebergType
 
 
 def _with_zone(value: datetime.datetime) -> datetime.datetime:

@@ -11,6 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+VERBS = ("attributes", "from_row", "from_rows", "table_spec")
+"""The names that `keylake.Table` adds to those of a model, which no attribute of a column should take."""
+
 NAME = "keylake_name"
 """What `__init_subclass__` finds `name` under on Python 3.10."""
 

@@ -24,6 +24,7 @@ from typing_extensions import Unpack
 
 from keylake._definition import bucketing, definition, grouping
 from keylake._definition.columns import Column, ColumnGroup, Versions, columns_of, spelled
+from keylake._definition.source import python_source
 from keylake._definition.spec_json import PLAIN_MEMBERS, FullForm, GroupForm, PropertyForm, parse, written
 from keylake._definition.table_names import name_parts, table_name
 from keylake._definition.words import DEFAULT_BUCKETS, Definition, Names, check_words, names_of
@@ -185,7 +186,27 @@ class TableSpec:
         pairs.append(("column_groups", groups[0], groups[1]))
         return tuple(f"{part}: {here} here, {there} there" for part, here, there in pairs if here != there)
 
-    # ------------------------------------------------------------------------------------------------------- JSON
+    # ----------------------------------------------------------------------------------------------- Python and JSON
+
+    def to_python(self) -> str:
+        """The class of the table as Python source; the class that it makes has an equal definition.
+
+        The columns of a group come in the order of the table. A name that no attribute can have is said by `name=`.
+
+        >>> schema = pa.schema([("user id", pa.int64()), ("day", pa.date32()), ("clicks", pa.int32())])
+        >>> spec = TableSpec.from_arrow(schema, name="a.clicks_of_day", key=["user id", "day"], bucket_by="user id")
+        >>> print(spec.to_python())
+        import keylake as kl
+        <BLANKLINE>
+        <BLANKLINE>
+        class ClicksOfDay(kl.Table, name="a.clicks_of_day", bucket_by="user id"):
+            user_id: int = kl.key(name="user id")
+            day: kl.Date = kl.key()
+            clicks: kl.Int32 | None = kl.column()
+        <BLANKLINE>
+        """
+        words: Any = {name: getattr(self, name) for name in ("name", "comment", *PLAIN_MEMBERS)}
+        return python_source(self.columns, self.column_groups, words)
 
     def to_json(self) -> str:
         """The full form.
