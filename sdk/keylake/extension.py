@@ -25,12 +25,12 @@ from keylake._display.colours import INK, SERIES
 from keylake._display.html_table import ShownFields, ShownTable, html_table, in_notebook
 from keylake._display.pictures import empty_figure, show_times
 from keylake._display.sparklines import html_bars, sparklines
+from keylake._rows.business_time import zoned
+from keylake._rows.intention import offsets_in_json
 from keylake._server.failures import finished
 from keylake._server.session import Session
 from keylake._server.statements import Call, TablePath, literal, quoted, sql_type
-from keylake._table.business_time import zoned
 from keylake._table.columns import iceberg_type
-from keylake._table.intention import offsets_in_json
 from keylake._triggers.steps import statements
 from keylake.errors import Unsupported
 

@@ -21,6 +21,7 @@ from keylake._maintenance.adoption import Adopted
 from keylake._maintenance.equality_deletes import AppliedDeletes
 from keylake._maintenance.maintenance import Maintenance
 from keylake._maintenance.registration import Registered
+from keylake._rows.rows import Rows, arrow_schema_of
 from keylake._server.address import with_token
 from keylake._server.attached import AttachedSession
 from keylake._server.channel import check_client
@@ -31,7 +32,6 @@ from keylake._server.statements import Call, TablePath, quoted
 from keylake._table.condition import checked
 from keylake._table.handle import Handle
 from keylake._table.reads import Row
-from keylake._table.rows import Rows, arrow_schema_of
 from keylake._table.states import HistoryBranch
 from keylake._triggers.triggers import Triggers
 from keylake.checks import CheckLevel, CheckReport

@@ -257,11 +257,6 @@ class Table(Model):
         except ValidationError as error:
             raise SchemaMismatch(f"{misfit_of(cls, error)} The table has such a row; open it by its name.") from None
 
-    @classmethod
-    def attributes(cls) -> dict[str, str]:
-        """The attribute of each column, by the column's name."""
-        return {field.alias or name: name for name, field in cls.model_fields.items()}
-
     def __getitem__(self, column: str) -> Any:
         """The value of a column, whatever its name.
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
-from keylake._table.rows import LocalRows
+from keylake._rows.rows import LocalRows
 
 POINT = pa.struct([("p", pa.int32()), ("q", pa.list_(pa.string()))])
 SCHEMA = pa.schema(

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
+from keylake._rows.intention import Intention, write
 from keylake._server.statements import TablePath, Verb, Write
-from keylake._table.intention import Intention, write
 
 SCHEMA = pa.schema(
     [

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import keylake as kl
+from keylake._rows.intention import Intention, write
+from keylake._rows.rows import Helper, LocalRows, local_rows
 from keylake._server.statements import TablePath
-from keylake._table.intention import Intention, write
-from keylake._table.rows import Helper, LocalRows, local_rows
 
 SCHEMA = pa.schema(
     [

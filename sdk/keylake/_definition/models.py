@@ -1,33 +1,46 @@
-"""The model that classes of tables extend. On Python 3.10 the word `name` beside a class takes a way of its own.
+"""The model that classes of tables extend, and the class of such classes.
 
-class Seen(Table, name="a.b")  ──  ABCMeta.__new__(mcls, name, bases, ...)     3.10: two values for `name`
-                               ──  ABCMeta.__new__(mcls, name, bases, ..., /)  since 3.11
+On Python 3.10 the word `name` beside a class takes a way of its own:
+
+    class Seen(Table, name="a.b")  ──  ABCMeta.__new__(mcls, name, bases, ...)     3.10: two values for `name`
+                                   ──  ABCMeta.__new__(mcls, name, bases, ..., /)  since 3.11
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-VERBS = ("attributes", "from_row", "from_rows", "table_spec")
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+VERBS = ("from_row", "from_rows", "table_spec")
 """The names that `keylake.Table` adds to those of a model, which no attribute of a column should take."""
 
 NAME = "keylake_name"
 """What `__init_subclass__` finds `name` under on Python 3.10."""
 
 
-if sys.version_info >= (3, 11):
-    Model = BaseModel
-else:
+class ModelType(ModelMetaclass):
+    """The class of classes of tables."""
 
-    class _Renaming(type(BaseModel)):  # type: ignore[misc]
+    if sys.version_info < (3, 11):
+
         def __new__(mcs, cls_name: str, bases: tuple[type, ...], namespace: dict[str, Any], **words: Any) -> type:
             if "name" in words:
                 words[NAME] = words.pop("name")
             made: type = super().__new__(mcs, cls_name, bases, namespace, **words)
             return made
 
-    class Model(BaseModel, metaclass=_Renaming):
-        pass
+
+class Model(BaseModel, metaclass=ModelType):
+    """A class of rows, whose attributes are columns."""
+
+    @classmethod
+    def attributes(cls) -> dict[str, str]:
+        """The attribute of each column, by the column's name."""
+        return {field.alias or name: name for name, field in cls.model_fields.items()}

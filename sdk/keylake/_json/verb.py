@@ -21,11 +21,11 @@ from keylake._definition.spec import TableSpec
 from keylake._json.batch import NAMES, RESCUED, Batch
 from keylake._json.mapping import JsonMapping, check_mapping, payload_column
 from keylake._json.plan import Plan
+from keylake._rows.intention import Intention, Labels, check_labels, write
 from keylake._server.session import Session
 from keylake._server.statements import literal, quoted
 from keylake._table.columns import ColumnChanges
 from keylake._table.handle import Handle, Verbs
-from keylake._table.intention import Intention, Labels, check_labels, write
 from keylake._table.writes import WriteVerbs, commit_of
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch, check_type
 from keylake.results import Commit

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Literal
 from pyiceberg.types import TimestampType, TimestamptzType
 
 from keylake._definition.spec import Names, TableSpec
+from keylake._rows.intention import Intention, Version, write
 from keylake._server.statements import Verb, Write, quoted
 from keylake._streams.query import TableStream
 from keylake._table.changes import ChangeVerbs, Feed
 from keylake._table.handle import Verbs
-from keylake._table.intention import Intention, Version, write
 from keylake.errors import BadRows, DefinitionError, check_type
 from keylake.results import Commit, CommitInfo
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from keylake._definition.names import RelationOption
 from keylake._definition.spec import Names
+from keylake._rows.business_time import BusinessTime
 from keylake._server.statements import Commits, Select, quoted
-from keylake._table.business_time import BusinessTime
 from keylake._table.handle import Handle, Namespace, Verbs, snapshot_id_of
 from keylake._table.positions import Consumer, Positions
 from keylake.errors import DefinitionError, check_count, check_type

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from keylake._definition.spec import Names, TableSpec, names_of
+from keylake._rows.business_time import BusinessTime, utc_of
 from keylake._server.session import Session
 from keylake._server.statements import Call, Part, Select, TablePath
-from keylake._table.business_time import BusinessTime, utc_of
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, TableNotFound, Unsupported
 from keylake.results import Commit, CommitInfo, Undone
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 from typing_extensions import TypeVar
 
 from keylake._definition.spec import Names, names_of
+from keylake._rows.business_time import BusinessTime, zoned
 from keylake._server.statements import Explain, KeyParts, Moment, Select, TablePath, Watermark
-from keylake._table.business_time import BusinessTime, zoned
 from keylake._table.explaining import explained
 from keylake._table.handle import Verbs
 from keylake._values.arrow_types import has_names_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from keylake._display.html_table import ShownFields
+from keylake._rows.business_time import BusinessTime, step_of, utc_of
 from keylake._server.session import Session
 from keylake._server.statements import Call
-from keylake._table.business_time import BusinessTime, step_of, utc_of
 from keylake._table.handle import Namespace
 from keylake.errors import DefinitionError
 

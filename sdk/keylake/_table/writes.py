@@ -21,11 +21,11 @@ import pyarrow as pa
 from typing_extensions import Unpack
 
 from keylake._definition.spec import TableSpec
+from keylake._rows.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
+from keylake._rows.rows import Helper, LocalRows, Rows, local_rows
 from keylake._server.statements import Write
 from keylake._table.columns import ColumnChanges, new_columns
 from keylake._table.handle import Handle, Verbs
-from keylake._table.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
-from keylake._table.rows import Helper, LocalRows, Rows, local_rows
 from keylake._values.misfit import shown
 from keylake.errors import BadRows, DefinitionError, KeylakeError, SchemaMismatch, Unsupported, check_type
 from keylake.results import Commit

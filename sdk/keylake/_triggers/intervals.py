@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from keylake._table.business_time import zoned
+from keylake._rows.business_time import zoned
 from keylake.errors import DefinitionError
 
 _MINUTES_OF_A_DAY = 24 * 60

@@ -15,7 +15,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
-from keylake._table.business_time import BusinessTime, utc_of, zoned
+from keylake._rows.business_time import BusinessTime, utc_of, zoned
 from keylake.errors import DefinitionError, ForeignCommit, SnapshotExpired, TableNotFound, Unsupported, check_type
 from keylake.local import names
 from keylake.local.layout import same_definition

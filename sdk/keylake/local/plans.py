@@ -11,7 +11,7 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
-from keylake._table.business_time import BusinessTime
+from keylake._rows.business_time import BusinessTime
 from keylake.errors import SnapshotExpired, Unsupported, check_type
 from keylake.local.catalogs import loaded
 from keylake.local.changes.ranges import CommitRange, there

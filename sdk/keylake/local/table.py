@@ -16,11 +16,11 @@ import pyarrow as pa
 from pyiceberg.table import Table as IcebergTable
 
 from keylake._definition.spec import Names, TableSpec, names_of
-from keylake._table.business_time import BusinessTime
+from keylake._rows.business_time import BusinessTime
+from keylake._rows.intention import Intention
+from keylake._rows.rows import Rows
 from keylake._table.handle import snapshot_id_of
-from keylake._table.intention import Intention
 from keylake._table.reads import Row, one_key
-from keylake._table.rows import Rows
 from keylake._values.arrow_types import empty_table, natural
 from keylake.errors import SchemaMismatch, check_type
 from keylake.local.accumulators import check_accumulator

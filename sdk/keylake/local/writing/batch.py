@@ -21,8 +21,8 @@ from pyiceberg.types import IcebergType
 from keylake._definition.bucketing import buckets_of
 from keylake._definition.grouping import HASHES, group_of
 from keylake._definition.spec import TableSpec
+from keylake._rows.rows import LocalRows
 from keylake._server.statements import Verb, Write
-from keylake._table.rows import LocalRows
 from keylake.errors import Unsupported
 from keylake.local.conform import of_spark
 from keylake.local.decisions import Numbers

@@ -15,10 +15,10 @@ from pyiceberg.typedef import Record
 from pyiceberg.utils.datetime import datetime_to_micros
 
 from keylake._definition.spec import TableSpec
+from keylake._rows.business_time import zoned
+from keylake._rows.intention import Intention, write
+from keylake._rows.rows import LocalRows, local_rows
 from keylake._server.statements import TablePath
-from keylake._table.business_time import zoned
-from keylake._table.intention import Intention, write
-from keylake._table.rows import LocalRows, local_rows
 from keylake.errors import KeylakeError, Unsupported
 from keylake.local import names
 from keylake.local.damage import writing

@@ -21,8 +21,8 @@ from typing_extensions import TypedDict
 
 from keylake._definition.spec import TableSpec
 from keylake._definition.words import check_words
+from keylake._rows.business_time import BusinessTime, utc_of, zoned
 from keylake._server.statements import WHOLE_ROWS, TablePath, Verb, Write
-from keylake._table.business_time import BusinessTime, utc_of, zoned
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, VersionMissing, check_type
 
 Version = str | int | datetime.date | Mapping[str, str]  # a datetime is a date, too

@@ -32,14 +32,14 @@ from pyiceberg.types import (
 )
 
 from keylake._definition.definition import ORDERING_TYPES
+from keylake._definition.models import Model
 from keylake._definition.spec import TableSpec
-from keylake._table.intention import Intention
+from keylake._rows.intention import Intention
 from keylake._values import arrow_types
 from keylake._values.fit import fit
 from keylake._values.misfit import Misfit, family, type_name
 from keylake._values.objects import by_kind, fit_objects
 from keylake.errors import BadRows, SchemaMismatch
-from keylake.schema import Table
 
 if TYPE_CHECKING:
     import pandas
@@ -52,7 +52,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-OneRow: TypeAlias = "Mapping[str, Any] | Table"
+OneRow: TypeAlias = "Mapping[str, Any] | Model"
 Rows: TypeAlias = "DataFrame | pandas.DataFrame | ArrowStream | Sequence[OneRow] | Iterator[OneRow] | OneRow"
 """What verbs write: a Spark frame, a pandas or polars frame, Arrow data, dicts or rows of the table's class: a list of
 them, what yields them, or one."""
@@ -95,7 +95,7 @@ class LocalRows:
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(rows, pandas.DataFrame):
             return _of_pandas(rows, spec)
-        if isinstance(rows, Table) or (isinstance(rows, Mapping) and not _is_of_columns(rows)):
+        if isinstance(rows, Model) or (isinstance(rows, Mapping) and not _is_of_columns(rows)):
             rows = [rows]
         elif isinstance(rows, Iterator):
             rows = list(cast("Iterator[object]", rows))
@@ -211,9 +211,9 @@ def arrow_schema_of(rows: object) -> pa.Schema:
             return pa.Schema.from_pandas(rows, preserve_index=False).remove_metadata()
         if hasattr(rows, "__arrow_c_stream__"):
             return pa.table(cast("Any", rows)).schema.remove_metadata()
-        listed = [rows] if isinstance(rows, Mapping | Table) else rows
+        listed = [rows] if isinstance(rows, Mapping | Model) else rows
         if isinstance(listed, Sequence) and not isinstance(listed, str | bytes) and listed:
-            dicts = [each.model_dump(by_alias=True) if isinstance(each, Table) else each for each in listed]
+            dicts = [each.model_dump(by_alias=True) if isinstance(each, Model) else each for each in listed]
             return pa.Table.from_pylist(cast("Any", dicts)).schema
     except (pa.ArrowException, TypeError, AttributeError) as error:
         raise BadRows(f"The rows have no columns of one type each: {error}. Give a frame, or a TableSpec.") from None
@@ -258,9 +258,9 @@ def _of_list(rows: Sequence[object], spec: TableSpec, verb: str) -> LocalRows:
         return LocalRows(tuple((name, list[object]()) for name in names), 0)
     if all(isinstance(row, Mapping) for row in rows):
         return _of_dicts(cast("Sequence[Mapping[object, object]]", rows))
-    if all(isinstance(row, Table) for row in rows):
-        return _of_instances(cast("Sequence[Table]", rows), spec, verb)
-    wanted = Mapping if isinstance(rows[0], Mapping) else Table
+    if all(isinstance(row, Model) for row in rows):
+        return _of_instances(cast("Sequence[Model]", rows), spec, verb)
+    wanted = Mapping if isinstance(rows[0], Mapping) else Model
     position = next(number for number, row in enumerate(rows) if not isinstance(row, wanted))
     kind = type(rows[position]).__name__
     raise BadRows(f"Row {position} is of the type {kind}. Give dicts only, or rows of the table's class only.")
@@ -276,7 +276,7 @@ def _of_dicts(rows: Sequence[Mapping[object, object]]) -> LocalRows:
     return LocalRows(tuple((str(name), [row[name] for row in rows]) for name in names), len(rows))
 
 
-def _of_instances(rows: Sequence[Table], spec: TableSpec, verb: str) -> LocalRows:
+def _of_instances(rows: Sequence[Model], spec: TableSpec, verb: str) -> LocalRows:
     """Rows of a class: all columns where the verb writes whole rows, else those that were set."""
     models = {type(row) for row in rows}
     if len(models) > 1:
