@@ -13,8 +13,9 @@ import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, ForwardRef
+from typing import Annotated, Any, ClassVar, ForwardRef, Literal
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
@@ -28,7 +29,9 @@ from keylake._definition.invalid import READ, NullWhenRead, check_defaults, misf
 from keylake._definition.models import NAME, Model
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
-from keylake._definition.words import Names, TableWords, check_words, names_of
+from keylake._definition.words import Definition, Names, TableWords, check_words, names_of
+from keylake._rows.intention import Intention, Version
+from keylake._rows.rows import Rows, arrow_schema_of, checked_rows
 from keylake._values.read import is_read_as_it_is, python_value
 from keylake.errors import BadRows, DefinitionError, SchemaMismatch, check_type
 from keylake.reducers import LATEST, Reducer
@@ -256,6 +259,48 @@ class Table(Model):
             return [cls.model_validate(row, context=READ) for row in plain]
         except ValidationError as error:
             raise SchemaMismatch(f"{misfit_of(cls, error)} The table has such a row; open it by its name.") from None
+
+    @classmethod
+    def validate(  # pyright: ignore[reportIncompatibleMethodOverride]
+        cls, rows: Rows, *, verb: Literal["upsert", "update", "delete"] = "upsert", version: Version | None = None
+    ) -> pa.Table:
+        """The rows as a write of them sends them, as an Arrow table; they are checked as the write does.
+
+        Rows are a pandas or polars frame, an Arrow table, or dicts or rows of the class. `verb` is the write that is
+        meant, and `version` what it says where the rows have no ordering column. No server is asked; a table may have
+        columns that were added since, and a reducer in Java checks its contributions on the server.
+
+        Raises `BadRows` for a value that does not fit its column, `SchemaMismatch` for a column that is missing or
+        unknown, and `VersionMissing` for rows without versions.
+
+        >>> class Seen(Table, name="features.seen"):
+        ...     user_id: int = key()
+        ...     clicks: int | None = column()
+        >>> Seen.validate([{"user_id": 7, "clicks": 3}]).to_pylist()
+        [{'user_id': 7, 'clicks': 3}]
+        >>> Seen.validate([{"user_id": 7, "clicks": "3"}])
+        Traceback (most recent call last):
+        keylake.errors.BadRows: Column 'clicks', row 0: '3' (string) does not fit long: text is not parsed. \
+Convert the values, or give the column another type.
+        """
+        if verb not in ("upsert", "update", "delete"):
+            raise DefinitionError(f"verb is {verb!r}. Use 'upsert', 'update' or 'delete'.")
+        return checked_rows(rows, cls.table_spec(), Intention(verb, version=version))
+
+    @staticmethod
+    def from_frame(frame: Rows, **definition: Unpack[Definition]) -> type[Table]:
+        """The class of a table with the columns of a frame, as `lake.create(frame, ...)` finds them; no row is written.
+
+        The frame is of Spark, pandas or polars, an Arrow table, or a list of dicts. `name=`, `key=` and the other words
+        of a definition say the rest.
+
+        Raises `DefinitionError` for a definition that cannot be, and `BadRows` for rows without columns.
+
+        >>> Seen = Table.from_frame([{"user_id": 7, "clicks": 3}], name="features.seen", key="user_id")
+        >>> Seen(user_id=7)
+        Seen(user_id=7, clicks=None)
+        """
+        return model_of(TableSpec.from_arrow(arrow_schema_of(frame), **definition))
 
     def __getitem__(self, column: str) -> Any:
         """The value of a column, whatever its name.

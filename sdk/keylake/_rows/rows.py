@@ -34,7 +34,8 @@ from pyiceberg.types import (
 from keylake._definition.definition import ORDERING_TYPES
 from keylake._definition.models import Model
 from keylake._definition.spec import TableSpec
-from keylake._rows.intention import Intention
+from keylake._rows.intention import Intention, write
+from keylake._server.statements import TablePath, Write
 from keylake._values import arrow_types
 from keylake._values.fit import fit
 from keylake._values.misfit import Misfit, family, type_name
@@ -176,6 +177,34 @@ def local_rows(rows: object, spec: TableSpec, intention: Intention) -> tuple[Loc
     return LocalRows((*known.columns, *more), 0), intention
 
 
+def helpers(statement: Write) -> dict[str, Helper]:
+    """The columns of the rows that the options of a write name, and what they are for."""
+    roles: dict[str, Helper] = {
+        "version": "version",
+        "version_of": "version",
+        "op": "op",
+        "columns_from": "columns_from",
+    }
+    return {
+        value: roles[name.partition(".")[0]] for name, value in statement.options if name.partition(".")[0] in roles
+    }
+
+
+def checked_rows(rows: object, spec: TableSpec, intention: Intention) -> pa.Table:
+    """The rows as a write would send them, checked as it would; nothing is sent."""
+    if _is_of_spark(rows):
+        raise BadRows(
+            "Rows of a Spark frame are checked by the server when they are written. "
+            "Give frame.toArrow(), a pandas frame, an Arrow table, or a list of dicts or of rows of the table's class."
+        )
+    local, intention = local_rows(rows, spec, intention)
+    return local.to_arrow(spec, helpers(write(spec, TablePath(spec.name), intention, local.names)))
+
+
+def _is_of_spark(rows: object) -> bool:
+    return type(rows).__module__.startswith("pyspark.")
+
+
 def _arrow_type(name: str, values: Values) -> pa.DataType:
     if not isinstance(values, list):
         return values.type
@@ -206,6 +235,8 @@ def arrow_schema_of(rows: object) -> pa.Schema:
     pandas = sys.modules.get("pandas")
     if type(rows).__module__.startswith("polars.") and hasattr(rows, "collect"):
         rows = cast("Any", rows).collect()
+    if _is_of_spark(rows) and hasattr(rows, "toArrow"):
+        rows = cast("Any", rows).limit(0).toArrow()
     try:
         if pandas is not None and isinstance(rows, pandas.DataFrame):
             return pa.Schema.from_pandas(rows, preserve_index=False).remove_metadata()

@@ -22,8 +22,7 @@ from typing_extensions import Unpack
 
 from keylake._definition.spec import TableSpec
 from keylake._rows.intention import Intention, Labels, Version, check_labels, offsets_in_json, write
-from keylake._rows.rows import Helper, LocalRows, Rows, local_rows
-from keylake._server.statements import Write
+from keylake._rows.rows import LocalRows, Rows, helpers, local_rows
 from keylake._table.columns import ColumnChanges, new_columns
 from keylake._table.handle import Handle, Verbs
 from keylake._values.misfit import shown
@@ -320,7 +319,7 @@ class WriteVerbs(Verbs):
         spec = self._handle.writes
         row_order = _free_name("_row", (*local.names, *spec.column_names))
         statement = write(spec, self._handle.path, replace(intention, row_order=row_order), local.names, write_id)
-        table = local.to_arrow(spec, _helpers(statement))
+        table = local.to_arrow(spec, helpers(statement))
         table = table.append_column(row_order, pa.array(range(local.count), pa.int64()))
         with self._handle.session.local_frame(table) as sent:
             self._handle.session.write(statement, sent, replaced)
@@ -334,19 +333,6 @@ class WriteVerbs(Verbs):
             with contextlib.suppress(KeylakeError):  # the frame may be what is wrong
                 values = self._handle.session.values(frame, named[0], at_most=1)
         return f" A value there is {shown(values[0])}." if values else ""
-
-
-def _helpers(statement: Write) -> dict[str, Helper]:
-    """The columns of the rows that the options of a write name, and what they are for."""
-    roles: dict[str, Helper] = {
-        "version": "version",
-        "version_of": "version",
-        "op": "op",
-        "columns_from": "columns_from",
-    }
-    return {
-        value: roles[name.partition(".")[0]] for name, value in statement.options if name.partition(".")[0] in roles
-    }
 
 
 def _free_name(name: str, taken: tuple[str, ...]) -> str:

@@ -4,6 +4,7 @@ import datetime
 import random
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -88,3 +89,25 @@ def test_rows_are_forgotten_afterwards(remote: kl.Lake) -> None:
         assert frame.count() == ROWS
     with pytest.raises(KeylakeError, match="has no rows any more that were sent under"), session.asking():
         frame.count()
+
+
+def test_a_class_checks_rows_as_a_write_does(remote: kl.Lake) -> None:
+    class Sent(kl.Table, name=fresh_name("validated")):
+        id: int = kl.key()
+        small: kl.Float32 | None = kl.column()
+
+    table = remote.create(Sent)
+    for wrong in ([{"id": 1, "small": 0.1}], [{"id": None, "small": 1}], [{"id": 1}], [{"id": 1, "smal": 1}], 5):
+        rows: Any = wrong
+        with pytest.raises(KeylakeError) as refused:
+            table.upsert(rows)
+        with pytest.raises(type(refused.value)) as checked:
+            Sent.validate(rows)
+        assert str(checked.value) == str(refused.value)
+    right = Sent.validate([{"id": 1, "small": 0.5}])
+    table.upsert(right)
+    assert table.to_arrow().to_pylist() == right.to_pylist()
+    made = kl.Table.from_frame(table.read(), name=fresh_name("of_spark"), key="id")
+    assert made.table_spec().columns == Sent.table_spec().columns
+    with pytest.raises(kl.BadRows, match=r"checked by the server when they are written. Give frame\.toArrow"):
+        Sent.validate(table.read())
