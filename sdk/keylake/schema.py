@@ -7,6 +7,9 @@
 Validation is strict, as the table is: no text becomes a number, no number loses its fraction.
 """
 
+# pyright: reportUnknownParameterType=false
+# Arrow's own types stand in signatures, and Arrow carries no types for a checker.
+
 from __future__ import annotations
 
 import inspect
