@@ -377,3 +377,34 @@ def test_a_column_that_comes_later_takes_no_attribute_of_another() -> None:
     )
     row = model_of(second, model_of(first)).from_row({"id": 1, "((": 2, "(((": 3})
     assert (row["(("], row["((("]) == (2, 3)
+
+
+# ------------------------------------------------------------------------------------------- columns of the class
+
+
+def test_an_attribute_of_the_class_is_the_name_of_the_column() -> None:
+    class Home(kl.Table, name="a.home"):
+        user_id: int = key()
+        copy_of: int | None = column(name="copy of")
+
+    assert (Home.user_id, Home.copy_of) == ("user_id", "copy of")
+    assert {"user_id", "copy_of", "from_rows"} <= set(dir(Home))
+    with pytest.raises(AttributeError, match="userid"):
+        getattr(Home, "userid")  # noqa: B009 - checkers refuse it
+    row = Home(user_id=7, copy_of=3)
+    assert (row.user_id, row.copy_of) == (7, 3)
+    assert kl.null_rate(Home.copy_of, below=0.1).text == "null_rate('copy of')"
+
+
+def test_a_class_defines_a_column_of_its_parent_again() -> None:
+    class First(kl.Table):
+        user_id: int = key()
+        clicks: int | None = column(doc="First.")
+
+    class Second(First, name="a.second"):
+        clicks: int | None = column(doc="Second.")
+        city: str | None = column()
+
+    assert Second.table_spec().column("clicks").doc == "Second."
+    assert Second(user_id=7) == Second(user_id=7, clicks=None, city=None)
+    assert (First.clicks, Second.clicks, Second.user_id) == ("clicks", "clicks", "user_id")

@@ -45,6 +45,11 @@ def rows(table: kl.KeyedTable[Seen], frame: DataFrame) -> None:
     table.update(pd.DataFrame({"id": [1]}), version=7, offsets={"clicks-0": (0, 100)})
     table.update(frame, version={"clicks": "clicks_at"})
     table.delete(pa.table({"id": [1]}))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - Arrow's
+    table.read(columns=[Seen.clicks, Seen.at], where=f"{Seen.clicks} > 3")
+    table.publish(require=[kl.null_rate(Seen.clicks, below=0.1), kl.value_range(Seen.clicks, 0, 9), kl.unique(Seen.at)])
+    checked = Seen.validate([{"id": 1, "at": at, "clicks": 1}])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Arrow's
+    made: type[kl.Table] = kl.Table.from_frame(frame, name="a.c", key=[Seen.id])
+    print(checked, made)  # pyright: ignore[reportUnknownArgumentType] - Arrow's
     row: Seen | None = table.get(id=1)
     read: DataFrame = table.read(columns=["clicks"], at=commit)
     print(row and row.clicks, read)
@@ -90,4 +95,8 @@ def wrong(table: kl.KeyedTable[Seen]) -> None:
     Seen(id="one", at=datetime.datetime.now(datetime.UTC), clicks=None)  # wrong
     print(table.get(id=1).clicks)  # wrong
     table.publish(require=["no nulls"])  # wrong
+    table.read(columns=[Seen.click])  # wrong
+    kl.null_rate(Seen.clickz, below=0.1)  # wrong
+    kl.Table.from_frame([], name="a.c")  # wrong
+    Seen.validate([], verb="merge")  # wrong
     print(table.history()[0].snapshot)  # wrong

@@ -9,6 +9,7 @@ On Python 3.10 the word `name` beside a class takes a way of its own:
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -26,7 +27,10 @@ NAME = "keylake_name"
 
 
 class ModelType(ModelMetaclass):
-    """The class of classes of tables."""
+    """The class of classes of tables: an attribute of a column is the name of the column on the class.
+
+    To checkers of types it is a value, as on instances: what takes names of columns takes such values, too.
+    """
 
     if sys.version_info < (3, 11):
 
@@ -35,6 +39,22 @@ class ModelType(ModelMetaclass):
                 words[NAME] = words.pop("name")
             made: type = super().__new__(mcs, cls_name, bases, namespace, **words)
             return made
+
+    if not TYPE_CHECKING:  # a checker knows the attributes of a class, and any other is a mistake
+
+        def __getattr__(cls, name: str) -> object:  # noqa: N805 - a class of classes
+            field = cls.__dict__.get("__pydantic_fields__", {}).get(name)
+            if field is None or _is_of_pydantic(sys._getframe(1)):
+                return super().__getattr__(name)
+            return field.alias or name
+
+    def __dir__(cls) -> list[str]:  # noqa: N805
+        return [*super().__dir__(), *cls.__dict__.get("__pydantic_fields__", ())]
+
+
+def _is_of_pydantic(frame: FrameType) -> bool:
+    """Whether pydantic asks, which takes attributes of the parents of a class for defaults of its fields."""
+    return str(frame.f_globals.get("__name__")).startswith("pydantic.")
 
 
 class Model(BaseModel, metaclass=ModelType):

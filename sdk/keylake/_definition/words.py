@@ -18,7 +18,9 @@ from keylake._definition.definition import MOST_BUCKETS, hint
 from keylake.errors import DefinitionError, check_type
 from keylake.reducers import Reducer
 
-Names = str | Sequence[str]
+# On a class of a table an attribute such as P.clicks is the name of its column, which checkers take for a value.
+Name = str | Any
+Names = str | Sequence[Any]
 
 # Enough that the cores of one machine all work, few enough that a small table does not fall into crumbs.
 DEFAULT_BUCKETS = 16

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keylake._definition.words import Name
 from keylake._outcomes.findings import Finding
 from keylake._server.statements import literal, quoted
 from keylake.errors import DefinitionError, check_type
@@ -41,7 +42,7 @@ class Check:
         return Finding(self.text, number, self.limit, number is None or self.passes(number))
 
 
-def null_rate(column: str, *, below: float) -> Check:
+def null_rate(column: Name, *, below: float) -> Check:
     """The share of the changed rows in which a column is null.
 
     >>> null_rate("spend", below=0.01).limit
@@ -75,7 +76,7 @@ def row_count_change(*, at_least: int | None = None, at_most: int | None = None)
     )
 
 
-def value_range(column: str, at_least: Bound | None = None, at_most: Bound | None = None) -> Check:
+def value_range(column: Name, at_least: Bound | None = None, at_most: Bound | None = None) -> Check:
     """The number of changed rows with a value outside of a range; null is in it.
 
     >>> value_range("clicks", at_least=0).text
@@ -104,7 +105,7 @@ def condition(sql: str) -> Check:
     return _none(f"condition({sql!r})", f"NOT coalesce(({sql}), false)")
 
 
-def unique(*columns: str) -> Check:
+def unique(*columns: Name) -> Check:
     """The number of values of some columns that several rows of the branch have; rows with a null in them do not count.
 
     >>> unique("email").text
@@ -123,7 +124,7 @@ def unique(*columns: str) -> Check:
     return Check(f"unique({', '.join(map(repr, columns))})", "0", lambda value: value == 0, repeated)
 
 
-def references(column: str, frame: DataFrame, to: str | None = None) -> Check:
+def references(column: Name, frame: DataFrame, to: Name | None = None) -> Check:
     """The number of values in a column of changed rows that a column of another frame lacks; null refers to nothing.
 
     Example::

@@ -107,6 +107,7 @@ def test_a_class_checks_rows_as_a_write_does(remote: kl.Lake) -> None:
     right = Sent.validate([{"id": 1, "small": 0.5}])
     table.upsert(right)
     assert table.to_arrow().to_pylist() == right.to_pylist()
+    assert table.to_arrow([Sent.small], where=f"{Sent.id} = 1").to_pylist() == [{"small": 0.5}]
     made = kl.Table.from_frame(table.read(), name=fresh_name("of_spark"), key="id")
     assert made.table_spec().columns == Sent.table_spec().columns
     with pytest.raises(kl.BadRows, match=r"checked by the server when they are written. Give frame\.toArrow"):
