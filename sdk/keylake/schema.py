@@ -32,7 +32,7 @@ from keylake._definition.invalid import READ, NullWhenRead, check_defaults, misf
 from keylake._definition.models import NAME, Model
 from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts
-from keylake._definition.words import Definition, Names, TableWords, check_words, names_of
+from keylake._definition.words import Definition, TableWords, Texts, check_words, names_of
 from keylake._rows.intention import Intention, Version
 from keylake._rows.rows import Rows, arrow_schema_of, checked_rows
 from keylake._values.read import is_read_as_it_is, python_value
@@ -148,7 +148,7 @@ _STRICT = ConfigDict(
 class _TableOfClass(TableWords, total=False):
     """The options of a table that a class says: those of every table, and two that its body says otherwise."""
 
-    key: Annotated[Names, "the key columns in the order of the key"]  # default: the order in which they stand
+    key: Annotated[Texts, "the key columns in the order of the key"]  # default: the order in which they stand
     comment: Annotated[str, "text"]  # default: the docstring
 
 

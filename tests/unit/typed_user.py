@@ -48,7 +48,7 @@ def rows(table: kl.KeyedTable[Seen], frame: DataFrame) -> None:
     table.read(columns=[Seen.clicks, Seen.at], where=f"{Seen.clicks} > 3")
     table.publish(require=[kl.null_rate(Seen.clicks, below=0.1), kl.value_range(Seen.clicks, 0, 9), kl.unique(Seen.at)])
     checked = Seen.validate([{"id": 1, "at": at, "clicks": 1}])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Arrow's
-    made: type[kl.Table] = kl.Table.from_frame(frame, name="a.c", key=[Seen.id])
+    made: type[kl.Table] = kl.Table.from_frame(frame, name="a.c", key=["id"])
     print(checked, made)  # pyright: ignore[reportUnknownArgumentType] - Arrow's
     row: Seen | None = table.get(id=1)
     read: DataFrame = table.read(columns=["clicks"], at=commit)

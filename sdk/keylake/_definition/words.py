@@ -21,6 +21,7 @@ from keylake.reducers import Reducer
 # On a class of a table an attribute such as P.clicks is the name of its column, which checkers take for a value.
 Name = str | Any
 Names = str | Sequence[Any]
+Texts = str | Sequence[str]  # names where a definition is made, of which no class has attributes yet
 
 # Enough that the cores of one machine all work, few enough that a small table does not fall into crumbs.
 DEFAULT_BUCKETS = 16
@@ -32,9 +33,9 @@ class TableWords(TypedDict, total=False):
     """The options of a table, the same for a class and for every kind of schema."""
 
     buckets: Annotated[int, f"a whole number from 1 to {MOST_BUCKETS}"]
-    bucket_by: Annotated[Names | None, _NAMES]  # default: the whole key
+    bucket_by: Annotated[Texts | None, _NAMES]  # default: the whole key
     versions: Annotated[Versions | None, "'ordering', 'commit' or 'explicit'"]  # default: from the ordering column
-    partition_by: Annotated[Names, _NAMES]
+    partition_by: Annotated[Texts, _NAMES]
     groups: Annotated[int | None, f"a whole number from 1 to {MOST_BUCKETS}"]  # of keys, as an online store has them
     hash: Annotated[str | None, "the name of a hash, such as 'crc32', or the full name of a Java class"]
 
@@ -43,11 +44,11 @@ class Definition(TableWords, total=False):
     """The words that define a table whose columns come from a schema."""
 
     name: Required[Annotated[str, "text such as 'namespace.table'"]]
-    key: Required[Annotated[Names, "the name of a column, or a list of names"]]
+    key: Required[Annotated[Texts, "the name of a column, or a list of names"]]
     ordering: Annotated[str | None, "the name of the column whose value is the version of a row"]
     reducers: Annotated[Mapping[str, Reducer] | None, "a mapping such as {'clicks': kl.LatestNotNull()}"]
     column_groups: Annotated[
-        Mapping[str, Names] | Sequence[ColumnGroup],
+        Mapping[str, Texts] | Sequence[ColumnGroup],
         "a mapping such as {'behaviour': ['clicks', 'last_page']}, or a list of ColumnGroup",
     ]
     comment: Annotated[str, "text"]
