@@ -1,5 +1,6 @@
 """The command line without a server: what is wrong with a command, how values are read, and what is printed."""
 
+import contextlib
 import inspect
 import json
 import os
@@ -106,6 +107,26 @@ def test_a_lake_that_is_not_there_ends_with_3(
     assert told.out == ""
     assert told.err.startswith("keylake: There is no lake in")
     assert "keylake demo" in told.err
+
+
+@pytest.mark.parametrize("words", ["tables", "branch list a.b", "get a.b -- -7", "status"])
+@pytest.mark.parametrize("sign", [" ", "="])
+def test_the_lake_may_stand_before_a_command_or_behind_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str, sign: str
+) -> None:
+    monkeypatch.setenv("KEYLAKE_LAKE", str(tmp_path / "environment"))
+    option = f"--lake{sign}{tmp_path / 'none'}"
+    assert ended(monkeypatch, *option.split(), *words.split()) == 3
+    before = capsys.readouterr().err
+    assert repr(str(tmp_path / "none")) in before
+    command, sign, rest = words.partition(" -- ")
+    assert ended(monkeypatch, *command.split(), *option.split(), *(sign + rest).split()) == 3
+    assert capsys.readouterr().err == before
+
+
+def test_a_lake_without_a_command_shows_the_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ended(monkeypatch, "--lake", "x", "--version") == 0
+    assert ended(monkeypatch, "--lake", "x") == 2
 
 
 def test_a_token_on_the_command_line_is_refused(
@@ -231,6 +252,49 @@ def test_a_table_in_a_pipe_is_as_wide_as_it_needs_to_be(capsys: pytest.CaptureFi
     assert capsys.readouterr().out.splitlines() == ["a", f" {'name':300}  n", f" {'x' * 300}  1", " y"]
     show_all("keyed tables", (), as_json=False)
     assert capsys.readouterr().out == "keyed tables: none\n"
+
+
+ON_A_SCREEN = """
+import os, sys
+from keylake.cli.shown import show_table
+rows = [{"snapshot": 1234567890123456789, "committed at": "2026-01-01 00:00:00", "why": "as long as needed " * 3}]
+for width in ("120", "50", "36"):
+    os.environ["COLUMNS"] = width
+    show_table("", rows)
+"""
+
+
+def test_a_table_on_a_screen_keeps_its_words_whole(tmp_path: Path) -> None:
+    screen, inner = os.openpty()
+    with (tmp_path / "errors").open("w") as errors:
+        running = subprocess.Popen(
+            [sys.executable, "-c", ON_A_SCREEN], stdout=inner, stderr=errors, env={**os.environ, "TERM": "xterm"}
+        )
+        os.close(inner)
+        read = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(screen, 4096):
+                read += part
+        os.close(screen)
+    assert running.wait() == 0, (tmp_path / "errors").read_text()
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[\d*m", "", read.decode()).splitlines()]
+    assert lines == [
+        "snapshot             committed at         why",
+        "─" * 97,
+        "1234567890123456789  2026-01-01 00:00:00  as long as needed as long as needed as long as needed",
+        "snapshot             committed at    why",
+        "─" * 49,
+        "1234567890123456789  2026-01-01      as long as",
+        "                     00:00:00        needed as",
+        *["                                     long as", "                                     needed as"],
+        *["                                     long as", "                                     needed"],
+        " snapshot      1234567890123456789",
+        " committed at  2026-01-01 00:00:00",
+        " why           as long as needed as",
+        "               long as needed as",
+        "               long as needed",
+        "",
+    ]  # fmt: skip
 
 
 def test_bytes_are_standard_base64(capsys: pytest.CaptureFixture[str]) -> None:

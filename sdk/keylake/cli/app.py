@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from keylake.cli import changing, checking, loading, reading, repairing, serving
+from keylake.cli import changing, checking, loading, reading, registering, repairing, serving
 from keylake.cli.demo import demo
 from keylake.cli.doctor import doctor
 from keylake.cli.shown import tell
@@ -17,9 +18,34 @@ from keylake.extension import extensions, hint
 
 REFUSED, WRONGLY_TYPED, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
 
+_OF_ANY_COMMAND = ("--lake", "--catalog")
+
+
+class _Commands(TyperGroup):
+    """The commands, whose options of the lake may also stand in front of them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words of a call, with options that stand in front of the command behind it."""
+        options, words = _in_front(args)
+        if words and not words[0].startswith("-"):
+            is_group = isinstance(self.get_command(ctx, words[0]), TyperGroup)
+            behind = 2 if is_group else 1  # `branch list` is a command of two words
+            words = [*words[:behind], *options, *words[behind:]]
+        found: list[str] = super().parse_args(ctx, words)
+        return found
+
+
+def _in_front(words: list[str]) -> tuple[list[str], list[str]]:
+    """The options of the lake with which a call begins, and its other words."""
+    taken = 0
+    while taken < len(words) and words[taken].partition("=")[0] in _OF_ANY_COMMAND:
+        taken += 1 if "=" in words[taken] else 2
+    return words[:taken], words[taken:]
+
+
 app = typer.Typer(
     name="keylake",
-    help="Keyed tables on Apache Iceberg: tables, rows, history and upkeep from the command line.",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -38,7 +64,10 @@ def keylake(
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
     ] = False,
 ) -> None:
-    """Keyed tables on Apache Iceberg: tables, rows, history and upkeep from the command line."""
+    """Keyed tables on Apache Iceberg: tables, rows, history and upkeep from the command line.
+
+    The options --lake and --catalog may stand before a command or behind it.
+    """
 
 
 # Keys may be negative numbers, which begin as options do.
@@ -46,6 +75,7 @@ WITH_KEYS = {"ignore_unknown_options": True}
 
 app.command()(demo)
 app.command()(loading.load)
+app.command()(registering.register)
 for reads in (reading.tables, reading.show, reading.sql, reading.history, reading.changes):
     app.command()(reads)
 app.command(context_settings=WITH_KEYS)(reading.get)
@@ -74,7 +104,7 @@ def _is_unknown(words: list[str]) -> bool:
     """The words begin with a command that is not there."""
     known = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
     known.update(str(group.name) for group in app.registered_groups)
-    typed = next((word for word in words if not word.startswith("-")), None)
+    typed = next((word for word in _in_front(words)[1] if not word.startswith("-")), None)
     return typed is not None and typed not in known
 
 

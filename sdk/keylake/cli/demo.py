@@ -8,7 +8,7 @@ import typer
 
 import keylake as kl
 from keylake.cli.opened import USUAL_LAKE
-from keylake.cli.shown import JsonOption, show
+from keylake.cli.shown import JsonOption, show, show_result
 
 TABLE = "demo.user_profile"
 DemoLake = Annotated[str, typer.Option("--lake", envvar="KEYLAKE_LAKE", help="The directory of the lake; it is made.")]
@@ -45,7 +45,7 @@ def demo(lake: DemoLake = USUAL_LAKE, as_json: JsonOption = False) -> None:
             show({"lake": lake, "table": TABLE, "row": row and row.model_dump()}, as_json)
             return
         typer.echo(f"{TABLE} in {lake}: four commits, of which the last one came late.\n")
-        typer.echo(str(profiles.history()))
+        show_result(profiles.history(), as_json)
         typer.echo("\nThe merged row of user 7, and where each value comes from:\n")
-        typer.echo(str(profiles.explain_row(user_id=7)))
+        show_result(profiles.explain_row(user_id=7), as_json)
         typer.echo(f"\nGo on: keylake get {TABLE} 7 --lake {lake}")

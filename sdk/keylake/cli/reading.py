@@ -35,7 +35,7 @@ from keylake.cli.opened import (
     local_lake,
     opened,
 )
-from keylake.cli.shown import USUAL_LIMIT, JsonOption, LimitOption, show_all, show_lines, show_table, tell
+from keylake.cli.shown import USUAL_LIMIT, JsonOption, LimitOption, show_all, show_lines, show_result, show_table, tell
 from keylake.cli.shown import show as show_one
 from keylake.errors import SchemaMismatch, Unsupported
 from keylake.types import named
@@ -144,10 +144,7 @@ def history(
     most = limit or (None if as_json else USUAL_LIMIT)
     with opened(lake, catalog) as found:
         commits = branch_of(found.table(table), branch).history(at_most=most, compactions=compactions)
-    if as_json:
-        show_all("", commits, as_json)
-    else:
-        typer.echo(str(commits))
+    show_result(commits, as_json)
 
 
 def changes(
@@ -179,7 +176,10 @@ def explain_row(
     with opened(lake, catalog) as found:
         of = branch_of(found.table(table), branch)
         explained = of.explain_row(key_of(of.spec, key))
-    show_one(explained, as_json)
+    if as_json:
+        show_one(explained, as_json)
+    else:
+        show_result(explained, as_json)
 
 
 def key_of(spec: kl.TableSpec, words: Sequence[str]) -> dict[str, object]:

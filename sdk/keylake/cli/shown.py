@@ -6,21 +6,25 @@ import dataclasses
 import io
 import sys
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 import typer
 from pydantic import ConfigDict, TypeAdapter
-from rich.box import SIMPLE_HEAD
+from rich.box import SIMPLE_HEAD, Box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from keylake._display.html_table import ShownTable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with the names that Python has.")]
 LimitOption = Annotated[
     int | None, typer.Option("--limit", min=1, help="At most so many; 100 unless --json is given.", show_default=False)
 ]
 USUAL_LIMIT = 100
+_LONGEST_WORD = 30  # that a column does not fold
 
 _VALUES: TypeAdapter[Any] = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="strings"))
 
@@ -43,26 +47,95 @@ def show_all(title: str, values: Sequence[object], as_json: bool) -> None:
         show_table(title, [cast("Mapping[str, Any]", _plain(value)) for value in values])
 
 
+def show_result(result: ShownTable, as_json: bool) -> None:
+    """A result that is a table: an array of JSON, or its text, which is fitted to a terminal."""
+    if as_json or not sys.stdout.isatty():
+        show(list(cast("Iterable[object]", result)) if as_json else result, as_json)
+        return
+    rows = result._rows()  # pyright: ignore[reportPrivateUsage]
+    if not rows:
+        typer.echo(str(result))
+        return
+    header = result._HEADER  # pyright: ignore[reportPrivateUsage]
+    named = [
+        {name: None if cell is None else str(cell) for name, cell in zip(header, row, strict=True)} for row in rows
+    ]
+    show_table(result._title(), named, header)  # pyright: ignore[reportPrivateUsage]
+
+
 def show_table(title: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> None:
-    """Rows as a table as wide as the terminal, or as wide as it needs to be where the output is no terminal."""
+    """Rows as a table that fits the terminal, or as wide as it needs to be where the output is no terminal.
+
+    Cells are folded between words. In a terminal that is too narrow for the words, each row is a table of its own, with
+    a line for each cell.
+    """
     if title and not rows:
         typer.echo(f"{title}: none")
         return
-    is_terminal = sys.stdout.isatty()
-    table = Table(box=SIMPLE_HEAD if is_terminal else None)
-    for name in names or list(dict.fromkeys(name for row in rows for name in row)):
-        table.add_column(Text(name), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(row.get(str(column.header)))) for column in table.columns))
+    named = names or list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[_cell(row.get(name)) for name in named] for row in rows]
     if title:
         typer.secho(title, bold=True)  # a title of rich would be as narrow as the table
-    if is_terminal:
-        Console().print(table, highlight=False)
+    if sys.stdout.isatty():
+        for table in _fitted(named, cells, Console().width):
+            Console().print(table, highlight=False)
         return
     console = Console(width=10_000, file=io.StringIO())
     with console.capture() as captured:
-        console.print(table, highlight=False)
+        console.print(_table(named, cells, [None] * len(named), (0, 1)), highlight=False)
     typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _fitted(names: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> Iterator[Table]:
+    """The table for a terminal of a width, or one for each row where words of all columns do not fit beside another."""
+    columns = [[name, *(row[place] for row in cells)] for place, name in enumerate(names)]
+    ranges = [_range(column) for column in columns]
+    for gap in (2, 1):
+        widths = _widths(ranges, width, gap)
+        if widths is not None:
+            yield _table(names, cells, widths, (0, gap - 1, 0, 0), SIMPLE_HEAD)
+            return
+    for row in cells:
+        pairs = [(name, cell) for name, cell in zip(names, row, strict=True) if cell]
+        yield _table(None, [*pairs, ("", "")], [None, None], (0, 1))  # with an empty line below it
+
+
+def _range(column: Sequence[str]) -> tuple[int, int]:
+    """The least and the usual width of a column: of its longest word, and of its longest line."""
+    words = [cell_len(word) for cell in column for word in cell.split()]
+    return min(max(words, default=0), _LONGEST_WORD), max(
+        cell_len(line) for cell in column for line in cell.split("\n")
+    )
+
+
+def _widths(ranges: Sequence[tuple[int, int]], width: int, gap: int) -> list[int | None] | None:
+    """The width of each column, of which narrow ones get what they need first; None where they do not fit."""
+    free = width - gap * len(ranges) - sum(least for least, _ in ranges)
+    if free < 0:
+        return None
+    found: list[int | None] = [None] * len(ranges)
+    wanting = sorted(range(len(ranges)), key=lambda place: ranges[place][1] - ranges[place][0])
+    for number, place in enumerate(wanting):
+        least, usual = ranges[place]
+        more = min(usual - least, free // (len(ranges) - number))
+        found[place] = least + more
+        free -= more
+    return found
+
+
+def _table(
+    names: Sequence[str] | None,
+    rows: Iterable[Sequence[str]],
+    widths: Sequence[int | None],
+    padding: tuple[int, ...],
+    box: Box | None = None,
+) -> Table:
+    table = Table(box=box, show_header=names is not None, show_edge=False, padding=cast("Any", padding))
+    for name, width in zip(names or [""] * len(widths), widths, strict=True):
+        table.add_column(Text(name), overflow="fold", width=width)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def show_lines(rows: Iterable[Mapping[str, Any]]) -> None:

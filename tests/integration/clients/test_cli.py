@@ -168,6 +168,18 @@ def test_commands_that_change(run: Run, clicks: kl.KeyedTable) -> None:
     assert json_of(run("get", name, "1", "--json")) == {"id": 1, "city": "Oslo", "clicks": 3}
 
 
+def test_a_plain_table_is_registered(run: Run, lake: kl.Lake) -> None:
+    plain, into = fresh_name("plain"), fresh_name("registered")
+    lake.sql(f"CREATE TABLE {lake.catalog}.{plain} USING iceberg AS SELECT id, id * 2 AS clicks FROM range(3)")
+    made = json_of(run("register", plain, "--into", into, "--key", "id", "--buckets", "2", "--json"))
+    assert (made["rows_read"], made["keys_written"]) == (3, 3)
+    assert json_of(run("get", into, "2", "--json")) == {"id": 2, "clicks": 4}
+    assert lake.table(into).spec.buckets == 2
+    with pytest.raises(kl.TableExists):
+        run("register", plain, "--into", into, "--key", "id")
+    assert "keys_written=3" in run("register", plain, "--key", "id").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
