@@ -8,7 +8,7 @@ contributions behind it where the column has an accumulator, and the stored valu
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from keylake.reducers import Reducer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+VersionText = Callable[[int], str]
 _MOST_CHARACTERS = 60  # of a value in a table
 
 
@@ -111,6 +112,16 @@ class RowExplanation(ShownTable):
     newest_delete: Origin | None = None
     columns: tuple[CellOrigin, ...] = ()
 
+    def _with_version_text(self, text: VersionText) -> RowExplanation:
+        """The same, shown with other texts of versions."""
+        self.__dict__["_texts"] = text
+        return self
+
+    @property
+    def _version_text(self) -> VersionText:
+        found: VersionText = self.__dict__.get("_texts", str)
+        return found
+
     def __getitem__(self, column: str) -> CellOrigin:
         """The explanation of one column."""
         for cell in self.columns:
@@ -128,16 +139,20 @@ class RowExplanation(ShownTable):
     def _why(self) -> str:
         write, delete = self.newest_write, self.newest_delete
         if self.exists and write is not None:
-            return f"newest write has {_event(write)}"
+            return f"newest write has {self._event(write)}"
         if delete is not None:
-            return f"deleted at {_event(delete)}"
+            return f"deleted at {self._event(delete)}"
         return "no write of this key"
+
+    def _event(self, origin: Origin) -> str:
+        stream = "" if origin.stream is None else f", stream {origin.stream}"
+        return f"version {_version(origin, self._version_text)}, commit {origin.commit}{stream}"
 
     def _text(self, rows: Sequence[tuple[object, ...]]) -> str:
         return super()._text(rows) if self.columns else self._title()
 
     def _rows(self) -> list[tuple[object, ...]]:
-        return [line for cell in self.columns for line in _lines(cell)]
+        return [line for cell in self.columns for line in _lines(cell, self._version_text)]
 
     def plot(self) -> Figure:
         """Draw which stream and commit gave each column its value, and what did not count; needs matplotlib.
@@ -160,7 +175,7 @@ class RowExplanation(ShownTable):
         origins += [each for cell in self.columns for each in (cell, *cell.contributions, *cell.lost)]
         known = {_place(each): each for each in origins if each.version is not None}
         places = {place: number for number, place in enumerate(sorted(known))}
-        lines = [_grid_line(cell, places) for cell in self.columns]
+        lines = [_grid_line(cell, places, self._version_text) for cell in self.columns]
         if self.newest_delete is not None:
             events = ((self.newest_write, "written", self.exists), (self.newest_delete, "deleted", True))
             row = {places[_place(each)]: GridValue(word, counts, "") for each, word, counts in events if each}
@@ -185,7 +200,7 @@ def _grid_commit(origin: Origin) -> GridCommit:
     return GridCommit(stream, origin.commit if at is None else f"{at:%Y-%m-%d %H:%M:%S}", origin.commit)
 
 
-def _grid_line(cell: CellOrigin, places: dict[_Place, int]) -> GridLine:
+def _grid_line(cell: CellOrigin, places: dict[_Place, int], text: VersionText) -> GridLine:
     """The line of one column: a value that counts is drawn over one that does not, where one file has both."""
     stored: dict[int, GridValue] = {}
     for each in reversed(cell.lost):
@@ -194,7 +209,7 @@ def _grid_line(cell: CellOrigin, places: dict[_Place, int]) -> GridLine:
     own = (StoredValue(**{name: getattr(cell, name) for name in (*_ORIGIN, "value")}),)
     for each in own if cell.contribution_count is None else reversed(cell.contributions):
         if each.version is not None:
-            stored[places[_place(each)]] = GridValue(_shown(each.value), True, f"version {each.version}")
+            stored[places[_place(each)]] = GridValue(_shown(each.value), True, f"version {text(each.version)}")
     return GridLine(cell.column, _shown(cell.value), _how(cell), stored)
 
 
@@ -213,26 +228,26 @@ def _shown(value: object) -> str:
     return "null" if value is None else str(value)
 
 
-def _lines(cell: CellOrigin) -> Iterator[tuple[object, ...]]:
+def _lines(cell: CellOrigin, text: VersionText) -> Iterator[tuple[object, ...]]:
     count = cell.contribution_count
     contributions = "" if count is None else f" of {count} stored contribution{'' if count == 1 else 's'}"
     missing = "" if cell.missing_because is None else f", {cell.missing_because}"
-    yield _line(cell.column, cell.value, cell, f"{cell.reducer.text if cell.reducer else ''}{contributions}{missing}")
+    why = f"{cell.reducer.text if cell.reducer else ''}{contributions}{missing}"
+    yield _line(cell.column, cell.value, cell, why, text)
     for each in cell.contributions:
-        yield _line("", each.value, each, "contribution")
+        yield _line("", each.value, each, "contribution", text)
     for each in cell.lost:
-        yield _line("", each.value, each, f"lost: {each.lost_because}")
+        yield _line("", each.value, each, f"lost: {each.lost_because}", text)
 
 
-def _line(column: str, value: object, origin: Origin, why: str) -> tuple[object, ...]:
+def _line(column: str, value: object, origin: Origin, why: str, text: VersionText) -> tuple[object, ...]:
     at = origin.committed_at
     shown = "" if value is None else repr(value) if isinstance(value, str) else str(value)
     if len(shown) > _MOST_CHARACTERS:
         shown = f"{shown[: _MOST_CHARACTERS - 3]}..."
     when = None if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
-    return column, shown, origin.version, origin.commit, when, origin.stream, why
+    return column, shown, _version(origin, text), origin.commit, when, origin.stream, why
 
 
-def _event(origin: Origin) -> str:
-    stream = "" if origin.stream is None else f", stream {origin.stream}"
-    return f"version {origin.version}, commit {origin.commit}{stream}"
+def _version(origin: Origin, text: VersionText) -> str | None:
+    return None if origin.version is None else text(origin.version)

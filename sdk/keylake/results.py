@@ -115,6 +115,8 @@ Branches = Callable[[], Mapping[str, Sequence[CommitInfo]]]
 class History(ShownTable, Sequence[CommitInfo]):
     """The commits of a table or branch, the newest first. It cannot be changed.
 
+    Printed, versions are times in UTC where the ordering column of the table is a date or a time.
+
     >>> import datetime
     >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     >>> row = {"snapshot_id": 17, "committed_at": at, "verb": "update", "rows": 3, "columns": ["clicks"], "stream": "a"}
@@ -126,8 +128,15 @@ class History(ShownTable, Sequence[CommitInfo]):
 
     _HEADER = ("snapshot", "committed at", "verb", "rows", "versions", "columns", "stream", "writer")
 
-    def __init__(self, table: str, commits: Iterable[CommitInfo], branches: Branches | None = None) -> None:
+    def __init__(
+        self,
+        table: str,
+        commits: Iterable[CommitInfo],
+        branches: Branches | None = None,
+        version_text: Callable[[int], str] = str,
+    ) -> None:
         self._table = table
+        self._version_text = version_text
         self._commits = tuple(commits)
         self._branches = branches
 
@@ -139,7 +148,7 @@ class History(ShownTable, Sequence[CommitInfo]):
 
     def __getitem__(self, index: int | slice) -> CommitInfo | History:
         if isinstance(index, slice):
-            return History(self._table, self._commits[index], self._branches)
+            return History(self._table, self._commits[index], self._branches, self._version_text)
         return self._commits[index]
 
     def __len__(self) -> int:
@@ -176,7 +185,7 @@ class History(ShownTable, Sequence[CommitInfo]):
                 f"{commit.committed_at:%Y-%m-%d %H:%M:%S}",
                 commit.verb,
                 None if commit.rows is None else f"{commit.rows:,}",
-                None if commit.versions is None else _span(commit.versions),
+                None if commit.versions is None else _span(commit.versions, self._version_text),
                 ", ".join(commit.columns),
                 commit.stream,
                 commit.writer,
@@ -189,6 +198,6 @@ def _events(commits: Iterable[CommitInfo]) -> list[Event]:
     return [Event(each.committed_at, each.stream, each.verb, each.rows or 0) for each in commits]
 
 
-def _span(versions: VersionRange) -> str:
+def _span(versions: VersionRange, text: Callable[[int], str] = str) -> str:
     low, high = versions
-    return str(low) if low == high else f"{low} to {high}"
+    return text(low) if low == high else f"{text(low)} to {text(high)}"

@@ -9,6 +9,7 @@ from pyiceberg.types import IcebergType, ListType, MapType, StructType, UUIDType
 
 from keylake._definition.spec import TableSpec
 from keylake._server.statements import KeyParts
+from keylake._table.version_times import version_text
 from keylake._values.read import python_value
 from keylake.explanations import CellOrigin, Origin, RowExplanation, StoredValue
 from keylake.reducers import Reducer
@@ -35,7 +36,7 @@ def explained(table: str, spec: TableSpec, key: KeyParts, lines: Iterable[Line])
             stored.setdefault((line["column"], line["part"]), []).append(value)
     write = events.get("write")
     delete = events.get("delete")
-    return RowExplanation(
+    found = RowExplanation(
         table=table,
         key=tuple((name, value) for name, _, value in key),
         exists=write is not None and write["why"] is None,
@@ -55,6 +56,7 @@ def explained(table: str, spec: TableSpec, key: KeyParts, lines: Iterable[Line])
             for name, line in values.items()
         ),
     )
+    return found._with_version_text(version_text(spec))  # pyright: ignore[reportPrivateUsage]
 
 
 def _origin(line: Line) -> dict[str, Any]:

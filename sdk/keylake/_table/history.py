@@ -6,6 +6,7 @@ import datetime
 from typing import Literal
 
 from keylake._table.handle import Handle, Namespace, Verbs, ends_of, required_snapshot_id_of, snapshot_id_of
+from keylake._table.version_times import version_text
 from keylake.errors import DefinitionError, check_count, check_type
 from keylake.results import Commit, CommitInfo, History, Undone
 
@@ -32,7 +33,8 @@ class HistoryVerbs(Verbs):
         check_type("compactions", compactions, bool, "True or False")
         on_main = self._handle.path.branch is None
         commits = self._handle.commits(at_most=at_most, compactions=compactions)
-        return History(str(self._handle.path), commits, self._commits_of_branches if on_main else None)
+        branches = self._commits_of_branches if on_main else None
+        return History(str(self._handle.path), commits, branches, version_text(self.spec))
 
     def _commits_of_branches(self) -> dict[str, tuple[CommitInfo, ...]]:
         """The commits of the newest branches that main has not."""

@@ -1,5 +1,6 @@
 """Each command on a real server: what it prints for people and for scripts, and with which status it ends."""
 
+import datetime
 import json
 import os
 import signal
@@ -166,6 +167,29 @@ def test_commands_that_change(run: Run, clicks: kl.KeyedTable) -> None:
     assert run("compact", name, "--policy", "full", "--plan").exit_code == 0
     assert isinstance(json_of(run("compact", name, "--policy", "full", "--json")), list)
     assert json_of(run("get", name, "1", "--json")) == {"id": 1, "city": "Oslo", "clicks": 3}
+
+
+def test_versions_of_event_times_are_shown_as_times(run: Run, lake: kl.Lake) -> None:
+    class Visit(kl.Table, name=fresh_name("visits")):
+        id: int = kl.key()
+        at: datetime.datetime = kl.ordering()
+        city: str | None = kl.column()
+
+    noon = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc)
+    visits = lake.create(Visit)
+    visits.upsert([Visit(id=1, at=noon), Visit(id=2, at=noon.replace(microsecond=5))])
+    visits.update([{"id": 1, "at": noon.replace(hour=11), "city": "Oslo"}])
+    low = visits.history()[1].versions
+    assert low is not None
+    assert isinstance(low[0], int)
+    span = "2026-01-01 12:00:00 to 2026-01-01 12:00:00.000005"
+    for shown in (str(visits.history()), visits.history()[1:]._repr_html_(), run("history", visits.name).stdout):
+        assert span in shown
+    explained = visits.explain_row(id=1)
+    assert explained["city"].version == low[0]
+    assert "newest write has version 2026-01-01 12:00:00, commit" in str(explained)
+    assert 'title="version 2026-01-01 12:00:00"' in explained._repr_html_()
+    assert str(low[0]) not in run("explain-row", visits.name, "1").stdout
 
 
 def test_a_plain_table_is_registered(run: Run, lake: kl.Lake) -> None:
