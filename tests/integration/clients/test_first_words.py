@@ -196,3 +196,14 @@ def test_the_table_that_was_meant(lake: kl.Lake, table: kl.KeyedTable, warehouse
     with pytest.raises(kl.TableNotFound) as raised:
         lake.table("zork.quux")
     assert "Did you mean" not in str(raised.value)
+
+
+def test_the_procedure_that_was_meant(lake: kl.Lake, table: kl.KeyedTable) -> None:
+    call = f"CALL {lake.catalog}.system.{{}}({{}} => '{table.name}')"
+    with pytest.raises(kl.DefinitionError, match=r"no procedure 'compactt'\. Did you mean 'compact'\?"):
+        lake.sql(call.format("compactt", "table"))
+    with pytest.raises(kl.KeylakeError, match=r"quite_another") as raised:
+        lake.sql(call.format("quite_another", "table"))
+    assert "Did you mean" not in str(raised.value)
+    with pytest.raises(kl.KeylakeError, match=r"tabel.*Did you mean.*table"):
+        lake.sql(call.format("compact", "tabel"))

@@ -371,8 +371,19 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
     boolean isOurs =
         ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("system");
     UnboundProcedure own = isOurs ? procedures().find(ident.name()) : null;
-    return new CheckedProcedure(this)
-        .of(own == null ? procedures().guarded(super.loadProcedure(ident), ident.name()) : own);
+    if (own != null) {
+      return new CheckedProcedure(this).of(own);
+    }
+    try {
+      return new CheckedProcedure(this)
+          .of(procedures().guarded(super.loadProcedure(ident), ident.name()));
+    } catch (RuntimeException e) {
+      UnboundProcedure meant = isOurs ? procedures().misspelt(ident.name()) : null;
+      if (meant == null) {
+        throw e;
+      }
+      return meant;
+    }
   }
 
   @Override

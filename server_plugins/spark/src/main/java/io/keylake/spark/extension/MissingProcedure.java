@@ -7,10 +7,11 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A procedure of a guest that the server does not have. It refuses each call when Spark binds it:
- * what is thrown earlier, while Spark looks for it, comes to the caller without its condition.
+ * A procedure that the server does not have: that of a guest, or a misspelt one. It refuses each
+ * call when Spark binds it: what is thrown earlier, while Spark looks for it, comes to the caller
+ * without its condition.
  */
-record MissingProcedure(String name, Supplier<KeylakeException> refusal)
+public record MissingProcedure(String name, Supplier<KeylakeException> refusal)
     implements UnboundProcedure {
   @Override
   public String description() {

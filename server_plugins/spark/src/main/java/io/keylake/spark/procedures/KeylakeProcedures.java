@@ -11,8 +11,11 @@ import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.explain.ExplainProcedure;
 import io.keylake.spark.extension.EngineVersions;
 import io.keylake.spark.extension.Guests;
+import io.keylake.spark.extension.MissingProcedure;
 import io.keylake.spark.metadata.CommitRow;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.KeylakeException.Kind;
+import io.keylake.tables.Spelling;
 import io.keylake.tables.StoreFailure;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.commits.Rollback;
@@ -89,6 +92,19 @@ public final class KeylakeProcedures {
     return own == null
         ? Guests.loaded().missingProcedure(lower)
         : new ReadAnew(catalog).after(told(own));
+  }
+
+  /** A procedure that refuses its calls and names the one that was meant; null if none is near. */
+  public @Nullable UnboundProcedure misspelt(String name) {
+    String meant = Spelling.meant(name, names());
+    return meant == null
+        ? null
+        : new MissingProcedure(
+            name,
+            () ->
+                new KeylakeException(
+                    Kind.DEFINITION,
+                    "there is no procedure '%s'. Did you mean '%s'?".formatted(name, meant)));
   }
 
   /** A procedure whose catalog and store may not answer. */
