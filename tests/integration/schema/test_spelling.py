@@ -13,7 +13,7 @@ PROPERTIES = {
     "column_groups.a": "column_group.a",
 }
 SETTINGS = {
-    "spark.keylake.write.idempotencykey": "spark.keylake.write.idempotency-key",
+    "spark.keylake.write.idempotency_key": "spark.keylake.write.idempotency-key",
     "spark.keylake.write.versions": "spark.keylake.write.version",
     "spark.keylake.write.ofsets": "spark.keylake.write.offsets",
     "spark.keylake.wirte.version": "spark.keylake.write.version",
@@ -91,3 +91,22 @@ def test_the_case_of_a_policy(lake: kl.Lake) -> None:
     table.delete([{"id": 1}])
     assert not table.compact("maintenance")
     assert table.compact()
+
+
+def test_a_setting_has_a_spelling_without_hyphens(lake: kl.Lake) -> None:
+    """SQL takes it without backticks; two values of one setting are refused."""
+    name = fresh_name("spelling")
+    lake.sql(f"CREATE TABLE {lake.catalog}.{name} (id BIGINT, n BIGINT, PRIMARY KEY (id)) USING keylake")
+    try:
+        lake.sql("SET spark.keylake.write.idempotencykey = first")
+        for number in (1, 2):
+            lake.sql(f"INSERT INTO {lake.catalog}.{name} VALUES (1, {number})")
+        assert lake.table(name).get(id=1)["n"] == 1  # type: ignore[index]  # pyright: ignore[reportOptionalSubscript]
+        lake.spark.conf.set("spark.keylake.write.idempotency-key", "second")
+        with pytest.raises(kl.DefinitionError, match=r"are one, with two values\. RESET"):
+            lake.sql(f"INSERT INTO {lake.catalog}.{name} VALUES (1, 3)")
+    finally:
+        lake.sql("RESET spark.keylake.write.idempotencykey")
+        lake.sql("RESET `spark.keylake.write.idempotency-key`")
+    lake.sql(f"INSERT INTO {lake.catalog}.{name} VALUES (1, 4)")
+    assert len(lake.table(name).history()) == 2

@@ -73,7 +73,30 @@ public final class SessionSettings {
 
   /** A setting of keylake's own; null where it is not set. */
   public static @Nullable String value(String name) {
-    return SQLConf.get().getConfString(name, null);
+    return value(SQLConf.get(), name);
+  }
+
+  /** A setting of keylake's own in a session; null where it is not set. */
+  public static @Nullable String value(SparkSession session, String name) {
+    return value(session.sessionState().conf(), name);
+  }
+
+  private static @Nullable String value(SQLConf settings, String name) {
+    String set = settings.getConfString(name, null);
+    String plain = withoutHyphens(name);
+    String other = settings.getConfString(plain, null);
+    if (set != null && other != null && !set.equals(other)) {
+      throw new KeylakeException(
+          Kind.DEFINITION,
+          "the session has the settings %s and %s, which are one, with two values. RESET `%s` takes one away"
+              .formatted(name, plain, name));
+    }
+    return set == null ? other : set;
+  }
+
+  /** The spelling that SQL takes without backticks: {@code SET spark.keylake.write.driverrows}. */
+  private static String withoutHyphens(String name) {
+    return name.replace("-", "");
   }
 
   /** A size that is set as Spark writes them, as 512m; a default where it is not set. */
@@ -100,7 +123,10 @@ public final class SessionSettings {
   public static void checkSpelling() {
     CollectionConverters.asJava(SQLConf.get().getAllConfs().keySet()).stream()
         .filter(SessionSettings::isOfReadsOrWrites)
-        .filter(name -> !KNOWN.contains(name))
+        .filter(
+            name ->
+                KNOWN.stream()
+                    .noneMatch(known -> known.equals(name) || withoutHyphens(known).equals(name)))
         .findFirst()
         .ifPresent(
             name -> {

@@ -301,10 +301,10 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
     return given
         .by(spark.sparkContext().sparkUser())
         .certified(AccessControl.principalOfThread())
-        .once(spark.conf().get(SessionSettings.IDEMPOTENCY_KEY, null))
+        .once(SessionSettings.value(spark, SessionSettings.IDEMPOTENCY_KEY))
         .of(
             OffsetRanges.parse(
-                SessionSettings.OFFSETS, spark.conf().get(SessionSettings.OFFSETS, null)));
+                SessionSettings.OFFSETS, SessionSettings.value(spark, SessionSettings.OFFSETS)));
   }
 
   /** Leaves all rows out of the next snapshot of a branch, and opens no file. */
