@@ -83,7 +83,7 @@ class KeyedTable(
 
     @property
     def branches(self) -> Branches:
-        """The branches and tags: `table.branches()` lists them; `drop`, `cherry_pick`, `touched_by_both`."""
+        """The branches and tags: `table.branches()` lists them; `create`, `drop`, `cherry_pick`, `touched_by_both`."""
         return Branches(self)
 
     @property
@@ -119,7 +119,8 @@ class KeyedTable(
     def branch(self, name: str) -> KeyedTable[Row]:
         """The same table on a branch: the same verbs, apart from what everybody reads.
 
-        A branch whose name begins with `tmp_` is made from main, if it is not there; any other has to exist.
+        A branch whose name begins with `tmp_` is made from main, if it is not there. Any other has to exist, so that a
+        misspelt name is an error; `branches.create(name)` makes it.
 
         Raises `TableNotFound` for a branch that is not there and has another name, and `DefinitionError` for a name
         that has other characters than letters, digits, `_`, `-` and `.`.
@@ -137,7 +138,7 @@ class KeyedTable(
             other.history(at_most=1)  # an error when there is no such branch
         except TableNotFound as error:
             if not name.startswith(TEMPORARY):
-                raise TableNotFound(f"{error} A branch whose name begins with {TEMPORARY!r} is made.") from None
+                raise TableNotFound(f"{error} branches.create({name!r}) makes it.") from None
             raise DefinitionError(
                 f"The name of a branch is {name!r}. Use {TEMPORARY} and letters, digits, '_', '-' and '.', "
                 "which every engine can read."

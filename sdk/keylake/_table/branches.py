@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 TEMPORARY = "tmp_"  # how the names of branches begin that are made when they are first asked for
+NAME = re.compile(r"[\w.-]+", re.ASCII)
+_OF_KEYLAKE = ("main", "merged")
+_BEGINNINGS_OF_KEYLAKE = ("experiment_", "history_")
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,28 @@ class Branches(Namespace):
             profiles.branches().where("type = 'branch'").show()
         """
         return self._handle.part("branches")
+
+    def create(self, name: str) -> bool:
+        """Make a branch of what main is now, of any name; False where the table has the branch already.
+
+        `table.branch(name)` opens it. That makes branches itself if their names begin with `tmp_`, and no other, so
+        that a misspelt name is an error.
+
+        Raises `DefinitionError` for a name of other characters than letters, digits, `_`, `-` and `.`, and for one that
+        keylake gives itself, and `CommitConflict` if other commits come first.
+
+        Example::
+
+            profiles.branches.create("nightly")
+        """
+        check_type("The name of a branch", name, str, "text such as 'nightly'")
+        if not NAME.fullmatch(name):
+            raise DefinitionError(
+                f"The name of a branch is {name!r}. Use letters, digits, '_', '-' and '.', which every engine can read."
+            )
+        if name in _OF_KEYLAKE or name.startswith(_BEGINNINGS_OF_KEYLAKE):
+            raise DefinitionError(f"keylake itself gives the name {name!r} to a branch. Take another name.")
+        return bool(self._handle.on_branch(name).value("ensure_branch"))
 
     def drop(self, name: str) -> int:
         """Remove a branch of the table; gives the snapshot id of its newest commit.

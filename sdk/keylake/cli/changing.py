@@ -67,10 +67,11 @@ def create(
     catalog: CatalogOption = USUAL_CATALOG,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a branch of main if it is not there. Its name begins with tmp_."""
+    """Make a branch of main if it is not there."""
     with opened(lake, catalog) as found:
-        found.table(table).branch(name)
-    show({"table": table, "created": name} if as_json else f"{table} has the branch {name}.", as_json)
+        is_new = found.table(table).branches.create(name)
+    said = f"{table} has the new branch {name}." if is_new else f"{table} has the branch {name}."
+    show({"table": table, "created": name} if as_json else said, as_json)
 
 
 @branch.command()

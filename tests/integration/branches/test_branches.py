@@ -150,6 +150,20 @@ def test_main_may_have_moved_meanwhile(lake: kl.Lake, name: str) -> None:
     assert twin.table.get(**keys) is not None
 
 
+def test_a_branch_of_any_name_is_made_when_it_is_said(lake: kl.Lake) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("branches"))
+    twin.upsert(rows(0, 3, 1), version=1)
+    branches = twin.table.branches
+    with pytest.raises(kl.TableNotFound, match=r"no branch 'nightly'.* branches\.create\('nightly'\) makes it"):
+        twin.table.branch("nightly")
+    assert (branches.create("nightly"), branches.create("nightly")) == (True, False)
+    assert twin.table.branch("nightly").count() == 3
+    for name, says in (("a b", "Use letters"), ("", "Use letters"), ("main", "itself"), ("experiment_x", "itself")):
+        with pytest.raises(kl.DefinitionError, match=says):
+            branches.create(name)
+    twin.check()
+
+
 def test_a_branch_is_dropped(lake: kl.Lake) -> None:
     twin, draft = with_draft(lake)
     name = twin.table.name
