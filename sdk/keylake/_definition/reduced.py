@@ -38,6 +38,8 @@ from keylake.reducers import (
     Max,
     Min,
     Moments,
+    Own,
+    Python,
     Reducer,
     Struct,
     Sum,
@@ -65,6 +67,22 @@ int, long, float, double or decimal.
             f"Column {column.name!r} has the reducer {column.reducer!r} and is of type {column.type}. "
             f"The column must be {missing}."
         )
+
+
+def has_state(reducer: Reducer, of: IcebergType) -> bool:
+    """Whether a table keeps a state beside the values of a column: what these do not say of their contributions.
+
+    >>> has_state(Sum(), LongType()), has_state(Count(), LongType())
+    (True, False)
+    """
+    if isinstance(reducer, Daily):
+        return isinstance(reducer.of, Sum)
+    if isinstance(reducer, MapMerge):
+        return isinstance(of, MapType) and reducer.of is not None and has_state(reducer.of, of.value_type)
+    if isinstance(reducer, Struct):
+        members = _members(of)
+        return any(has_state(each, members[name]) for name, each in reducer.members.items())
+    return isinstance(reducer, Sum | ArraySum | Average | Moments | LatestN | Own | Python)
 
 
 def _missing_type(reducer: Reducer, of: IcebergType) -> str | None:

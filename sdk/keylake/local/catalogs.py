@@ -6,7 +6,10 @@ A catalog that Spark opens as JDBC, pyiceberg opens as SQL: the properties of ei
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -71,7 +74,35 @@ def of_folder(name: str, folder: Path) -> Catalog:
     """The catalog of an embedded lake."""
     file = folder / "catalog.db"
     if not file.is_file():
-        raise TableNotFound(f"{folder} is no lake: it has no file catalog.db. Make one with keylake.connect().")
+        raise TableNotFound(
+            f"{folder} is no lake: it has no file catalog.db. "
+            "Make one with keylake.local.create() or keylake.connect()."
+        )
+    return _of_file(name, folder, file)
+
+
+def of_new_folder(name: str, folder: Path) -> Catalog:
+    """The catalog of an embedded lake, which is made where the folder has none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DefinitionError(
+            f"The warehouse {str(folder)!r} cannot be used: {error.strerror}. Name a directory."
+        ) from None
+    catalog = _of_file(name, folder, folder / "catalog.db")
+    with asking(name, catalog.properties):
+        catalog.create_tables()
+    return catalog
+
+
+def of_temporary_folder(name: str) -> tuple[Catalog, Callable[[], object]]:
+    """The catalog of a new lake in a folder of its own, and what removes that: called, or at the end of the catalog."""
+    folder = tempfile.mkdtemp(prefix="keylake-")
+    catalog = of_new_folder(name, Path(folder).resolve())
+    return catalog, weakref.finalize(catalog, shutil.rmtree, folder, True)
+
+
+def _of_file(name: str, folder: Path, file: Path) -> KeptSqlCatalog:
     properties = {"uri": f"sqlite:///{file}", "warehouse": str(folder), "init_catalog_tables": "false"}
     with asking(name, properties):
         return KeptSqlCatalog(name, **properties)

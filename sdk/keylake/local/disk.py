@@ -19,7 +19,7 @@ def is_on_disk(location: str) -> bool:
     return location.startswith(("/", _SCHEME))
 
 
-def _path(location: str) -> Path:
+def path_of(location: str) -> Path:
     """The path of a location: in that of Iceberg no character is escaped."""
     path = location.removeprefix(_SCHEME)
     return Path("/" + path.lstrip("/"))
@@ -30,7 +30,7 @@ class DiskFile(InputFile, OutputFile):
 
     def __init__(self, location: str) -> None:
         super().__init__(location=location)
-        self._path = _path(location)
+        self._path = path_of(location)
 
     def __len__(self) -> int:
         return self._path.stat().st_size
@@ -64,4 +64,4 @@ class Disk(FileIO):
         return DiskFile(location)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        _path(location if isinstance(location, str) else location.location).unlink()
+        path_of(location if isinstance(location, str) else location.location).unlink()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -14,17 +14,27 @@ from typing_extensions import Self
 
 from keylake._definition.definition import near_name
 from keylake._definition.names import SPEC_PROPERTY
+from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import first_rows
 from keylake._table.reads import Row
-from keylake.errors import DefinitionError, SchemaMismatch, TableNotFound, check_count, check_type
-from keylake.local.catalogs import asking, of_folder, opened, other_names, table_names
+from keylake.errors import DefinitionError, SchemaMismatch, TableExists, TableNotFound, check_count, check_type
+from keylake.local.catalogs import (
+    asking,
+    of_folder,
+    of_new_folder,
+    of_temporary_folder,
+    opened,
+    other_names,
+    table_names,
+)
 from keylake.local.layout import layout_of
 from keylake.local.parquet import ParquetFiles
 from keylake.local.table import LocalTable
 from keylake.schema import Table
 
 DEFAULT_MEMORY_BYTES = 256 << 20
+TEMPORARY = ":memory:"
 
 
 def open_lake(
@@ -37,7 +47,8 @@ def open_lake(
 ) -> LocalLake:
     """Open a lake without a server: the directory of an embedded lake, or any catalog of pyiceberg.
 
-    `warehouse` is the directory that `kl.connect(warehouse=...)` keeps a lake in, `./lake` unless said. `properties`
+    `warehouse` is the directory that `kl.connect(warehouse=...)` keeps a lake in, `./lake` unless said; ":memory:" is
+    an empty lake of its own for tests, which `close()` removes with its files. `properties`
     are those of pyiceberg for another catalog (REST, Hive, SQL), which is called `catalog`. Look-ups keep decoded
     columns in memory, up to `memory_bytes`. `page_checksums=False` leaves the checksums of pages unchecked, in a store
     that checks what it gives; a flipped bit is read as another value there.
@@ -49,6 +60,7 @@ def open_lake(
     Example::
 
         lake = keylake.local.open("./lake")
+        lake = keylake.local.open(":memory:")
         lake = keylake.local.open(properties={"type": "rest", "uri": "https://catalog.example"})
     """
     check_type("warehouse", warehouse, str | os.PathLike | None, "a directory, such as './lake'")
@@ -64,16 +76,86 @@ def open_lake(
                 "Leave either out."
             )
         return LocalLake(opened(catalog, properties), files)
-    folder = Path(warehouse or "./lake").expanduser().resolve()
-    return LocalLake(of_folder(catalog, folder), files)
+    if warehouse == TEMPORARY:
+        opened_catalog, remove = of_temporary_folder(catalog)
+        return LocalLake(opened_catalog, files, remove)
+    return LocalLake(of_folder(catalog, _folder(warehouse)), files)
+
+
+def create_table(
+    table: type[Row],
+    warehouse: str | os.PathLike[str] | None = None,
+    *,
+    catalog: str = "lake",
+    if_exists: Literal["error", "match"] = "error",
+) -> LocalTable[Row]:
+    """Create a table without a server, in the directory of a lake, which is made where there is none.
+
+    It is the table that `kl.connect(warehouse).create(table)` makes: servers open it, read it and write it. Other
+    catalogs are opened first: `keylake.local.open(properties=...).create(table)`.
+
+    Raises the errors of `LocalLake.create`, and `DefinitionError` for a directory that cannot be used.
+
+    Example::
+
+        profiles = keylake.local.create(UserProfile, "./lake", if_exists="match")
+    """
+    check_type("warehouse", warehouse, str | os.PathLike | None, "a directory, such as './lake'")
+    check_type("catalog", catalog, str, "the name of a catalog")
+    if warehouse == TEMPORARY:
+        raise DefinitionError(
+            f"A lake in {TEMPORARY!r} ends when it is closed, so open it first: "
+            f"lake = keylake.local.open({TEMPORARY!r}); lake.create(...)."
+        )
+    lake = LocalLake(of_new_folder(catalog, _folder(warehouse)), ParquetFiles(DEFAULT_MEMORY_BYTES, True))
+    return lake.create(table, if_exists=if_exists)
+
+
+def _folder(warehouse: str | os.PathLike[str] | None) -> Path:
+    return Path(warehouse or "./lake").expanduser().resolve()
 
 
 class LocalLake:
     """An open lake without a server. Close it, or use it in a `with` block."""
 
-    def __init__(self, catalog: Catalog, files: ParquetFiles) -> None:
+    def __init__(self, catalog: Catalog, files: ParquetFiles, remove: Callable[[], object] | None = None) -> None:
         self._catalog = catalog
         self._files = files
+        self._remove = remove  # the folder of a temporary lake
+
+    @overload
+    def create(self, table: type[Row], *, if_exists: Literal["error", "match"] = "error") -> LocalTable[Row]: ...
+
+    @overload
+    def create(self, table: TableSpec, *, if_exists: Literal["error", "match"] = "error") -> LocalTable: ...
+
+    def create(
+        self, table: type[Table] | TableSpec, *, if_exists: Literal["error", "match"] = "error"
+    ) -> LocalTable[Any]:
+        """Create a table, and its namespace: the same one that a server makes of the class or the spec.
+
+        With `if_exists="match"` a table that is there is opened, if it is the same.
+
+        Raises `TableExists` if the table is there, or with `if_exists="match"` `SchemaMismatch` if it is another one,
+        `Unsupported` for reducers and hashes that are classes of a server, `DefinitionError` for what is no definition,
+        `ServerUnreachable` if the catalog does not answer, and `StoreFailed` if metadata cannot be written.
+
+        Example::
+
+            profiles = lake.create(UserProfile, if_exists="match")
+        """
+        if if_exists not in ("error", "match"):
+            raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
+        spec = table if isinstance(table, TableSpec) else _class_of(table).table_spec()
+        # Readers do not wait for what only makers of tables need.
+        from keylake.local.creation import created
+
+        try:
+            created(self._catalog, spec)
+        except TableExists:
+            if if_exists == "error":
+                raise
+        return self._opened(spec.name, table)
 
     @overload
     def table(self, table: type[Row]) -> LocalTable[Row]: ...
@@ -111,7 +193,7 @@ class LocalLake:
             keyed = [name for name in found if SPEC_PROPERTY in self._catalog.load_table(name).properties]
         return tuple(sorted(map(table_name, keyed)))
 
-    def _opened(self, name: str, model: type[Table] | None) -> LocalTable[Any]:
+    def _opened(self, name: str, wanted: type[Table] | TableSpec | None) -> LocalTable[Any]:
         parts = name_parts(name)
         try:
             with asking(self._catalog.name, self._catalog.properties):
@@ -119,9 +201,10 @@ class LocalLake:
         except (NoSuchTableError, NoSuchNamespaceError):
             raise TableNotFound(self._no_table(name)) from None
         found = layout_of(name, table.metadata, table.metadata.schema()).spec
-        if model is None:
+        model = wanted if isinstance(wanted, type) else None
+        if wanted is None:
             return LocalTable(table, found.name, None, self._files)
-        differences = model.table_spec().differences(found)
+        differences = (wanted if isinstance(wanted, TableSpec) else wanted.table_spec()).differences(found)
         if differences:
             raise SchemaMismatch(
                 f"{name} is another table than the one that was meant (here) in the lake (there): "
@@ -143,9 +226,11 @@ class LocalLake:
         return f"There is no table {name}.{near} lake.tables() lists the tables that are there."
 
     def close(self) -> None:
-        """Close the files and the catalog."""
+        """Close the files and the catalog; of a lake in ":memory:", remove them."""
         self._files.close()
         self._catalog.close()
+        if self._remove is not None:
+            self._remove()
 
     def __enter__(self) -> Self:
         return self
