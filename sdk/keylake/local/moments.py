@@ -55,7 +55,7 @@ def moment_of(
         if branch is not None:
             raise DefinitionError(f"at={at!r} names a tag or branch by itself. Leave branch={branch!r} out.")
         return _named(name, metadata, at)
-    head = _head(name, metadata, branch)
+    head = head_of(name, metadata, branch)
     if at is None:
         return Moment(head, metadata.schema())
     if isinstance(at, int):
@@ -74,11 +74,12 @@ def _named(name: str, metadata: TableMetadata, at: str) -> Moment:
             "Give at= a commit, a snapshot id, a datetime with a zone, or the name of a tag or branch."
         )
     if ref.snapshot_ref_type == SnapshotRefType.BRANCH:
-        return Moment(_head(name, metadata, at), metadata.schema())
+        return Moment(head_of(name, metadata, at), metadata.schema())
     return _then(name, metadata, _known(name, metadata, ref.snapshot_id))
 
 
-def _head(name: str, metadata: TableMetadata, branch: str | None) -> Snapshot | None:
+def head_of(name: str, metadata: TableMetadata, branch: str | None) -> Snapshot | None:
+    """The newest snapshot of a branch; None where nothing was committed yet."""
     if branch is None or branch == "main":
         return metadata.current_snapshot()
     if branch.startswith(names.EXPERIMENT_BRANCH):
@@ -123,7 +124,7 @@ def _at_time(
         if before:
             return _known(name, metadata, before[-1])
     else:
-        for each in _ancestors(metadata, head):
+        for each in ancestors(metadata, head):
             if each.timestamp_ms <= millis:
                 return each
     raise SnapshotExpired(
@@ -131,7 +132,8 @@ def _at_time(
     )
 
 
-def _ancestors(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[Snapshot]:
+def ancestors(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[Snapshot]:
+    """A snapshot and those before it, newest first, as far as they are kept."""
     by_id = {each.snapshot_id: each for each in metadata.snapshots}
     while snapshot is not None:
         yield snapshot
@@ -151,7 +153,7 @@ def check_lineage(name: str, metadata: TableMetadata, snapshot: Snapshot, io: Fi
     """
     adopted: set[int] = set()
     has_own, oldest = False, snapshot
-    for each in _ancestors(metadata, snapshot):
+    for each in ancestors(metadata, snapshot):
         oldest = each
         summary = summary_of(each)
         is_own = names.VERB in summary

@@ -9,6 +9,7 @@ import getpass
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Generic
 
 import numpy as np
@@ -22,7 +23,7 @@ from keylake._rows.rows import Rows
 from keylake._table.handle import snapshot_id_of
 from keylake._table.reads import Row, one_key
 from keylake._values.arrow_types import empty_table, natural
-from keylake.errors import SchemaMismatch, check_type
+from keylake.errors import SchemaMismatch, check_count, check_type
 from keylake.local.accumulators import check_accumulator
 from keylake.local.catalogs import loaded
 from keylake.local.changes.feed import Feed
@@ -30,6 +31,7 @@ from keylake.local.damage import decoding
 from keylake.local.decisions import NOWHERE
 from keylake.local.files import by_bucket
 from keylake.local.filters import Filter, Where
+from keylake.local.history import commits_of
 from keylake.local.layout import Layout
 from keylake.local.lookups import Lookup, Sought
 from keylake.local.merging import Merge
@@ -40,7 +42,7 @@ from keylake.local.parquet import ParquetFiles
 from keylake.local.plans import Plans
 from keylake.local.result import Changes, MergedRows
 from keylake.local.stretches import WholeFile
-from keylake.results import Commit, CommitInfo
+from keylake.results import Commit, CommitInfo, History
 
 
 class LocalTable(Generic[Row]):
@@ -204,6 +206,27 @@ class LocalTable(Generic[Row]):
         self._merge(layout, values)
         feed = Feed(Lookup(layout, self._parquet, self._plans.table.io), values)
         return Changes(feed.of(files), self._models.unchecked(layout))
+
+    def history(self, at_most: int | None = None, *, branch: str | None = None, compactions: bool = False) -> History:
+        """The commits of the table or a branch, newest first: what they wrote, how much, and who.
+
+        Compactions change no row and come whenever maintenance makes them, so `compactions=True` has to ask for them.
+        No file of rows is opened.
+
+        Raises `DefinitionError` if `at_most` is no count, `TableNotFound` if the table or the branch is not there,
+        `Unsupported` for an experiment, `ServerUnreachable` if the catalog does not answer, and `StoreFailed` if
+        metadata cannot be read.
+
+        Example::
+
+            profiles.history()[0].stream
+        """
+        if at_most is not None:
+            check_count("at_most", at_most)
+        check_type("branch", branch, str | None, "the name of a branch")
+        check_type("compactions", compactions, bool, "True or False")
+        commits = commits_of(self._name, self._plans.metadata(), branch, compactions)
+        return History(self._name, islice(commits, at_most))
 
     def upsert(
         self,

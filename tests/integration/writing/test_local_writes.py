@@ -72,9 +72,14 @@ def test_writers_take_turns(lake: kl.Lake, warehouse: Path, shape: Shape) -> Non
         assert [info.snapshot_id for info in history] == [commit.snapshot_id for commit in reversed(twin.commits)]
         assert [info.rows for info in history] == [commit.rows for commit in reversed(twin.commits)]
         assert [info.versions for info in history] == [commit.versions for commit in reversed(twin.commits)]
+        assert local.table(twin.table.name).history() == history
         turns.compact("full")
         twin.check()
         twin.check_stamps()
+        there = local.table(twin.table.name)
+        assert there.history(3, compactions=True) == turns.history(3, compactions=True)
+        turns.undo(everything=True)
+        assert there.history() == turns.history()
         assert turns.written_here or any(reducer.accumulates for reducer in shape.reducers.values())
 
 

@@ -1,0 +1,53 @@
+"""The commits of a branch, read from its snapshots: what the server's procedure `commits` gives of them."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
+
+from keylake.local import names
+from keylake.local.moments import ancestors, head_of, summary_of
+from keylake.results import CommitInfo
+
+_TIDYING = ("compact", "settle")
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def commits_of(name: str, metadata: TableMetadata, branch: str | None, compactions: bool) -> Iterator[CommitInfo]:
+    """The commits of a branch, newest first; `compactions`: with those that only tidied up."""
+    undone: set[int] = set()
+    for snapshot in ancestors(metadata, head_of(name, metadata, branch)):
+        summary = summary_of(snapshot)
+        is_undone = snapshot.snapshot_id in undone
+        if not is_undone:  # an undo that was taken back has taken nothing back
+            undone.update(json.loads(summary.get(names.UNDONE, "[]")))
+        if compactions or summary.get(names.VERB) not in _TIDYING:
+            yield _commit(snapshot, summary, is_undone)
+
+
+def _commit(snapshot: Snapshot, summary: dict[str, str], is_undone: bool) -> CommitInfo:
+    low, high = _number(summary, names.MIN_VERSION), _number(summary, names.MAX_VERSION)
+    return CommitInfo(
+        snapshot_id=snapshot.snapshot_id,
+        parent_id=snapshot.parent_snapshot_id,
+        committed_at=_EPOCH + datetime.timedelta(milliseconds=snapshot.timestamp_ms),
+        verb=summary.get(names.VERB),
+        rows=_number(summary, names.ROWS),
+        versions=None if low is None or high is None else (low, high),
+        columns=tuple(json.loads(summary.get(names.COLUMNS, "[]"))),
+        stream=summary.get(names.STREAM),
+        writer=summary.get(names.WRITER),
+        write_id=summary.get(names.WRITE_ID),
+        idempotency_key=summary.get(names.IDEMPOTENCY_KEY),
+        files=_number(summary, "added-data-files") or 0,
+        undone=is_undone,
+    )
+
+
+def _number(summary: dict[str, str], name: str) -> int | None:
+    text = summary.get(name)
+    return None if text is None else int(text)
