@@ -44,6 +44,7 @@ CORE = (
     "_triggers",
     "lake",
     "local",
+    "testing",
     "extension",
     "_public",
     "cli",
@@ -199,6 +200,7 @@ def test_every_package_we_import_is_asked_for() -> None:
     packages = [*project["dependencies"], *pipelines["dependencies"], *(each for extra in extras for each in extra)]
     asked = {re.split(r"[^\w-]", each)[0].removesuffix("-client").replace("-", "_") for each in packages}
     asked |= {"yaml", "pymysql", "pymysqlreplication"}  # of pyyaml and mysql-replication
+    asked |= {"pytest"}  # loads the fixtures, and nothing else does
     imported = {
         name.partition(".")[0] for path in [*MODULES, *INIT_FILES] for name in imports(SDK / path, for_types=False)
     }
