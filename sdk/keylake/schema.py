@@ -13,10 +13,11 @@ Validation is strict, as the table is: no text becomes a number, no number loses
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, ForwardRef, Literal
+from typing import Annotated, Any, ClassVar, ForwardRef, Literal, TypeVar
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -160,6 +161,9 @@ class _NamedTable(_TableOfClass, total=False):
     """The words that keylake takes beside the name of a class."""
 
     name: Annotated[str, "text such as 'namespace.table'"]
+
+
+AnyTable = TypeVar("AnyTable", bound="Table")
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(key, ordering, Field))
@@ -419,6 +423,18 @@ def model_of(spec: TableSpec, parent: type[Table] = Table) -> type[Table]:
     model = create_model(title, __base__=parent, __doc__=spec.comment, **fields)
     model._keylake_spec = spec  # pyright: ignore[reportPrivateUsage]
     return model
+
+
+def importable(model: type[AnyTable]) -> type[AnyTable] | None:
+    """The class, if its module has it by its name; None for one that was made of a spec, or in a function.
+
+    >>> importable(Table) is Table, importable(type("Made", (Table,), {}))
+    (True, None)
+    """
+    found: object = sys.modules.get(model.__module__)
+    for name in model.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return model if found is model else None
 
 
 def _struct_model(struct: StructType) -> type[BaseModel]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, cast
 
@@ -25,7 +25,7 @@ from keylake._table.serving import Serving
 from keylake._table.states import States
 from keylake._table.writes import WriteVerbs
 from keylake.errors import DefinitionError, TableNotFound, check_type
-from keylake.schema import Table, model_of
+from keylake.schema import Table, importable, model_of
 
 _MOST_CHARACTERS = 80  # of a thing that is no definition
 _BRANCH = re.compile(rf"{TEMPORARY}[\w.-]+")  # the names of branches that are made
@@ -64,6 +64,9 @@ class KeyedTable(
     def __init__(self, handle: Handle, model: type[Row]) -> None:
         super().__init__(handle)
         self._model = model
+
+    def __reduce__(self) -> tuple[Callable[..., KeyedTable[Any]], tuple[Handle, type[Row] | None]]:
+        return _opened_again, (self._handle, importable(self._model))
 
     def _learn(self, handle: Handle) -> None:
         has_other_columns = handle.spec.columns != self.spec.columns
@@ -235,6 +238,10 @@ class TableColumns:
             profiles["clicks"].names
         """
         return tuple(self.prefix + name for name in self.columns)
+
+
+def _opened_again(handle: Handle, model: type[Table] | None) -> KeyedTable[Any]:
+    return KeyedTable(handle, model_of(handle.spec) if model is None else model)
 
 
 def class_of(table: object) -> type[Table]:

@@ -32,6 +32,16 @@ def with_token(url: str) -> str:
     return f"{url if '/' in url.removeprefix('sc://') else url + '/'};token={token}"
 
 
+def without_token(url: str) -> str:
+    """The address without its token and headers, which may be secrets: with what else a client needs to connect.
+
+    >>> without_token("sc://spark.internal:443/;use_ssl=true;token=mine;x-key=mine")
+    'sc://spark.internal:443/;use_ssl=true'
+    """
+    address, *words = url.split(";")
+    return ";".join((address, *(word for word in words if word.partition("=")[0] in ("use_ssl", "user_id"))))
+
+
 def by_name(url: str) -> tuple[str, str | None]:
     """The address with `localhost` for a number of this machine, and the number: pyspark takes a token there by name.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from keylake._server.address import Address
 from keylake._server.lazy_errors import known_to_pyspark
 from keylake._server.server import VERSION
 from keylake._server.session import Session
-from keylake.errors import DefinitionError
+from keylake.errors import DefinitionError, Unsupported
 
 
 class AttachedSession(Session):
@@ -31,6 +31,12 @@ class AttachedSession(Session):
         self.was_open = False
         self._check_plugin()
         self.was_open = True
+
+    def __reduce__(self) -> NoReturn:
+        raise Unsupported(
+            "The session was opened by somebody else, whose address keylake does not know, so no other process can "
+            "open its tables. Connect with kl.connect('sc://host:15002')."
+        )
 
     def open_again(self) -> None:
         """Whoever opened the session opens another one, where it is over."""

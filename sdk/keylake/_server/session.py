@@ -12,6 +12,7 @@ import contextlib
 import functools
 import json
 import operator
+import os
 import uuid
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -20,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyiceberg.types import IcebergType
 
 from keylake._definition.names import Setting
-from keylake._server.address import Address
+from keylake._server.address import Address, with_token, without_token
+from keylake._server.conditions import any_of, check_condition, literal_of
 from keylake._server.embedded import EmbeddedServer
 from keylake._server.failures import details, finished, sentence, understood
 from keylake._server.frames import SENT_ROWS, carrying, chunks_of, in_utc, rows_of, schema_of
@@ -37,9 +38,7 @@ from keylake._server.statements import (
     Select,
     TablePath,
     Write,
-    as_parameter,
     quoted,
-    sql_type,
 )
 from keylake._server.versions import lacks, work_together
 from keylake.errors import (
@@ -49,7 +48,6 @@ from keylake.errors import (
     ServerRefused,
     ServerUnreachable,
     Unsupported,
-    check_type,
     from_server,
 )
 
@@ -99,6 +97,14 @@ class Session:
             raise
         self.was_open = True
 
+    def __reduce__(self) -> tuple[Callable[..., Session], tuple[str, str, str | None]]:
+        if self._server is not None:
+            raise Unsupported(
+                "The server was started by this process, which alone has its token, so no other process can open its "
+                "tables. Start one with `keylake serve` and connect to its address, or read with keylake.local."
+            )
+        return _opened_again, (without_token(self._url), self.catalog, self.writer)
+
     def open_again(self) -> None:
         """Go on in a new session, with what was `set`, where this one is over; a server of this process starts anew."""
         try:
@@ -145,7 +151,7 @@ class Session:
         with self.asking():
             frame = self.spark.table(path.in_sql(self.catalog))
             for name, type_, value in key:
-                frame = frame.where(col(quoted(name)) == _literal(type_, value))
+                frame = frame.where(col(quoted(name)) == literal_of(type_, value))
             return rows_of(frame)
 
     def look_up_all(self, path: TablePath, keys: Sequence[KeyParts]) -> pa.Table:
@@ -159,15 +165,15 @@ class Session:
             frame = self.spark.table(path.in_sql(self.catalog))
             for column, (name, type_, _) in enumerate(keys[0]):
                 values = dict.fromkeys(key[column][2] for key in keys)
-                frame = frame.where(col(quoted(name)).isin(*(_literal(type_, value) for value in values)))
+                frame = frame.where(col(quoted(name)).isin(*(literal_of(type_, value) for value in values)))
             if len(keys[0]) > 1:
-                equal = [[col(quoted(name)) == _literal(type_, value) for name, type_, value in key] for key in keys]
-                frame = frame.where(_any([functools.reduce(operator.and_, each) for each in equal]))
+                equal = [[col(quoted(name)) == literal_of(type_, value) for name, type_, value in key] for key in keys]
+                frame = frame.where(any_of([functools.reduce(operator.and_, each) for each in equal]))
             return rows_of(frame)
 
     def frame_of(self, select: Select, where: str | Column | None) -> DataFrame:
         """A read as a plain frame, analysed, so that a wrong name is told now and not when the frame is used."""
-        _check_condition(where)
+        check_condition(where)
         with self.asking():
             frame = self.spark.sql(replace(select, columns=None).in_sql(self.catalog))
             frame = frame if where is None else frame.where(where)
@@ -202,7 +208,7 @@ class Session:
         """Write a frame; `replaced` is the condition on the rows that an overwrite replaces."""
         from pyspark.sql.connect.functions import expr, lit
 
-        _check_condition(replaced)
+        check_condition(replaced)
         with self.asking():
             writer = frame.writeTo(write.path.in_sql(self.catalog)).options(**dict(write.options))
             if write.mode == "append":
@@ -420,22 +426,13 @@ class Session:
         )
 
 
-def _check_condition(where: object) -> None:
-    from pyspark.sql import Column
-
-    check_type("where", where, str | Column | None, "a condition in Spark's SQL, such as 'clicks > 0', or a column")
-
-
-def _literal(type_: IcebergType, value: object) -> Column:
-    """A value of a key column, of the type of the column."""
-    from pyspark.sql.connect.functions import lit
-
-    return lit(as_parameter(value)).cast(sql_type(type_))
+def _opened_again(url: str, catalog: str, writer: str | None) -> Session:
+    """The session of this process for what was pickled, with the token that the environment has."""
+    session = _of_process(with_token(url), catalog, writer, os.getpid())
+    session.open_again()
+    return session
 
 
-def _any(conditions: Sequence[Column]) -> Column:
-    """Conditions joined by OR as a tree of equal halves: Spark walks expressions by recursion."""
-    if len(conditions) == 1:
-        return conditions[0]
-    half = len(conditions) // 2
-    return _any(conditions[:half]) | _any(conditions[half:])
+@functools.lru_cache(8)
+def _of_process(url: str, catalog: str, writer: str | None, _process: int) -> Session:
+    return Session(url, catalog, writer)

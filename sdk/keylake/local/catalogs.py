@@ -197,6 +197,11 @@ def _place(properties: Mapping[str, str]) -> str:
     return "an unknown place" if uri is None else re.sub(r"//[^/@]*@", "//", uri.partition("?")[0])
 
 
+def is_secret(name: str) -> bool:
+    """Whether a property of a catalog is one that other processes have to get from their environment."""
+    return name.lower().startswith(("header.", "auth")) or _SECRET.search(name) is not None
+
+
 def scrubbed(error: Exception, properties: Mapping[str, str]) -> str:
     """The first line of what an error says, without secrets."""
     said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

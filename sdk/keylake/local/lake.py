@@ -30,6 +30,7 @@ from keylake.local.catalogs import (
 )
 from keylake.local.layout import layout_of
 from keylake.local.parquet import ParquetFiles
+from keylake.local.reopening import Place
 from keylake.local.table import LocalTable
 from keylake.schema import Table
 
@@ -212,6 +213,9 @@ class LocalLake:
             )
         return LocalTable(table, found.name, model, self._files)
 
+    def __reduce__(self) -> tuple[Callable[[Place], LocalLake], tuple[Place]]:
+        return _opened_again, (Place.of(self._catalog, self._files),)
+
     def _no_table(self, name: str) -> str:
         others = other_names(self._catalog)
         if others:
@@ -257,6 +261,10 @@ class LocalLake:
 
     def _repr_html_(self) -> str:
         return first_rows(repr(self), ("table",), [(name,) for name in self.tables()])
+
+
+def _opened_again(place: Place) -> LocalLake:
+    return LocalLake(*place.opened())
 
 
 def _class_of(table: object) -> type[Table]:

@@ -10,7 +10,7 @@ from keylake._table.reads import Row
 from keylake._table.reads import by_column as of_columns
 from keylake.errors import SchemaMismatch, check_type
 from keylake.local.layout import Layout
-from keylake.schema import Table, model_of
+from keylake.schema import Table, importable, model_of
 
 _AT_MOST = 16
 
@@ -23,6 +23,11 @@ class Models(Generic[Row]):
         self._model = model
         self._named: dict[Layout, type[Row]] = {}
         self._checked: set[Layout] = set()
+
+    @property
+    def named_class(self) -> type[Row] | None:
+        """The class that the table was opened by, if another process can import it."""
+        return None if self._model is None else importable(self._model)
 
     def of(self, layout: Layout) -> type[Row]:
         """The class of the rows of a read; an error where the table has not the columns of its class any more."""

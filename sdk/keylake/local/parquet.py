@@ -31,6 +31,7 @@ from keylake.local.footers import check_name, read_footer
 
 FILES_AT_MOST = 512
 _WHAT = "File"
+_Key = tuple[str, int, int, str]  # path, row group, field id, type
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class OpenFile:
             )
         if missing := file.present - self._places.keys():
             raise damaged(_WHAT, file.path, f"its footer has no column of the field id {min(missing)}")
+        self.lock = RLock()  # its reader is for one thread at a time
+        self.is_closed = False
         self.starts = np.concatenate(([0], np.cumsum(self.group_rows, dtype=np.int64)))
 
     def _learn(self, fields: Iterable[Any], above: tuple[str, ...], first: int) -> int:
@@ -122,8 +125,10 @@ class OpenFile:
         return told.min_raw, told.max_raw
 
     def close(self) -> None:
-        """Give the file back."""
-        self._file.close(force=True)
+        """Give the file back, once nobody reads it."""
+        with self.lock:
+            self.is_closed = True
+            self._file.close(force=True)
 
 
 @contextmanager
@@ -163,15 +168,24 @@ def _taken(table: Any, place: _Place, type_: IcebergType) -> Any:
     return pa.chunked_array([conformed(chunk, place.field, type_) for chunk in column.chunks] or [pa.nulls(0)])
 
 
+def _whole(column: Any) -> Any:
+    array = column.combine_chunks()
+    return array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+
+
 class ParquetFiles:
-    """The files of tables, opened once; any number of threads may ask."""
+    """The files of tables, opened once; any number of threads may ask.
+
+    Threads that read different files do not wait for each other. Whoever holds the lock of all files waits for that of
+    none, so no two threads wait for each other.
+    """
 
     def __init__(self, memory_bytes: int, page_checksums: bool = True) -> None:
-        self._memory_bytes = memory_bytes
-        self._page_checksums = page_checksums
+        self.memory_bytes = memory_bytes
+        self.page_checksums = page_checksums
         self._lock = RLock()
         self._files: OrderedDict[str, OpenFile] = OrderedDict()
-        self._columns: OrderedDict[tuple[str, int, int, str], Any] = OrderedDict()
+        self._columns: OrderedDict[_Key, Any] = OrderedDict()
         self._bytes = 0
 
     @property
@@ -183,54 +197,81 @@ class ParquetFiles:
         """A file with its footer."""
         with self._lock:
             found = self._files.get(file.path)
-            if found is None:
-                found = self._files[file.path] = OpenFile(file, io, self._page_checksums)
-                while len(self._files) > FILES_AT_MOST:
-                    self._files.popitem(last=False)[1].close()
-            self._files.move_to_end(file.path)
-            return found
+            if found is not None:
+                self._files.move_to_end(file.path)
+                return found
+        made = OpenFile(file, io, self.page_checksums)
+        over: list[OpenFile] = []
+        with self._lock:
+            found = self._files.setdefault(file.path, made)
+            while len(self._files) > FILES_AT_MOST:
+                over.append(self._files.popitem(last=False)[1])
+        if found is not made:
+            over.append(made)
+        for each in over:
+            each.close()
+        return found
+
+    @contextmanager
+    def _held(self, file: StoredFile, io: FileIO) -> Generator[OpenFile]:
+        """An open file for this thread alone; one that is damaged is closed, since it may be mended."""
+        while True:
+            found = self.opened(file, io)
+            with found.lock:
+                if found.is_closed:  # by a thread that opened others
+                    continue
+                try:
+                    yield found
+                except KeylakeError:
+                    with self._lock:
+                        self._files.pop(file.path, None)
+                    found.close()
+                    raise
+                return
 
     def read(self, stored: StoredFile, io: FileIO, wanted: Mapping[int, IcebergType]) -> dict[int, Any]:
         """Whole columns of a file, as chunked arrays. Nothing of it is kept."""
-        with self._lock:
-            file = self.opened(stored, io)
-            return self._read(stored, file, wanted, range(len(file.group_rows)))
-
-    def _read(
-        self, stored: StoredFile, file: OpenFile, wanted: Mapping[int, IcebergType], groups: Iterable[int]
-    ) -> dict[int, Any]:
-        try:
-            return file.read(wanted, groups)
-        except KeylakeError:
-            self._files.pop(stored.path).close()  # it may be mended
-            raise
+        with self._held(stored, io) as file:
+            return file.read(wanted, range(len(file.group_rows)))
 
     def kept(self, stored: StoredFile, io: FileIO, wanted: Mapping[int, IcebergType], group: int) -> dict[int, Any]:
         """Columns of one row group, as arrays, which are kept for later calls; missing ones are left out."""
+        file = self.opened(stored, io)
+        there = {id_: type_ for id_, type_ in wanted.items() if file.has(id_)}
+        keys = {id_: (stored.path, group, id_, str(type_)) for id_, type_ in there.items()}
+        found = self._decoded(keys)
+        if len(found) < len(keys):
+            with self._held(stored, io) as file:
+                found |= self._decoded({id_: key for id_, key in keys.items() if id_ not in found})
+                read = file.read({id_: type_ for id_, type_ in there.items() if id_ not in found}, [group])
+            arrays = {id_: _whole(column) for id_, column in read.items()}
+            self._keep({keys[id_]: array for id_, array in arrays.items()})
+            found |= arrays
+        return {id_: found[id_] for id_ in keys}
+
+    def _decoded(self, keys: Mapping[int, _Key]) -> dict[int, Any]:
+        """The columns that are kept already."""
         with self._lock:
-            path, file = stored.path, self.opened(stored, io)
-            there = {id_: type_ for id_, type_ in wanted.items() if file.has(id_)}
-            keys = {id_: (path, group, id_, str(type_)) for id_, type_ in there.items()}
-            missing = {id_: type_ for id_, type_ in there.items() if keys[id_] not in self._columns}
-            if missing:
-                read = self._read(stored, file, missing, [group])
-                for id_, column in read.items():
-                    array = column.combine_chunks()
-                    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
-                    self._columns[keys[id_]] = array
-                    self._bytes += array.nbytes
-            found = {id_: self._columns[key] for id_, key in keys.items()}
-            for key in keys.values():
-                self._columns.move_to_end(key)
-            while self._bytes > self._memory_bytes and self._columns:
-                self._bytes -= self._columns.popitem(last=False)[1].nbytes
+            found = {id_: self._columns[key] for id_, key in keys.items() if key in self._columns}
+            for id_ in found:
+                self._columns.move_to_end(keys[id_])
             return found
+
+    def _keep(self, arrays: Mapping[_Key, Any]) -> None:
+        with self._lock:
+            for key, array in arrays.items():
+                if key not in self._columns:
+                    self._columns[key] = array
+                    self._bytes += array.nbytes
+            while self._bytes > self.memory_bytes and self._columns:
+                self._bytes -= self._columns.popitem(last=False)[1].nbytes
 
     def close(self) -> None:
         """Close all files and forget all columns."""
         with self._lock:
-            for file in self._files.values():
-                file.close()
+            files = list(self._files.values())
             self._files.clear()
             self._columns.clear()
             self._bytes = 0
+        for file in files:
+            file.close()

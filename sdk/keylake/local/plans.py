@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from keylake._rows.business_time import BusinessTime
-from keylake.errors import SnapshotExpired, Unsupported, check_type
+from keylake.errors import DefinitionError, SnapshotExpired, Unsupported, check_type
 from keylake.local.catalogs import loaded
 from keylake.local.changes.ranges import CommitRange, there
 from keylake.local.files import Listing, StoredFile
@@ -52,12 +55,28 @@ class Plans:
         self._lock = threading.RLock()
         self._plans: OrderedDict[tuple[int | None, int], Plan] = OrderedDict()
         self._listings: dict[int, tuple[Layout, Listing]] = {}
+        self._asked_at = self._changed_at = -math.inf  # of a clock that only goes on
 
-    def metadata(self) -> TableMetadata:
-        """The metadata that the catalog has now."""
+    def metadata(self, max_age: datetime.timedelta | None = None) -> TableMetadata:
+        """The metadata that the catalog has now, or that it had within an age. Threads ask side by side."""
+        if max_age is not None:
+            with self._lock:
+                if self._is_within(max_age):
+                    return self._table.metadata
+        asked_at = time.monotonic()
+        found = loaded(self._table, self._name)
         with self._lock:
-            self._table = loaded(self._table, self._name)
-            return self._table.metadata
+            if asked_at >= self._asked_at:  # the answer to a later question may have come first
+                self._table, self._asked_at = found, asked_at
+        return found.metadata
+
+    def _is_within(self, max_age: datetime.timedelta) -> bool:
+        return self._asked_at > self._changed_at and time.monotonic() - self._asked_at <= max_age.total_seconds()
+
+    def changed_here(self) -> None:
+        """Notes that this process has committed, so that no age lets a read go without the commit."""
+        with self._lock:
+            self._changed_at = time.monotonic()
 
     @property
     def table(self) -> IcebergTable:
@@ -70,10 +89,17 @@ class Plans:
         with self._lock:
             return self._listing(metadata, metadata.current_schema_id)[0]
 
-    def at(self, branch: str | None, at: At | None, as_of: BusinessTime | None) -> Plan:
+    def at(
+        self,
+        branch: str | None,
+        at: At | None,
+        as_of: BusinessTime | None,
+        max_age: datetime.timedelta | None = None,
+    ) -> Plan:
         """The plan of a moment."""
         check_type("branch", branch, str | None, "the name of a branch")
-        metadata = self.metadata()
+        _check_age(max_age)
+        metadata = self.metadata(max_age)
         moment = moment_of(self._name, metadata, branch, at, as_of)
         return self.of(metadata, moment.snapshot, moment.schema.schema_id)
 
@@ -159,6 +185,12 @@ class Plans:
                 self._plans.clear()
             self._listings[depends] = (layout, Listing(self._name, layout))
         return self._listings[depends]
+
+
+def _check_age(max_age: datetime.timedelta | None) -> None:
+    check_type("max_age", max_age, datetime.timedelta | None, "a timedelta, such as timedelta(seconds=5)")
+    if max_age is not None and max_age < datetime.timedelta(0):
+        raise DefinitionError(f"max_age is {max_age!r}. Use a timedelta of 0 or more.")
 
 
 def _check_size(name: str, range_: CommitRange, touched: Mapping[int, tuple[StoredFile, ...]]) -> None:

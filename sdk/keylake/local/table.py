@@ -7,25 +7,28 @@ from __future__ import annotations
 import datetime
 import getpass
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Generic
 
 import numpy as np
 import pyarrow as pa
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table import Table as IcebergTable
 
 from keylake._definition.spec import Names, TableSpec, names_of
+from keylake._definition.table_names import name_parts
 from keylake._rows.business_time import BusinessTime
 from keylake._rows.intention import Intention
 from keylake._rows.rows import Rows
 from keylake._table.handle import snapshot_id_of
 from keylake._table.reads import Row, one_key
 from keylake._values.arrow_types import empty_table, natural
-from keylake.errors import SchemaMismatch, check_count, check_type
+from keylake.errors import SchemaMismatch, TableNotFound, check_count, check_type
 from keylake.local.accumulators import check_accumulator
-from keylake.local.catalogs import loaded
+from keylake.local.background import awaited
+from keylake.local.catalogs import asking, loaded
 from keylake.local.changes.feed import Feed
 from keylake.local.damage import decoding
 from keylake.local.decisions import NOWHERE
@@ -40,6 +43,7 @@ from keylake.local.models import said as _said
 from keylake.local.moments import At
 from keylake.local.parquet import ParquetFiles
 from keylake.local.plans import Plans
+from keylake.local.reopening import Place
 from keylake.local.result import Changes, MergedRows
 from keylake.local.stretches import WholeFile
 from keylake.results import Commit, CommitInfo, History
@@ -66,6 +70,10 @@ class LocalTable(Generic[Row]):
     def spec(self) -> TableSpec:
         """The definition of the table: as it is now, or as the class says by which it was opened."""
         return self._models.of(self._plans.layout()).table_spec()
+
+    def __reduce__(self) -> tuple[Callable[..., LocalTable[Any]], tuple[Place, str, type[Row] | None]]:
+        place = Place.of(self._plans.table.catalog, self._parquet)
+        return _opened_again, (place, self._name, self._models.named_class)
 
     def __repr__(self) -> str:
         return f"LocalTable({self._name!r})"
@@ -121,11 +129,13 @@ class LocalTable(Generic[Row]):
         at: At | None = None,
         as_of: BusinessTime | None = None,
         branch: str | None = None,
+        max_age: datetime.timedelta | None = None,
         **columns: object,
     ) -> Row | None:
         """The row of a key, or None; opens the files of one bucket that can have it.
 
-        The key is given by its columns, or as a mapping where one of these is called `at`, `as_of` or `branch`.
+        The key is given by its columns, or as a mapping where one of these is called as a word of this verb. `max_age`
+        is how old the answer may be: within it the catalog is not asked again, and commits of others may be missing.
 
         Raises `SchemaMismatch` if the key has other columns than the table's, `BadRows` if a value of it does not fit,
         and otherwise the errors of `read`, such as `Unsupported` and `StoreFailed`.
@@ -140,7 +150,7 @@ class LocalTable(Generic[Row]):
                 f"get() takes the key of {self._name} by the names of its columns: get({_said(self.spec)}), "
                 "or as a mapping."
             )
-        return self.get_many([given], at=at, as_of=as_of, branch=branch)[0]
+        return self.get_many([given], at=at, as_of=as_of, branch=branch, max_age=max_age)[0]
 
     def get_many(
         self,
@@ -149,8 +159,9 @@ class LocalTable(Generic[Row]):
         at: At | None = None,
         as_of: BusinessTime | None = None,
         branch: str | None = None,
+        max_age: datetime.timedelta | None = None,
     ) -> list[Row | None]:
-        """The rows of some keys, in the order of the keys; None where there is no row.
+        """The rows of some keys, in the order of the keys; None where there is no row. `max_age` is that of `get`.
 
         Raises `SchemaMismatch` if a key has other columns than the table's, `BadRows` if a value of it does not fit,
         and otherwise the errors of `read`, such as `Unsupported` and `StoreFailed`.
@@ -160,7 +171,7 @@ class LocalTable(Generic[Row]):
             profiles.get_many([{"user_id": 7, "day": today}, {"user_id": 8, "day": today}])
         """
         check_type("keys", keys, Iterable, "a list of mappings such as {'user_id': 7}")
-        plan = self._plans.at(branch, at, as_of)
+        plan = self._plans.at(branch, at, as_of, max_age)
         model = self._models.of(plan.layout)
         sought = Sought.of(plan.layout, by_column(keys, model, self._name), plan.buckets.counts)
         stretches, owners = Lookup(plan.layout, self._parquet, self._plans.table.io).found(plan.buckets, sought)
@@ -301,7 +312,13 @@ class LocalTable(Generic[Row]):
         # The commands that read, and services that only read, do not wait for the writer.
         from keylake.local.writing.small_write import SmallWrite
 
-        return SmallWrite(self._name, table, branch or "main", replace(intention, writer=_user())).made(rows)
+        try:
+            return SmallWrite(self._name, table, branch or "main", replace(intention, writer=_user())).made(rows)
+        finally:
+            self._plans.changed_here()
+
+    aget, aget_many, aread, achanges = awaited(get), awaited(get_many), awaited(read), awaited(changes)
+    aupsert, aupdate, adelete = awaited(upsert), awaited(update), awaited(delete)
 
     def _columns(self, layout: Layout, columns: Names | None) -> tuple[str, ...]:
         if columns is None:
@@ -320,6 +337,16 @@ class LocalTable(Generic[Row]):
             if reducer.accumulates:
                 check_accumulator(self._name, layout.fields[name], reducer)
         return Merge(layout, columns)
+
+
+def _opened_again(place: Place, name: str, model: type[Row] | None) -> LocalTable[Row]:
+    catalog, files = place.opened()
+    try:
+        with asking(catalog.name, catalog.properties):
+            table = catalog.load_table(tuple(name_parts(name)))
+    except (NoSuchTableError, NoSuchNamespaceError):
+        raise TableNotFound(f"{name} is not in the catalog {catalog.name!r} any more.") from None
+    return LocalTable(table, name, model, files)
 
 
 def _user() -> str | None:
