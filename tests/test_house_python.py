@@ -24,6 +24,7 @@ CORE = (
     "errors",
     "_display",
     "_outcomes",
+    "_texts",
     "types",
     "reducers",
     "results",

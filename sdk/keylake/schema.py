@@ -4,7 +4,9 @@
         user_id: Int64 = key()              annotation           -> type of the column
         clicks: Int64 | None = column()     what it is set to    -> role of the column
 
-Validation is strict, as the table is: no text becomes a number, no number loses its fraction.
+Validation is strict, as the table is: no text becomes a number, no number loses its fraction. Texts that stand for
+what JSON has no form of are taken, so a class can be the body of a request: times, dates and uuids in their ISO form,
+bytes in base64, members of an Enum by their values.
 """
 
 # pyright: reportUnknownParameterType=false
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, ForwardRef, Literal, TypeVar
 
+import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
@@ -197,7 +200,11 @@ class Table(Model):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise BadRows(misfit_of(type(self), error)) from None
+            plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+            try:
+                super().__init__(**plain)  # with numbers of numpy as those of Python
+            except ValidationError:
+                raise BadRows(misfit_of(type(self), error)) from None
 
     # pydantic calls an __init__ that is not its own wherever it makes a row, and forgets the context of validation.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import struct
 import typing
 import uuid
@@ -22,7 +23,7 @@ from itertools import count
 from types import GenericAlias
 from typing import Annotated, Any, Union
 
-from pydantic import AfterValidator, BaseModel, Field, GetCoreSchemaHandler, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, GetCoreSchemaHandler, PlainSerializer
 from pydantic.fields import FieldInfo
 from pyiceberg.types import (
     BinaryType,
@@ -47,6 +48,7 @@ from pyiceberg.types import (
 )
 from typing_extensions import NotRequired, Required, get_type_hints, is_typeddict
 
+from keylake._texts.values import value_of
 from keylake.errors import DefinitionError, check_type
 
 
@@ -103,24 +105,65 @@ class _Microseconds:
         return {**found, "microseconds_precision": "error"}
 
 
+class _FromText:
+    """Text that stands for the value, as in the body of a request, is taken for it: ISO form, or base64.
+
+    JSON is checked without the function: pydantic reads such texts by itself there.
+    """
+
+    def __init__(self, type_: PrimitiveType) -> None:
+        self._type = type_
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> Any:
+        read = BeforeValidator(self._read).__get_pydantic_core_schema__(source, handler)
+        return {"type": "json-or-python", "json_schema": handler(source), "python_schema": read}
+
+    def _read(self, value: object) -> object:
+        return value_of(value, self._type) if isinstance(value, str) else value
+
+
+class _OfEnum:
+    """The value of a member is taken for the member, as tables and requests have it."""
+
+    def __init__(self, kind: type[enum.Enum]) -> None:
+        self._kind = kind
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> Any:
+        read = BeforeValidator(self._read).__get_pydantic_core_schema__(source, handler)
+        return {"type": "json-or-python", "json_schema": handler(source), "python_schema": read}
+
+    def _read(self, value: object) -> object:
+        if isinstance(value, self._kind) or not isinstance(value, str | int):
+            return value
+        known = {member.value: member for member in self._kind}
+        if value not in known:
+            raise ValueError(f"it is none of {', '.join(map(repr, known))}")
+        return known[value]
+
+
 def _base64(value: bytes) -> str:
     return b64encode(value).decode()
 
 
 _IN_BASE64 = PlainSerializer(_base64, return_type=str, when_used="json")  # pydantic's own has the alphabet of URLs
+_TIME, _NAIVE, _ZONED = _FromText(TimeType()), _FromText(TimestampType()), _FromText(TimestamptzType())
 
 Bool = Annotated[bool, Stored(BooleanType())]
 Int32 = Annotated[int, Stored(IntegerType()), Field(ge=-(2**31), lt=2**31)]
 Int64 = Annotated[int, Stored(LongType()), Field(ge=-(2**63), lt=2**63)]
 Float32 = Annotated[float, Stored(FloatType()), AfterValidator(_single_precision)]
 Float64 = Annotated[float, Stored(DoubleType())]
-Date = Annotated[datetime.date, Stored(DateType())]
-Time = Annotated[datetime.time, Stored(TimeType()), _Microseconds(), AfterValidator(_time_without_zone)]
-Timestamp = Annotated[datetime.datetime, Stored(TimestampType()), _Microseconds(), AfterValidator(_without_zone)]
-Timestamptz = Annotated[datetime.datetime, Stored(TimestamptzType()), _Microseconds(), AfterValidator(_with_zone)]
+Date = Annotated[datetime.date, Stored(DateType()), _FromText(DateType())]
+Time = Annotated[datetime.time, Stored(TimeType()), _Microseconds(), AfterValidator(_time_without_zone), _TIME]
+Timestamp = Annotated[
+    datetime.datetime, Stored(TimestampType()), _Microseconds(), AfterValidator(_without_zone), _NAIVE
+]
+Timestamptz = Annotated[
+    datetime.datetime, Stored(TimestamptzType()), _Microseconds(), AfterValidator(_with_zone), _ZONED
+]
 String = Annotated[str, Stored(StringType())]
-Binary = Annotated[bytes, Stored(BinaryType()), _IN_BASE64]
-UUID = Annotated[uuid.UUID, Stored(UUIDType())]
+Binary = Annotated[bytes, Stored(BinaryType()), _IN_BASE64, _FromText(BinaryType())]
+UUID = Annotated[uuid.UUID, Stored(UUIDType()), _FromText(UUIDType())]
 
 
 def Decimal(precision: int, scale: int = 0) -> Any:  # noqa: N802 - a type name, like its neighbours
@@ -153,7 +196,8 @@ def Fixed(length: int) -> Any:  # noqa: N802 - a type name, like its neighbours
     check_type("length", length, int, "a whole number of bytes, at least 1")
     if length < 1:
         raise DefinitionError(f"Fixed({length}) holds no bytes: the length is at least 1. Use Binary for any length.")
-    return Annotated[bytes, Stored(FixedType(length)), Field(min_length=length, max_length=length), _IN_BASE64]
+    size = Field(min_length=length, max_length=length)
+    return Annotated[bytes, Stored(FixedType(length)), size, _IN_BASE64, _FromText(FixedType(length))]
 
 
 # What a plain Python type means; the value is the name above with the same type, and with its checks.
@@ -171,7 +215,10 @@ _PLAIN: dict[object, Any] = {
 _NAMES: dict[type[IcebergType], Any] = {
     type(typing.get_args(stored)[1].type): stored for stored in (*_PLAIN.values(), Int32, Float32, Timestamp)
 }
-_KNOWN = "bool, int, float, str, bytes, date, time, datetime, UUID, list[X], dict[K, V], a pydantic model, a TypedDict"
+_KNOWN = (
+    "bool, int, float, str, bytes, date, time, datetime, UUID, an Enum, a Literal, list[X], dict[K, V], "
+    "a pydantic model, a TypedDict"
+)
 
 
 def type_of(annotation: object, where: str) -> IcebergType:
@@ -193,6 +240,8 @@ def _type_of(annotation: object, where: str, inside: tuple[object, ...]) -> Iceb
         return stored.type
     if plain in _PLAIN:
         return _type_of(_PLAIN[plain], where, inside)
+    if (words := words_of(plain)) is not None:
+        return _type_of_words(words, plain, where)
     origin, arguments = typing.get_origin(plain), typing.get_args(plain)
     if origin is list and len(arguments) == 1:
         return ListType(1, _type_of(without_none(arguments[0])[0], where, inside), element_required=False)
@@ -209,6 +258,29 @@ def _type_of(annotation: object, where: str, inside: tuple[object, ...]) -> Iceb
         type_ = _type_of(without_none(member)[0], f"{where}, field {name!r},", (*inside, plain))
         nested.append(NestedField(0, name, type_, required=False))
     return StructType(*nested)
+
+
+def words_of(annotation: object) -> tuple[object, ...] | None:
+    """The values of a Literal, or of the members of an Enum; None for any other annotation.
+
+    >>> words_of(typing.Literal["web", "app"]), words_of(str)
+    (('web', 'app'), None)
+    """
+    if typing.get_origin(annotation) is typing.Literal:
+        return typing.get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        return tuple(member.value for member in annotation)
+    return None
+
+
+def _type_of_words(words: tuple[object, ...], annotation: object, where: str) -> IcebergType:
+    for kind, type_ in ((str, StringType()), (bool, BooleanType()), (int, LongType())):
+        if words and all(isinstance(word, kind) and isinstance(word, bool) == (kind is bool) for word in words):
+            return type_
+    raise DefinitionError(
+        f"{where} is {_said(annotation)}, whose values are {', '.join(map(repr, words)) or 'none'}. "
+        "Use texts alone, or whole numbers alone."
+    )
 
 
 def unwrapped(annotation: object) -> tuple[Any, tuple[object, ...]]:
@@ -261,8 +333,10 @@ def checked(annotation: object) -> Any:
     if plain in _PLAIN:
         if not any(isinstance(item, Stored) for item in metadata):
             metadata = (*typing.get_args(_PLAIN[plain])[1:], *metadata)
-    elif typing.get_origin(plain) in (list, dict):
-        plain = typing.get_origin(plain)[tuple(checked(argument) for argument in typing.get_args(plain))]
+    elif isinstance(plain, type) and issubclass(plain, enum.Enum):
+        metadata = (*metadata, _OfEnum(plain))
+    elif (origin := typing.get_origin(plain)) in (list, dict):
+        plain = GenericAlias(origin, tuple(checked(argument) for argument in typing.get_args(plain)))
     return Annotated[(plain, *metadata)] if metadata else plain
 
 

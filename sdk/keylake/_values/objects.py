@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +25,7 @@ import pyarrow.compute as pc
 from pydantic import BaseModel
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
+from keylake._texts.values import is_time, value_of
 from keylake._values import arrow_types
 from keylake._values.exact import first
 from keylake._values.fit import fit
@@ -100,6 +102,8 @@ def by_kind(values: Values) -> dict[str, Values]:
     >>> by_kind([1, 2.5, None])
     {'float': [None, 2.5, None], 'integer': [1, None, None]}
     """
+    if any(issubclass(kind, enum.Enum) for kind in set(map(type, values))):
+        values = [value.value if isinstance(value, enum.Enum) else value for value in values]
     kinds = {kind: _kind(kind) for kind in set(map(type, values))}
     found = sorted({name for name in kinds.values() if name is not None})
     parts: dict[str, Values] = {}
@@ -130,6 +134,8 @@ def _fit_kind(kind: str, values: Values, type_: IcebergType) -> Array:
         return _fit_maps(values, type_)
     if isinstance(type_, StructType) and kind == "struct":
         return _fit_structs(values, type_)
+    if kind == "string" and is_time(type_):
+        return fit_objects(_of_texts(cast("Sequence[str | None]", values), type_), type_)
     exactly = _EXACTLY.get(kind)
     if exactly is None or isinstance(type_, ListType | MapType | StructType):
         raise _misfit(_first(values), values, type_, "it is another kind of value")
@@ -138,6 +144,17 @@ def _fit_kind(kind: str, values: Values, type_: IcebergType) -> Array:
     except _INEXACT:
         array = None
     return _one_by_one(values, exactly, type_) if array is None else fit(array, type_)
+
+
+def _of_texts(values: Sequence[str | None], type_: IcebergType) -> Values:
+    """The times that texts stand for. Text of base64 is left as it is: words such as "text" would be bytes, too."""
+    found: list[object] = []
+    for position, text in enumerate(values):
+        try:
+            found.append(None if text is None else value_of(text, type_))
+        except ValueError as error:
+            raise _misfit(position, values, type_, str(error)) from None
+    return found
 
 
 def _one_by_one(values: Values, exactly: Callable[[Values], Array], type_: IcebergType) -> Array:

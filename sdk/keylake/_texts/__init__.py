@@ -1,0 +1,1 @@
+"""Values as texts, for what JSON has no form of."""
