@@ -130,6 +130,19 @@ def test_a_service_reads_and_writes(on_a_server: Run) -> None:
 
 
 @pytest.mark.slow
+def test_workers_of_a_service_share_a_lake(tmp_path: Path) -> None:
+    said = run("10_service_in_fastapi.py", cwd=tmp_path)
+    assert said[:2] == ["POST 201 1", "POST 201 1"]
+    assert said[2].startswith(
+        'GET 200 {"person_id":"00000000-0000-0000-0000-000000000007","at":"2026-11-01T12:00:00Z",'
+    )
+    assert said[2].endswith('"plan":"paid","picture":"iVBORw=="}')
+    assert said[3].startswith("POST 422")
+    assert "Input should be 'free' or 'paid'" in said[3]
+    assert said[4].startswith("a request takes ")
+
+
+@pytest.mark.slow
 def test_a_service_needs_no_spark(tmp_path: Path) -> None:
     said = run("09_without_spark.py", cwd=tmp_path)
     assert said[-3:] == [
