@@ -148,7 +148,7 @@ def verbs() -> Iterator[tuple[str, str]]:
             if name == "__call__" or not name.startswith("_"):
                 yield f"{kind.__name__}.{name}", inspect.getdoc(verb) or ""
     functions = (keylake.connect, keylake.join, keylake.run_pipeline, keylake.check_pipeline, keylake.register_steps)
-    for function in (*functions, keylake.local.open, keylake.Pipeline.load):
+    for function in (*functions, keylake.local.open, keylake.local.create, keylake.Pipeline.load):
         yield function.__qualname__, inspect.getdoc(function) or ""
 
 

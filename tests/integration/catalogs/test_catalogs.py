@@ -1,8 +1,13 @@
 """The same catalog opened by Spark and by `keylake.local`: both write, and both give the same rows."""
 
+import os
+import pickle
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,6 +69,21 @@ def test_rest(lake: kl.Lake, rest_server: RestServer) -> None:
         here.table(named).update([{"id": 1, "a": 2}])
         assert repr(by_spark.table(named).get(id=1)) == repr(here.table(named).get(id=1))
         assert named in here.tables()
+        made = here.create(replace(here.table(named).spec, name="outer.other.made"))
+        by_spark.table(made.name).upsert([{"id": 1, "a": 3}])
+        assert repr(made.get(id=1)) == repr(by_spark.table(made.name).get(id=1))
+        one, other = (each._plans.table.metadata for each in (made, here.table(named)))
+        assert (one.schema(), one.spec(), one.sort_order()) == (other.schema(), other.spec(), other.sort_order())
+        staged = {"created-at"}  # of this server, on tables that are made in two steps, as Spark makes them
+        assert one.properties == {name: text for name, text in other.properties.items() if name not in staged}
+        pickled = pickle.dumps(made)
+        assert rest_server.token.encode() not in pickled
+        secret = {"PYICEBERG_CATALOG__ANYTHING__TOKEN": rest_server.token}
+        program = "import pickle, sys; print(repr(pickle.load(sys.stdin.buffer).get(id=1)))"
+        done = subprocess.run(
+            [sys.executable, "-c", program], input=pickled, env=os.environ | secret, capture_output=True, timeout=60
+        )
+        assert done.stdout.decode().strip() == repr(made.get(id=1)), done.stderr.decode()
 
 
 def test_metadata_of_a_rest_catalog_is_parsed_once(lake: kl.Lake, rest_server: RestServer) -> None:
