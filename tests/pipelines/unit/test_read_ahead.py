@@ -53,7 +53,7 @@ def test_steps_come_in_their_order_and_lags_belong_to_them() -> None:
     ahead = ReadAhead(log)
     ahead.begin({"log": 1})
     given: list[tuple[list[int], Lag]] = []
-    while steps := ahead.poll(2, 0.1):
+    while steps := ahead.poll(2, 10):
         given.append((ends(steps), ahead.lag()))
     assert given == [([3], Lag(2, "rows")), ([5], Lag(0, "rows"))]
     ahead.close()
@@ -65,7 +65,7 @@ def test_the_next_poll_begins_before_it_is_asked_for() -> None:
     log = Held(4)
     ahead = ReadAhead(log)
     ahead.begin({})
-    assert ends(ahead.poll(2, 0.1)) == [2]
+    assert ends(ahead.poll(2, 10)) == [2]
     wait_for_polls(log, 2)
     ahead.close()
 
@@ -74,10 +74,10 @@ def test_a_poll_that_is_not_over_gives_a_step_without_rows() -> None:
     log = Held(6)
     ahead = ReadAhead(log)
     ahead.begin({})
-    assert ends(ahead.poll(2, 0.1)) == [2]
+    assert ends(ahead.poll(2, 10)) == [2]
     wait_for_polls(log, 2)
     log.may_poll.clear()
-    assert ends(ahead.poll(2, 0.1)) == [4]
+    assert ends(ahead.poll(2, 10)) == [4]
     assert ahead.poll(2, 0.1) == (Step(None, {}),)
     log.may_poll.set()
     assert ends(ahead.poll(2, 10)) == [6]
@@ -88,9 +88,9 @@ def test_what_was_read_ahead_is_dropped_by_a_new_begin() -> None:
     log = Held(6)
     ahead = ReadAhead(log)
     ahead.begin({})
-    assert ends(ahead.poll(2, 0.1)) == [2]
+    assert ends(ahead.poll(2, 10)) == [2]
     ahead.begin({"log": 1})
-    assert ends(ahead.poll(2, 0.1)) == [3]
+    assert ends(ahead.poll(2, 10)) == [3]
     ahead.close()
 
 
@@ -98,11 +98,11 @@ def test_the_source_is_told_before_its_next_poll_and_at_the_end() -> None:
     log = Held(2)
     ahead = ReadAhead(log)
     ahead.begin({})
-    ahead.poll(2, 0.1)
+    ahead.poll(2, 10)
     wait_for_polls(log, 2)
     ahead.written({"log": 1})
     ahead.written({"log": 2})
-    assert ahead.poll(2, 0.1) == ()
+    assert ahead.poll(2, 10) == ()
     assert log.calls == ["poll", "poll", "written 2", "poll"]
     ahead.written({"log": 2})
     ahead.close()
@@ -113,10 +113,10 @@ def test_nothing_is_said_of_now_and_not_of_what_was_read_ahead() -> None:
     log = Held(2)
     ahead = ReadAhead(log)
     ahead.begin({})
-    assert ends(ahead.poll(2, 0.1)) == [2]
+    assert ends(ahead.poll(2, 10)) == [2]
     wait_for_polls(log, 2)
     log.events = [*log.events, Changed("t", {"k": 2})]  # as a table that is to be read once more
-    assert ends(ahead.poll(2, 0.1)) == [3]
+    assert ends(ahead.poll(2, 10)) == [3]
     ahead.close()
 
 
@@ -126,8 +126,8 @@ def test_an_error_of_a_poll_comes_when_its_steps_are_asked_for() -> None:
     ahead.begin({})
     log.away = True
     with pytest.raises(SourceAway, match="does not answer"):
-        ahead.poll(2, 0.1)
+        ahead.poll(2, 10)
     log.away = False
     ahead.begin({"log": 0})
-    assert ends(ahead.poll(2, 0.1)) == [2]
+    assert ends(ahead.poll(2, 10)) == [2]
     ahead.close()
