@@ -20,6 +20,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -44,7 +45,11 @@ class SieveTest {
 
   /** The task of a read that a filter on merged rows makes smaller. */
   private static ReadTask filtered(ParquetTable table, Expression filter) {
-    ReadTask all = table.task(COLUMNS);
+    return filtered(table, COLUMNS, filter);
+  }
+
+  private static ReadTask filtered(ParquetTable table, List<String> columns, Expression filter) {
+    ReadTask all = table.task(columns);
     ReadTask.Filters filters =
         new ReadTask.Filters(FileFilter.NONE, FileFilter.NONE, List.of(filter));
     return new ReadTask(all.schema(), all.output(), filters, true, all.batchRows());
@@ -57,13 +62,17 @@ class SieveTest {
 
   /** Rows of these keys, of which each has its key as the value of a. */
   private static List<WrittenRow> written(long version, LongStream keys) {
+    return written(version, "a", keys);
+  }
+
+  private static List<WrittenRow> written(long version, String column, LongStream keys) {
     return keys.mapToObj(
             key ->
                 new WrittenRow(
                     ParquetTable.key(key),
                     version,
                     false,
-                    Map.of("a", new Cell(version, List.of(key)))))
+                    Map.of(column, new Cell(version, List.of(key)))))
         .toList();
   }
 
@@ -74,7 +83,7 @@ class SieveTest {
         random -> {
           ParquetTable table = table(KeyForm.values()[random.nextInt(3)]);
           List<StoredRow> history =
-              new RandomCommits(random, table, 60).make(1 + random.nextInt(5), 40, false);
+              new RandomCommits(random, table, 60).make(2 + random.nextInt(4), 40, false);
           check(random, table, history);
         });
     assertTrue(sieved > 3, "sections of which some rows are read: " + sieved);
@@ -82,7 +91,7 @@ class SieveTest {
 
   private void check(Random random, ParquetTable table, List<StoredRow> history)
       throws IOException {
-    long bound = random.nextInt(400);
+    long bound = random.nextInt(250);
     LongPredicate passes = value -> value < bound;
     ReadTask task = filtered(table, Expressions.lessThan("a", bound));
     BucketPlan plan = table.plan(table.spec(COLUMNS, Wanted.ROWS));
@@ -126,6 +135,39 @@ class SieveTest {
   }
 
   @Test
+  void aRowIsNeededThatHoldsOneValueOfARowThatPasses() throws IOException {
+    ParquetTable table = table(KeyForm.NUMBER);
+    table.commit(written(1, "a", LongStream.range(0, 100)));
+    table.commit(written(2, "b", LongStream.range(50, 150)));
+    BucketPlan plan = table.plan(table.spec(COLUMNS, Wanted.ROWS));
+    ReadTask task = filtered(table, Expressions.in("a", 10L, 60L));
+    SectionPlan section = only(plan);
+    Sieve.Needed needed = Sieve.sift(task, section, table.files());
+    assertEquals(RoaringBitmap.bitmapOf(10, 60), needed.ofRun(0).get(0));
+    assertEquals(RoaringBitmap.bitmapOf(10), needed.ofRun(1).get(0));
+    assertEquals(
+        List.of(Map.of("a", 10L), Map.of("a", 60L, "b", 60L)),
+        ShownRow.all(new MergeReader(task, section, plan.partition(), table.files(), needed, false))
+            .stream()
+            .map(ShownRow::values)
+            .toList());
+  }
+
+  @Test
+  void aRowIsNeededThatHoldsTheKeyAlone() throws IOException {
+    ParquetTable table = table(KeyForm.NUMBER);
+    table.commit(written(1, "a", LongStream.range(0, 100)));
+    table.commit(written(2, "b", LongStream.range(90, 110)));
+    BucketPlan plan = table.plan(table.spec(List.of("a"), Wanted.ROWS));
+    ReadTask task = filtered(table, List.of("a"), Expressions.isNull("a"));
+    Sieve.Needed needed = Sieve.sift(task, only(plan), table.files());
+    assertEquals(new RoaringBitmap(), needed.ofRun(0).get(0));
+    assertEquals(
+        LongStream.range(10, 20).boxed().toList(),
+        Arrays.stream(needed.ofRun(1).get(0).toArray()).asLongStream().boxed().toList());
+  }
+
+  @Test
   void allRowsAreReadWhereMostPass() throws IOException {
     ParquetTable table = table(KeyForm.NUMBER);
     table.commit(written(1, LongStream.range(0, 100)));
@@ -138,13 +180,13 @@ class SieveTest {
   @Test
   void aFirstLookAtManyRowsIsEnoughToReadAll() throws IOException {
     ParquetTable table = table(KeyForm.NUMBER);
-    table.commit(written(1, LongStream.range(0, 20_000)));
-    table.commit(written(2, LongStream.range(1, 20_001)));
+    table.commit(written(1, LongStream.range(0, 12_000)));
+    table.commit(written(2, LongStream.range(1, 12_001)));
     BucketPlan plan = table.plan(table.spec(COLUMNS, Wanted.ROWS));
     // Of all rows a fifth passes, and of the first ones each.
-    ReadTask task = filtered(table, Expressions.lessThan("a", 4_000L));
+    ReadTask task = filtered(table, Expressions.lessThan("a", 2_400L));
     assertTrue(Sieve.sift(task, only(plan), table.files()).isAll());
-    ReadTask last = filtered(table, Expressions.greaterThan("a", 16_000L));
+    ReadTask last = filtered(table, Expressions.greaterThan("a", 9_600L));
     assertFalse(Sieve.sift(last, only(plan), table.files()).isAll());
   }
 
