@@ -41,5 +41,5 @@ def _is_attribute(name: str, is_taken: Callable[[str], bool]) -> bool:
 
 
 def _is_normal(name: str) -> bool:
-    """Whether source means the same name: Python normalizes what it reads."""
+    """The source means the same name; Python normalizes what it reads."""
     return unicodedata.normalize("NFKC", name) == name

@@ -53,7 +53,7 @@ class ModelType(ModelMetaclass):
 
 
 def _is_of_pydantic(frame: FrameType) -> bool:
-    """Whether pydantic asks, which takes attributes of the parents of a class for defaults of its fields."""
+    """Pydantic asks, which takes attributes of the parents of a class for defaults of its fields."""
     return str(frame.f_globals.get("__name__")).startswith("pydantic.")
 
 

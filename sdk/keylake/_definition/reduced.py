@@ -70,7 +70,7 @@ int, long, float, double or decimal.
 
 
 def has_state(reducer: Reducer, of: IcebergType) -> bool:
-    """Whether a table keeps a state beside the values of a column: what these do not say of their contributions.
+    """A table keeps a state beside the values of a column: what these do not say of their contributions.
 
     >>> has_state(Sum(), LongType()), has_state(Count(), LongType())
     (True, False)

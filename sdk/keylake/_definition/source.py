@@ -243,7 +243,7 @@ def _docstring(comment: str) -> str | None:
 
 
 def _is_said(type_: IcebergType) -> bool:
-    """Whether the annotation says the whole type: that nothing inside is required or has a text about it."""
+    """The annotation says the whole type: nothing inside is required or has a text about it."""
     if isinstance(type_, ListType):
         return not type_.element_required and _is_said(type_.element_type)
     if isinstance(type_, MapType):

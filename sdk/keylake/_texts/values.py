@@ -49,7 +49,7 @@ def value_of(text: str, type_: IcebergType) -> object:
 
 
 def is_time(type_: IcebergType) -> bool:
-    """Whether a type is one of times and dates, of which a text in ISO form is like nothing else."""
+    """A type is one of times and dates, of which a text in ISO form is like nothing else."""
     return isinstance(type_, DateType | TimeType | TimestampType | TimestamptzType)
 
 

@@ -198,7 +198,7 @@ def _place(properties: Mapping[str, str]) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """Whether a property of a catalog is one that other processes have to get from their environment."""
+    """A property of a catalog is one that other processes have to get from their environment."""
     return name.lower().startswith(("header.", "auth")) or _SECRET.search(name) is not None
 
 
