@@ -29,6 +29,7 @@ from keylake._server.server import (
     find_jars,
 )
 from keylake._server.tls import LOOPBACK, TlsEnd
+from keylake.cli.deployment import AWS_BUNDLE, AWS_BUNDLE_JAR, IMAGE_FOLDER, Deployment, Form
 from keylake.cli.opened import USUAL_CATALOG, USUAL_LAKE
 from keylake.cli.shown import JsonOption, show, tell
 from keylake.errors import DefinitionError, KeylakeError, StoreFailed
@@ -40,7 +41,6 @@ ServedCatalog = Annotated[str, typer.Option("--catalog", envvar="KEYLAKE_CATALOG
 Cluster = Literal["standalone", "yarn", "kubernetes"]
 CatalogType = Literal["rest", "jdbc", "hive", "hadoop"]
 Store = Literal["s3"]
-AWS_BUNDLE = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"  # Spark fetches it from Maven Central
 
 # Where the processes of a cluster find a jar that its image or its machines have.
 _PREFIXES: dict[Cluster, str] = {"standalone": "", "yarn": "", "kubernetes": "local://"}
@@ -176,7 +176,6 @@ def _of_s3(prefix: str, endpoint: str | None, region: str | None) -> dict[str, s
     """Iceberg's FileIO for S3, with limits: of a store that does not answer."""
     elsewhere = {f"{prefix}.s3.endpoint": endpoint, f"{prefix}.s3.path-style-access": "true"} if endpoint else {}
     return {
-        "spark.jars.packages": AWS_BUNDLE,
         f"{prefix}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
         **elsewhere,
         **({f"{prefix}.client.region": region} if region else {}),
@@ -185,6 +184,18 @@ def _of_s3(prefix: str, endpoint: str | None, region: str | None) -> dict[str, s
         f"{prefix}.http-client.apache.connection-timeout-ms": "5000",
         f"{prefix}.http-client.apache.socket-timeout-ms": "30000",
     }
+
+
+def _check_form(form: Form, cluster: Cluster, jars: str | None, as_json: bool) -> None:
+    if as_json:
+        raise DefinitionError(f"--json prints settings, not a {form}. Leave --json or --print {form} out.")
+    if jars is not None:
+        raise DefinitionError(
+            f"--jars {jars} does not go with --print {form}: the image has its jars in {IMAGE_FOLDER}."
+        )
+    wanted: dict[Form, Cluster] = {"compose": "standalone", "spark-connect": "kubernetes"}
+    if wanted.get(form, cluster) != cluster:
+        raise DefinitionError(f"--print {form} is for another place than --for {cluster}: say --for {wanted[form]}.")
 
 
 def server_conf(
@@ -201,18 +212,29 @@ def server_conf(
         str | None, typer.Option(help="The address of a store that is not AWS's own, as in https://minio:9000.")
     ] = None,
     region: Annotated[str | None, typer.Option(help="The region of the store.")] = None,
+    form: Annotated[
+        Form,
+        typer.Option("--print", help="The settings alone, or a file that starts the server with them in containers."),
+    ] = "settings",
     as_json: JsonOption = False,
 ) -> None:
-    """Print the settings of a server on a cluster.
+    """Print a server's settings, or a file for containers.
 
-    They belong into the spark-defaults.conf of a Spark Connect server. SPARK_CONNECT_AUTHENTICATE_TOKEN in its
+    Settings belong into the spark-defaults.conf of a Spark Connect server. SPARK_CONNECT_AUTHENTICATE_TOKEN in its
     environment is the token that clients need.
     """
-    folder = find_jars()[0].parent
+    if store is None and (endpoint or region):
+        raise DefinitionError("--endpoint and --region are those of a store. Say which kind it is: --store s3.")
+    if form != "settings":
+        _check_form(form, cluster, jars, as_json)
+    folder = IMAGE_FOLDER if form != "settings" else jars or find_jars()[0].parent
     names = [jar.name for jar in find_jars() if catalog_type == "jdbc" or not jar.name.startswith("sqlite")]
     prefix = f"spark.sql.catalog.{check_catalog_name(catalog)}"
+    if store is not None and form != "settings":
+        names.append(AWS_BUNDLE_JAR)  # it is in the image
     settings = {
-        "spark.jars": ",".join(f"{_PREFIXES[cluster]}{jars or folder}/{name}" for name in names),
+        "spark.jars": ",".join(f"{_PREFIXES[cluster]}{folder}/{name}" for name in names),
+        **({"spark.jars.packages": AWS_BUNDLE} if store is not None and form == "settings" else {}),
         "spark.plugins": PLUGIN_CLASS,
         "spark.sql.extensions": EXTENSIONS,
         prefix: CATALOG_CLASS,
@@ -225,14 +247,14 @@ def server_conf(
         "spark.sql.defaultCatalog": catalog,
         **JOINED_WHERE_THEY_LIE,
     }
-    if as_json:
+    if form != "settings":
+        typer.echo(Deployment(settings, store).text(form), nl=False)
+    elif as_json:
         show(settings, as_json)
     else:
         for name, value in settings.items():
             typer.echo(f"{name}    {value}")
     if catalog_type != "hadoop" and uri is None:
         tell(f"the catalog needs --uri, the address of its {catalog_type} service; it is left out here.")
-    if store is None and (endpoint or region):
-        raise DefinitionError("--endpoint and --region are those of a store. Say which kind it is: --store s3.")
     if catalog_type == "hadoop" and warehouse is None:
         tell("the catalog needs --warehouse, the folder of its tables; it is left out here.")
