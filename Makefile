@@ -25,6 +25,7 @@ TESTS := $(TESTS_OF_$(PART))
 DAYS := 1
 RANDOM_TESTS := tests/integration/branches/test_sequences.py tests/integration/reading/test_operations.py
 JARS := sdk/keylake/jars
+DIST := dist
 RESOLVE := .build/uv/bin/uv pip compile --universal --upgrade --no-strip-extras --quiet --generate-hashes --no-emit-index-url \
     --no-emit-find-links --custom-compile-command "make lock" --output-file
 JACOCO := 0.8.13
@@ -110,7 +111,21 @@ build: $(JARS)/.built
 ## make wheel      three wheels, into dist: the client, pipelines, and the server's jars
 .PHONY: wheel
 wheel: environment build
-	$(BIN)/python -m pip wheel . ./sdk/keylake_pipelines ./server_plugins --quiet --no-deps --no-build-isolation --wheel-dir dist
+	$(BIN)/python -m pip wheel . ./sdk/keylake_pipelines ./server_plugins --quiet --no-deps --no-build-isolation --wheel-dir $(DIST)
+
+## make release    the wheels, their bills of materials (CycloneDX), the licences of what they need, and checksums, into dist
+.PHONY: release
+release: wheel .build/release/.packages
+	test "$$(ls $(DIST)/*.whl | wc -l)" -eq 3  # wheels of another version would be part of the checksums
+	rm -rf .build/shipped; $(BIN)/python -m venv --without-pip .build/shipped
+	sed -n 's/ \\$$//; s/^\([a-z0-9-]*\)\[[a-z,-]*\]==/\1==/; /^[a-z0-9-]*==/p' sdk/requirements.lock >.build/shipped/locked.txt
+	$(BIN)/python -m pip --python .build/shipped install --quiet --no-compile --constraint .build/shipped/locked.txt \
+	    $(DIST)/*.whl "$$(ls $(DIST)/keylake-*.whl)[server,pipelines]"
+	.build/release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	    --output-file $(DIST)/python.cdx.json .build/shipped/bin/python
+	.build/release/bin/pip-licenses --python .build/shipped/bin/python --format=markdown --output-file $(DIST)/licenses.md
+	$(MAVEN) --activate-profiles release --projects release cyclonedx:makeBom -DoutputDirectory=$(abspath $(DIST)) -DoutputName=jars.cdx
+	cd $(DIST) && sha256sum *.whl *.cdx.json licenses.md >SHA256SUMS
 
 ## make rooms      draw which rooms of the code need which, into sdk/docs
 .PHONY: rooms
@@ -153,6 +168,7 @@ lock: .build/uv
 	$(RESOLVE) sdk/docs/requirements.lock --python-version 3.11 --group site
 	$(RESOLVE) tests/integration/notebooks/requirements.lock --python-version 3.11 --group notebooks
 	$(RESOLVE) tests/integration/catalogs/requirements.lock --python-version 3.11 --group moto
+	$(RESOLVE) server_plugins/release/requirements.lock --python-version 3.11 --group release
 
 ## make clean      remove what the builds made, not the environment
 .PHONY: clean
@@ -192,10 +208,17 @@ prerequisites:
 $(JARS)/.built: $(PLUGIN_SOURCES) | prerequisites
 	@echo "build: compiling the server plug-in (a fresh machine downloads Maven, Spark and Iceberg, about 400 MB)"
 	@rm -rf $(addprefix server_plugins/*/target/,companions classes/META-INF)  # where an earlier build had other files
-	@$(MAVEN) package -DskipTests
+	@umask 022; $(MAVEN) package -DskipTests  # jars keep the permissions of folders
 	@rm -rf $(JARS); mkdir -p $(JARS)
 	@cp server_plugins/spark/target/keylake-server-*.jar $(patsubst %,server_plugins/%/target/keylake-*.jar,plain_deletes pipelines) \
 	    server_plugins/*/target/companions/*.jar $(JARS)/
+	@touch $@
+
+# What lists the parts of a release, in an environment of its own.
+.build/release/.packages: server_plugins/release/requirements.lock | .venv/.packages
+	@echo "release: installing what lists packages and licences into .build/release (a fresh machine downloads about 10 MB)"
+	@rm -rf .build/release; $(BIN)/python -m venv .build/release
+	@.build/release/bin/python -m pip install --quiet --require-hashes --requirement $<
 	@touch $@
 
 # The classes that servers of tests load, which start sooner with them.
