@@ -1,11 +1,13 @@
 package io.keylake.spark;
 
+import com.codahale.metrics.Gauge;
 import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.extension.EngineVersions;
 import io.keylake.spark.extension.Guests;
 import io.keylake.spark.integrity.PageChecksums;
 import io.keylake.spark.reducers.user.UserReducers;
+import io.keylake.tables.CommitCounter;
 import io.keylake.tables.hashing.HashClasses;
 import java.io.File;
 import java.nio.file.Path;
@@ -49,6 +51,14 @@ public final class KeylakePlugin implements SparkPlugin {
           context.addSparkListener(new ConnectPort(Path.of(context.conf().get(PORT_FILE))));
         }
         return Map.of();
+      }
+
+      /** Spark gives its sinks what is in the registry, and so Prometheus and JMX have it. */
+      @Override
+      public void registerMetrics(String application, PluginContext plugin) {
+        for (CommitCounter counter : CommitCounter.values()) {
+          plugin.metricRegistry().register(counter.label(), (Gauge<Long>) counter::value);
+        }
       }
     };
   }

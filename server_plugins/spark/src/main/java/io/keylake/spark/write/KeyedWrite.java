@@ -9,6 +9,7 @@ import io.keylake.spark.write.tasks.KeyedDataWriter;
 import io.keylake.spark.write.tasks.KeyedDataWriter.Written;
 import io.keylake.spark.write.tasks.PartWriters;
 import io.keylake.spark.write.tasks.WriteLayout;
+import io.keylake.tables.CommitCounter;
 import io.keylake.tables.commits.Commits;
 import io.keylake.tables.history.CommitLog;
 import io.keylake.tables.history.Lineage;
@@ -272,8 +273,13 @@ final class KeyedWrite implements RequiresDistributionAndOrdering, BatchWrite {
       return adopt(adopts, files, summary);
     }
     isHandedOver = true;
-    return new Commits(table, this::maintain)
-        .make(effect.change(branch, files, summary, names(table, schema)));
+    Commits.Result result =
+        new Commits(table, this::maintain)
+            .make(effect.change(branch, files, summary, names(table, schema)));
+    if (result.isCommitted()) {
+      CommitCounter.ROWS.add(rows);
+    }
+    return result;
   }
 
   /**

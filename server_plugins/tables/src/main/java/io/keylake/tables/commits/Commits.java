@@ -4,6 +4,7 @@ import static io.keylake.tables.commits.NotCommitted.Why.AGAIN;
 import static io.keylake.tables.commits.NotCommitted.Why.REFUSED;
 
 import io.keylake.tables.Backoff;
+import io.keylake.tables.CommitCounter;
 import io.keylake.tables.GuestApi;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.KeylakeException.Kind;
@@ -110,11 +111,15 @@ public final class Commits {
     Result result = null;
     for (int attempt = 1; result == null; attempt++) {
       result = attempted(change, attempt == MOST_ATTEMPTS);
-      if (result == null && !Backoff.pause(attempt)) {
-        throw interrupted(change);
+      if (result == null) {
+        CommitCounter.RETRIES.add(1);
+        if (!Backoff.pause(attempt)) {
+          throw interrupted(change);
+        }
       }
     }
     if (result.isCommitted()) {
+      CommitCounter.COMMITS.add(1);
       look();
     } else {
       quietly("after a commit that was not made", table::refresh);
@@ -162,10 +167,12 @@ public final class Commits {
         return List.of();
       }
       if (!stands(attempt)) {
+        CommitCounter.UNKNOWN.add(appends.size());
         throw e; // they may stand nevertheless
       }
       LOG.warn("A commit to {} stands, though its catalog failed", table.name(), e);
     }
+    CommitCounter.COMMITS.add(appends.size());
     look();
     return attempt.snapshotIds();
   }
@@ -201,6 +208,7 @@ public final class Commits {
           LOG.warn("A commit to {} stands, though its catalog failed", table.name(), e);
           return new Result(true, attempt.snapshotId(), null);
         }
+        CommitCounter.UNKNOWN.add(1);
         throw e; // it may stand nevertheless
       }
       discard(attempt);
@@ -250,6 +258,7 @@ public final class Commits {
     if (said == null) {
       return Result.STALE;
     }
+    CommitCounter.CONFLICTS.add(1);
     delete(change);
     said.initCause(e);
     throw said;
