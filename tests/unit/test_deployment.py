@@ -83,6 +83,11 @@ def test_an_image() -> None:
     assert said <= {"FROM", "USER", "COPY", "RUN", "EXPOSE"}
 
 
+def test_an_image_needs_no_catalog() -> None:
+    said = CliRunner().invoke(app, ["server-conf", "--print", "dockerfile"])
+    assert (said.exit_code, said.stderr) == (0, "")
+
+
 def test_versions_of_the_image_are_those_of_the_plugin() -> None:
     pom = (ROOT / "server_plugins/pom.xml").read_text()
     (iceberg,) = re.findall(r"<iceberg.version>(.*)</", pom)

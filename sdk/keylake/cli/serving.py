@@ -254,6 +254,8 @@ def server_conf(
     else:
         for name, value in settings.items():
             typer.echo(f"{name}    {value}")
+    if form == "dockerfile":
+        return  # it has no settings
     if catalog_type != "hadoop" and uri is None:
         tell(f"the catalog needs --uri, the address of its {catalog_type} service; it is left out here.")
     if catalog_type == "hadoop" and warehouse is None:
