@@ -18,6 +18,7 @@ import io.keylake.tables.planning.BucketPlan;
 import io.keylake.tables.planning.KeySlice;
 import io.keylake.tables.planning.SectionPlan;
 import java.io.IOException;
+import java.io.Serializable;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -99,10 +100,13 @@ class MergeReaderTest {
     assertEquals(expected, rows(table, table.task(columns), plan));
     long bound = 4 * random.nextInt(15); // texts are cut by their first 8 bytes
     boolean isText = table.schema.key().get(0).type().typeId().name().equals("STRING");
-    KeySlice below = new KeySlice(null, isText ? ParquetTable.text(bound) : Long.valueOf(bound));
+    Serializable boundary = isText ? ParquetTable.text(bound) : Long.valueOf(bound);
     assertEquals(
         expected.stream().filter(row -> row.key().first() < bound).toList(),
-        rows(table, table.task(columns), plan.cutTo(below)));
+        rows(table, table.task(columns), plan.cutTo(new KeySlice(null, boundary))));
+    assertEquals(
+        expected.stream().filter(row -> row.key().first() >= bound).toList(),
+        rows(table, table.task(columns), plan.cutTo(new KeySlice(boundary, null))));
   }
 
   private void checkStamps(Random random, ParquetTable table, List<StoredRow> history)
