@@ -81,6 +81,11 @@ SELECT id FROM lake.shop.orders VERSION AS OF 'dev_1'
 INSERT INTO lake.shop.orders.branch_dev_1 VALUES (3, 'north', 1.0, 'e', 's')
 INSERT INTO lake.shop.orders VALUES (3, 'north', 1.0, 'e', 's')
 ALTER TABLE lake.shop.orders CREATE BRANCH dev_2
+SELECT id FROM lake.shop.orders WITH ('branch' = 'dev_1')
+INSERT INTO lake.shop.orders WITH ('branch' = 'main') VALUES (3, 'north', 1.0, 'e', 's')
+INSERT INTO lake.shop.orders WITH ('branch' = 'dev_1') VALUES (4, 'north', 1.0, 'e', 's')
+INSERT INTO lake.shop.orders.branch_dev_1 WITH ('branch' = 'main') VALUES (5, 'north', 1.0, 'e', 's')
+SELECT id FROM lake.shop.orders.branch_dev_1
 CALL lake.system.ensure_branch(table => 'shop.orders', branch => 'dev_2')
 CALL lake.system.ensure_branch(table => 'shop.orders', branch => 'prod')
 CALL lake.system.publish(table => 'shop.orders', branch => 'dev_1', head => 1)
@@ -90,6 +95,8 @@ CREATE TABLE lake.sandbox.t (id INT PRIMARY KEY, v STRING) USING keylake
 INSERT INTO lake.sandbox.t VALUES (1, 'a'), (2, 'b')
 MERGE INTO lake.sandbox.t USING (SELECT 1 AS id, 'z' AS v) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v
 SELECT id, v FROM lake.sandbox.t
+CREATE TABLE lake.sandbox.k USING keylake TBLPROPERTIES ('key' = 'id') AS SELECT id, v FROM lake.sandbox.t
+SELECT id FROM lake.sandbox.k
 CREATE TABLE lake.sandbox.c USING iceberg AS SELECT id, v FROM lake.sandbox.t
 UPDATE lake.sandbox.c SET v = 'y' WHERE id = 2
 DELETE FROM lake.sandbox.c WHERE id = 1

@@ -98,7 +98,7 @@ def digest(token: str) -> str:
 
 def make_shop(lake: kl.Lake) -> None:
     """Makes anew a table that rules narrow, one that a rule gives, one that no rule names, and a plain one."""
-    for name in ("shop.orders", "shop.notes", "shop.hidden", "shop.plain", "sandbox.t", "sandbox.d"):
+    for name in ("shop.orders", "shop.notes", "shop.hidden", "shop.plain", "sandbox.t", "sandbox.k", "sandbox.d"):
         lake.sql(f"DROP TABLE IF EXISTS lake.{name}")
     for name in ("orders", "notes", "hidden"):
         lake.create(

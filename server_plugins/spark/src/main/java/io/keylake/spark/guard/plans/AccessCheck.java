@@ -8,7 +8,6 @@ import io.keylake.spark.write.request.WriteOptions;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.SparkSession;
@@ -24,6 +23,8 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.ScriptTransformation;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2;
@@ -165,7 +166,11 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
   }
 
   private void checkWrite(V2WriteCommand write, String principal) {
-    TableName table = written(write.table());
+    CaseInsensitiveStringMap options = options(write);
+    TableName table =
+        write.table() instanceof DataSourceV2Relation target
+            ? TableName.written(target, options)
+            : null;
     String subject =
         write instanceof AppendData
             ? "a write of rows"
@@ -175,7 +180,7 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
       return;
     }
     Need need = Need.ofBranch(Right.WRITE, table.full(), table.branch(), subject);
-    control.require(principal, isOfSomeColumns(write) ? need.ofColumns(columns(write)) : need);
+    control.require(principal, isOfSomeColumns(options) ? need.ofColumns(columns(write)) : need);
   }
 
   private void checkStream(WriteToStream stream, String principal) {
@@ -195,14 +200,26 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
   }
 
   /** The write is an update of columns; all others change whole rows. */
-  private static boolean isOfSomeColumns(V2WriteCommand write) {
-    Map<String, String> options =
-        write instanceof AppendData append
-            ? CollectionConverters.asJava(append.writeOptions())
-            : Map.of();
-    return WriteOptions.Verb.UPDATE
-        .word()
-        .equalsIgnoreCase(new CaseInsensitiveStringMap(options).get("verb"));
+  private static boolean isOfSomeColumns(CaseInsensitiveStringMap options) {
+    return WriteOptions.Verb.UPDATE.word().equalsIgnoreCase(options.get("verb"))
+        && !options.containsKey("op"); // by which rows say that they delete
+  }
+
+  private static CaseInsensitiveStringMap options(V2WriteCommand write) {
+    if (write instanceof AppendData append) {
+      return options(append.writeOptions());
+    }
+    if (write instanceof OverwriteByExpression overwrite) {
+      return options(overwrite.writeOptions());
+    }
+    return write instanceof OverwritePartitionsDynamic dynamic
+        ? options(dynamic.writeOptions())
+        : CaseInsensitiveStringMap.empty();
+  }
+
+  private static CaseInsensitiveStringMap options(
+      scala.collection.immutable.Map<String, String> given) {
+    return new CaseInsensitiveStringMap(CollectionConverters.asJava(given));
   }
 
   private static Set<String> columns(V2WriteCommand write) {

@@ -3,9 +3,11 @@ package io.keylake.spark.guard.plans;
 import io.keylake.spark.access.Need;
 import io.keylake.spark.access.Right;
 import io.keylake.spark.catalog.KeyedCatalog;
+import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.metadata.MetadataTable;
 import io.keylake.spark.metadata.Part;
 import io.keylake.spark.table.ChangesTable;
+import io.keylake.spark.write.request.WriteOptions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -13,11 +15,15 @@ import java.util.Locale;
 import java.util.Set;
 import org.apache.iceberg.BaseMetadataTable;
 import org.apache.iceberg.MetadataTableType;
+import org.apache.iceberg.spark.SparkTableUtil;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.jspecify.annotations.Nullable;
 import scala.Option;
@@ -36,7 +42,6 @@ record TableName(String full, @Nullable String branch, @Nullable String part) {
 
   private static final List<String> STATES =
       List.of(
-          "branch",
           "tag",
           "snapshot-id",
           "as-of-timestamp",
@@ -59,6 +64,9 @@ record TableName(String full, @Nullable String branch, @Nullable String part) {
     if (catalog.isEmpty() || identifier.isEmpty() || !(catalog.get() instanceof KeyedCatalog)) {
       return null;
     }
+    if (table instanceof StagedTable) {
+      return new TableName(full(catalog.get(), identifier.get()), Need.MAIN, null);
+    }
     if (!(table instanceof SparkTable loaded)) {
       return beside(table, catalog.get().name(), identifier.get());
     }
@@ -68,12 +76,36 @@ record TableName(String full, @Nullable String branch, @Nullable String part) {
       return new TableName(
           full(catalog.get(), metadata.table().name()), null, isNamed ? part : "metadata");
     }
+    return new TableName(
+        full(catalog.get(), loaded.table().name()), readBranch(loaded, options), null);
+  }
+
+  /** The branch that is read, which an option or a setting of the session may say. */
+  private static @Nullable String readBranch(SparkTable loaded, CaseInsensitiveStringMap options) {
     boolean isState = STATES.stream().anyMatch(options::containsKey);
-    String branch = loaded.branch();
-    if (branch == null && loaded.snapshotId() == null) {
-      branch = Need.MAIN;
+    if (isState || (loaded.branch() == null && loaded.snapshotId() != null)) {
+      return null;
     }
-    return new TableName(full(catalog.get(), loaded.table().name()), isState ? null : branch, null);
+    String said =
+        SparkTableUtil.determineReadBranch(
+            SparkSession.active(), loaded.table(), loaded.branch(), options);
+    return said == null ? Need.MAIN : said;
+  }
+
+  /** The table that is written, at the branch that an option or a setting of the session says. */
+  static @Nullable TableName written(
+      DataSourceV2Relation target, CaseInsensitiveStringMap options) {
+    TableName name =
+        of(target.table(), target.catalog(), target.identifier(), CaseInsensitiveStringMap.empty());
+    if (name == null || !(target.table() instanceof SparkTable loaded)) {
+      return name;
+    }
+    String said =
+        SessionSettings.writeBranch(
+            SparkSession.active(), loaded.table(), loaded.branch(), options);
+    boolean isOfSeveral = options.containsKey(WriteOptions.BUSINESS_TIME); // archived states, too
+    return new TableName(
+        name.full(), isOfSeveral ? null : said == null ? Need.MAIN : said, name.part());
   }
 
   private static TableName beside(Table table, String catalog, Identifier identifier) {

@@ -54,6 +54,9 @@ public record WriteOptions(
   /** The delay of the watermark, in microseconds. */
   public static final String WATERMARK_DELAY = "watermark_delay";
 
+  /** The business time whose archived states get the rows, too. */
+  public static final String BUSINESS_TIME = "business_time";
+
   private static final String VERSION_OF = "version_of.";
   private static final List<String> NAMES =
       List.of(
@@ -70,7 +73,7 @@ public record WriteOptions(
           "idempotency_key",
           "offsets",
           "watermark",
-          "business_time",
+          BUSINESS_TIME,
           WATERMARK_DELAY,
           "adopts",
           "adopts_at",
@@ -119,7 +122,7 @@ public record WriteOptions(
             options.get("idempotency_key"),
             OffsetRanges.parse("option offsets", options.get("offsets")),
             watermark == null ? null : PointInTime.micros(watermark)),
-        time(options, "business_time"),
+        time(options, BUSINESS_TIME),
         number(options, WATERMARK_DELAY),
         adopted(options),
         number(options, "target-file-size-bytes"));
