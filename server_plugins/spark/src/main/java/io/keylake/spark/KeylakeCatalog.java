@@ -121,6 +121,11 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
     if (ReadOptionsRule.isMention(ident.name())) {
       return loaded(parent(ident), loader);
     }
+    String[] path = ident.namespace();
+    if (path.length > 0 && ReadOptionsRule.isMention(path[path.length - 1])) {
+      // Iceberg names a branch that is an option below the name of the table
+      return loaded(Identifier.of(Arrays.copyOf(path, path.length - 1), ident.name()), loader);
+    }
     if (!SeenNames.isSeen(name(), ident)) {
       throw new NoSuchTableException(ident);
     }
