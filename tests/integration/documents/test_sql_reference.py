@@ -69,7 +69,7 @@ def test_properties() -> None:
 
 
 def test_options() -> None:
-    written = in_java(r'(?:options?(?:\.get(?:Boolean)?|, )\(?|_DELAY = )"([a-z_-]+)"', "WriteOptions.java")
+    written = in_java(r'(?:options?(?:\.get(?:Boolean)?|, )\(?|(?:_DELAY|_TIME) = )"([a-z_-]+)"', "WriteOptions.java")
     written |= {"version_of.<column>"}
     assert first_cells("Options of writes") == written
     read = in_java(r'= "(after|until)"', "RelationOptions.java") | in_java(r'= "([a-z-]+-[a-z-]+)"', "ChangesScan.java")

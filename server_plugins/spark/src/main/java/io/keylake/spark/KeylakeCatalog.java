@@ -117,15 +117,8 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
   }
 
   /** A table, or a part of a keyed table if there is no table of that name. */
-  private Table loaded(Identifier ident, TableLoader loader) throws NoSuchTableException {
-    if (ReadOptionsRule.isMention(ident.name())) {
-      return loaded(parent(ident), loader);
-    }
-    String[] path = ident.namespace();
-    if (path.length > 0 && ReadOptionsRule.isMention(path[path.length - 1])) {
-      // Iceberg names a branch that is an option below the name of the table
-      return loaded(Identifier.of(Arrays.copyOf(path, path.length - 1), ident.name()), loader);
-    }
+  private Table loaded(Identifier named, TableLoader loader) throws NoSuchTableException {
+    Identifier ident = ReadOptionsRule.withoutMention(named);
     if (!SeenNames.isSeen(name(), ident)) {
       throw new NoSuchTableException(ident);
     }

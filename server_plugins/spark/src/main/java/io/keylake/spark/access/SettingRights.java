@@ -5,7 +5,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The settings of a session that a principal may set and see. */
 public final class SettingRights {
-  private static final String OWN = "spark.keylake.access.";
   private static final String CATALOGS = "spark.sql.catalog.";
 
   /** The setting with which SQL names files in the place of tables. */
@@ -20,7 +19,7 @@ public final class SettingRights {
    */
   public static void check(AccessControl control, String principal, @Nullable String setting) {
     String name = setting == null ? "" : setting.strip().toLowerCase(Locale.ROOT);
-    if (name.startsWith(OWN)) {
+    if (name.equals(AccessControl.SEAL) || name.equals(AccessControl.POLICY)) {
       throw AccessControl.refusal(
           "the setting %s belongs to the access policy; sessions may neither see nor set it"
               .formatted(name));

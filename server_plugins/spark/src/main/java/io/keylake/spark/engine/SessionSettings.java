@@ -198,6 +198,19 @@ public final class SessionSettings {
   }
 
   /**
+   * The branch that Iceberg would read.
+   *
+   * @param branch that the statement names; null for none
+   */
+  public static @Nullable String readBranch(
+      SparkSession session,
+      Table table,
+      @Nullable String branch,
+      CaseInsensitiveStringMap options) {
+    return SparkTableUtil.determineReadBranch(session, table, branch, options);
+  }
+
+  /**
    * The branch that Iceberg would write to.
    *
    * @param branch that the statement names; null for none

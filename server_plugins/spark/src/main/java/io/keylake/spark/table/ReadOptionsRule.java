@@ -86,6 +86,19 @@ public final class ReadOptionsRule extends NodeRule {
     return name.startsWith(PREFIX);
   }
 
+  /**
+   * The table, or its branch or part, that an identifier names, with a mention in it or without.
+   */
+  public static Identifier withoutMention(Identifier named) {
+    List<String> path = new ArrayList<>(Arrays.asList(named.namespace()));
+    path.add(named.name());
+    if (!path.removeIf(ReadOptionsRule::isMention)) {
+      return named;
+    }
+    int last = path.size() - 1;
+    return Identifier.of(path.subList(0, last).toArray(String[]::new), path.get(last));
+  }
+
   @Override
   protected boolean concerns(LogicalPlan node) {
     return node instanceof UnresolvedRelation relation

@@ -15,7 +15,6 @@ import java.util.Locale;
 import java.util.Set;
 import org.apache.iceberg.BaseMetadataTable;
 import org.apache.iceberg.MetadataTableType;
-import org.apache.iceberg.spark.SparkTableUtil;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
@@ -87,8 +86,7 @@ record TableName(String full, @Nullable String branch, @Nullable String part) {
       return null;
     }
     String said =
-        SparkTableUtil.determineReadBranch(
-            SparkSession.active(), loaded.table(), loaded.branch(), options);
+        SessionSettings.readBranch(SparkSession.active(), loaded.table(), loaded.branch(), options);
     return said == null ? Need.MAIN : said;
   }
 
