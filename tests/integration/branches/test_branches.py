@@ -51,6 +51,13 @@ def test_nobody_sees_a_branch_until_it_is_published(lake: kl.Lake) -> None:
         draft.publish()
 
 
+@pytest.mark.parametrize("name", ["merged", "experiment_colors", "history_2026_11_01"])
+def test_a_branch_of_keylake_is_made_by_keylake_only(lake: kl.Lake, name: str) -> None:
+    twin = EXPLICIT.create(lake, fresh_name("branches"))
+    with refused(lake, twin.table.name, kl.DefinitionError, f"keylake itself gives the name '{name}'"):
+        lake.sql(f"CALL lake.system.ensure_branch(table => '{twin.table.name}', branch => '{name}')")
+
+
 def test_a_gate_refuses_with_its_figures(lake: kl.Lake) -> None:
     twin, draft = with_draft(lake)
     draft.upsert(rows(200, 210, None), version=3)

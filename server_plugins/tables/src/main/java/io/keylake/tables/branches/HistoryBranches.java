@@ -57,7 +57,7 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  */
 public final class HistoryBranches {
-  private static final String PREFIX = "history_";
+  static final String PREFIX = "history_";
   private static final DateTimeFormatter NAME =
       DateTimeFormatter.ofPattern("'" + PREFIX + "'uuuuMMdd'T'HHmmss'Z'").withZone(ZoneOffset.UTC);
   private static final int MOST_AT_ONCE = 1000;
