@@ -97,6 +97,12 @@ MERGE INTO lake.sandbox.t USING (SELECT 1 AS id, 'z' AS v) s ON t.id = s.id WHEN
 SELECT id, v FROM lake.sandbox.t
 CREATE TABLE lake.sandbox.k USING keylake TBLPROPERTIES ('key' = 'id') AS SELECT id, v FROM lake.sandbox.t
 SELECT id FROM lake.sandbox.k
+CREATE TABLE lake.sandbox.far (id INT) USING iceberg LOCATION '/tmp/elsewhere'
+CREATE TABLE lake.sandbox.far (id INT) USING iceberg TBLPROPERTIES ('write.data.path' = '/tmp/elsewhere')
+CREATE TABLE lake.sandbox.far USING iceberg TBLPROPERTIES ('write.location-provider.impl' = 'java.lang.String') AS SELECT 1 AS id
+ALTER TABLE lake.sandbox.t SET TBLPROPERTIES ('write.metadata.path' = '/tmp/elsewhere')
+ALTER TABLE lake.sandbox.t SET LOCATION '/tmp/elsewhere'
+CREATE NAMESPACE lake.sandbox.far LOCATION '/tmp/elsewhere'
 CREATE TABLE lake.sandbox.c USING iceberg AS SELECT id, v FROM lake.sandbox.t
 UPDATE lake.sandbox.c SET v = 'y' WHERE id = 2
 DELETE FROM lake.sandbox.c WHERE id = 1

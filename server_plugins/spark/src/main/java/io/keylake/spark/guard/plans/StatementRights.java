@@ -23,6 +23,7 @@ import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand;
 import org.apache.spark.sql.catalyst.plans.logical.Call;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RenameTable;
+import org.apache.spark.sql.catalyst.plans.logical.TableSpec;
 import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.execution.command.CreateViewCommand;
@@ -126,6 +127,8 @@ final class StatementRights {
           "SetNamespaceCollation", Right.ALTER,
           "CommentOnNamespace", Right.ALTER);
 
+  private static final Set<String> OF_PLACES = Set.of("SetTableLocation", "SetNamespaceLocation");
+
   private static final Set<String> OF_BRANCH = Set.of("CreateOrReplaceBranch", "DropBranch");
 
   private static final Set<String> OF_CODE =
@@ -154,6 +157,7 @@ final class StatementRights {
   void check(LogicalPlan statement, String principal) {
     String name = statement.nodeName();
     String subject = words(name);
+    checkPlaces(statement, subject, principal);
     if (statement instanceof SetCommand set) {
       checkSetting(set.kv().isEmpty() ? null : set.kv().get()._1(), principal);
     } else if (statement instanceof ResetCommand reset) {
@@ -181,6 +185,30 @@ final class StatementRights {
     } else if (!FREE.contains(name)) {
       control.require(principal, Right.FILES, subject);
       control.require(principal, Right.RUN_CODE, subject);
+    }
+  }
+
+  /** A place that a statement names may be anybody's, and a class is run by all who write. */
+  private void checkPlaces(LogicalPlan statement, String subject, String principal) {
+    boolean isMoved = OF_PLACES.contains(statement.nodeName());
+    for (int i = 0; i < statement.productArity(); i++) {
+      Object member = statement.productElement(i);
+      if (member instanceof TableSpec table) {
+        isMoved |= table.location().isDefined();
+        member = table.properties();
+      }
+      if (member instanceof scala.collection.Map<?, ?> properties) {
+        for (Object each : CollectionConverters.asJava(properties.keys())) {
+          String key = String.valueOf(each).toLowerCase(Locale.ROOT);
+          isMoved |= key.equals("location") || key.endsWith(".path");
+          if (key.endsWith(".impl")) {
+            control.require(principal, Right.RUN_CODE, "property " + key);
+          }
+        }
+      }
+    }
+    if (isMoved) {
+      control.require(principal, Right.FILES, "a place that %s names".formatted(subject));
     }
   }
 
