@@ -36,6 +36,12 @@ DELETE FROM lake.shop.orders WHERE id = 1
 MERGE INTO lake.shop.notes t USING lake.shop.orders s ON t.id = s.id WHEN MATCHED THEN UPDATE SET email = s.email
 UPDATE lake.shop.notes SET amount = 9 WHERE id = 1
 SELECT id, amount, email FROM lake.shop.notes
+SELECT count(*) FROM lake.shop.notes.changes WITH ('after' = '0')
+SELECT count(*) FROM lake.shop.notes.changes WITH ('after' = '0', 'every-commit' = 'true')
+SELECT count(*) FROM lake.shop.orders.changes WITH ('after' = '0', 'every-commit' = 'true')
+SELECT count(*) FROM lake.shop.notes.files
+CALL lake.system.compaction_policy(table => 'shop.notes')
+CALL lake.system.compaction_policy(table => 'shop.notes', policy => 'full')
 ALTER TABLE lake.shop.notes ADD COLUMN more INT
 ALTER TABLE lake.shop.notes RENAME TO lake.shop.other
 ALTER TABLE lake.shop.notes CREATE BRANCH own

@@ -23,6 +23,15 @@ def test_a_reader_sees_the_rows_and_columns_of_its_rule(guarded: Guarded) -> Non
         orders.changes().collect()
 
 
+def test_all_verbs_of_reading_work_on_a_whole_table(guarded: Guarded) -> None:
+    notes = guarded.of("ana").table("shop.notes")
+    assert notes.get(id=1)["secret"] == "s1"
+    assert notes.changes().count() == 2
+    assert notes.explain_row(id=1)
+    assert notes.health().table == "shop.notes"
+    assert notes.check().is_ok
+
+
 def test_a_writer_changes_the_columns_of_its_rule(guarded: Guarded) -> None:
     orders = guarded.of("ben").table("shop.orders")
     commit = orders.update([{"id": 2, "amount": 7.0}])

@@ -7,6 +7,7 @@ import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.metadata.MetadataTable;
 import io.keylake.spark.metadata.Part;
 import io.keylake.spark.table.ChangesTable;
+import io.keylake.spark.table.ReadOptionsRule;
 import io.keylake.spark.write.request.WriteOptions;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -67,10 +68,11 @@ record TableName(String full, @Nullable String branch, @Nullable String part) {
       return new TableName(full(catalog.get(), identifier.get()), Need.MAIN, null);
     }
     if (!(table instanceof SparkTable loaded)) {
-      return beside(table, catalog.get().name(), identifier.get());
+      return beside(table, catalog.get().name(), ReadOptionsRule.withoutMention(identifier.get()));
     }
     if (loaded.table() instanceof BaseMetadataTable metadata) {
-      String part = identifier.get().name().toLowerCase(Locale.ROOT);
+      String part =
+          ReadOptionsRule.withoutMention(identifier.get()).name().toLowerCase(Locale.ROOT);
       boolean isNamed = MetadataTableType.from(part) != null;
       return new TableName(
           full(catalog.get(), metadata.table().name()), null, isNamed ? part : "metadata");
