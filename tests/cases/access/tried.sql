@@ -64,6 +64,15 @@ SET
 SET spark.sql.catalog.lake.uri
 SET spark.sql.catalog.other = org.apache.iceberg.spark.SparkCatalog
 SET spark.keylake.access.session = x
+SET -v
+SET fs.file.impl = java.lang.String
+DROP VIEW IF EXISTS global_temp.ours
+CLEAR CACHE
+SET spark.ssl.keyPassword
+SET spark.sql.variable.substitute = true
+SET spark.sql.analyzer.singlePassResolver.enabled = true
+SELECT '${env:HOME}', '${spark.keylake.access.session}', '${spark.sql.catalog.lake.uri}'
+SELECT from_xml('<a><b>1</b></a>', 'b INT', map('rowValidationXSDPath', '/etc/hostname'))
 SET spark.sql.runSQLOnFiles = true
 RESET
 RESET spark.keylake.access.session
@@ -113,6 +122,13 @@ CREATE TABLE lake.sandbox.c USING iceberg AS SELECT id, v FROM lake.sandbox.t
 UPDATE lake.sandbox.c SET v = 'y' WHERE id = 2
 DELETE FROM lake.sandbox.c WHERE id = 1
 SELECT id, v FROM lake.sandbox.c
+CALL lake.system.remove_orphan_files(table => 'sandbox.c')
+CALL lake.system.remove_orphan_files(table => 'sandbox.c', location => '/tmp/elsewhere')
+CALL lake.system.remove_orphan_files(table => 'sandbox.c', file_list_view => 'v')
+USE lake.sandbox
+CALL lake.system.rewrite_data_files(table => 'c')
+USE lake.shop
+CALL lake.system.rewrite_data_files(table => 'plain')
 ALTER TABLE lake.sandbox.t ADD COLUMN w INT
 CREATE TABLE lake.sandbox.code (id INT PRIMARY KEY, v STRING) USING keylake TBLPROPERTIES ('reduce.v' = 'Own(name = java.lang.String)')
 CALL lake.system.compact(table => 'sandbox.t', policy => 'full')

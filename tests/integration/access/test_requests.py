@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql.connect.proto.commands_pb2 import Command
 from pyspark.sql.functions import udf
 
 import keylake as kl
@@ -51,6 +52,22 @@ def test_a_writer_changes_the_columns_of_its_rule(guarded: Guarded) -> None:
     assert all_rows.history()[0].writer == "owner"
 
 
+def listener() -> Command:
+    """A command by which a server would unpickle what a client sends, and run it."""
+    command = Command()
+    command.streaming_query_manager_command.add_listener.id = "mine"
+    command.streaming_query_manager_command.add_listener.listener_payload = b"anything"
+    return command
+
+
+def expression_of_java() -> Command:
+    """A command that names a class which the server would load."""
+    command = Command()
+    command.register_function.function_name = "mine"
+    command.register_function.java_udf.class_name = "java.lang.Thread"
+    return command
+
+
 def test_code_and_files_need_rights_of_their_own(guarded: Guarded, tmp_path: Path) -> None:
     spark, local = guarded.of("ana").spark, tmp_path / "module.py"
     local.write_text("x = 1")
@@ -63,7 +80,10 @@ def test_code_and_files_need_rights_of_their_own(guarded: Guarded, tmp_path: Pat
         lambda: spark.read.format("jdbc").option("url", "jdbc:sqlite:/tmp/x").option("dbtable", "t").load(),
         lambda: spark.range(3).write.parquet(str(tmp_path / "out")),
         lambda: spark.readStream.format("rate").load().writeStream.format("memory").queryName("q").start(),
+        lambda: spark.client.execute_command(listener()),
+        lambda: spark.client.execute_command(expression_of_java()),
         lambda: spark.conf.set("spark.keylake.access.session", "x"),
+        lambda: spark.conf.set("spark.sql.variable.substitute", "true"),
         lambda: spark.conf.set("spark.sql.catalog.lake.uri", "jdbc:sqlite:/tmp/mine"),
         lambda: spark.conf.unset("spark.keylake.access.session"),
         lambda: spark.conf.get("spark.sql.catalog.lake.uri"),

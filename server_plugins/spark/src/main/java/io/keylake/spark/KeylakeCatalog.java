@@ -9,6 +9,7 @@ import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.catalog.KeyedProperties;
 import io.keylake.spark.catalog.SqlDefinition;
 import io.keylake.spark.catalog.TableNames;
+import io.keylake.spark.engine.ClassicSession;
 import io.keylake.spark.extension.Guests;
 import io.keylake.spark.guard.procedures.CheckedProcedure;
 import io.keylake.spark.keys.KeyBucketFunction;
@@ -370,10 +371,10 @@ public final class KeylakeCatalog extends SharedCatalog implements KeyedCatalog 
         ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("system");
     UnboundProcedure own = isOurs ? procedures().find(ident.name()) : null;
     if (own != null) {
-      return new CheckedProcedure(this).of(own);
+      return new CheckedProcedure(this, List.of()).of(own);
     }
     try {
-      return new CheckedProcedure(this)
+      return new CheckedProcedure(this, ClassicSession.active().namespace(name()))
           .of(procedures().guarded(super.loadProcedure(ident), ident.name()));
     } catch (RuntimeException e) {
       UnboundProcedure meant = isOurs ? procedures().misspelt(ident.name()) : null;

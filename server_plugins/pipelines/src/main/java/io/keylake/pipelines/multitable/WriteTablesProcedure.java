@@ -1,5 +1,6 @@
 package io.keylake.pipelines.multitable;
 
+import io.keylake.spark.access.ServerWork;
 import io.keylake.spark.extension.CatalogTables;
 import io.keylake.spark.procedures.LocalProcedure;
 import io.keylake.tables.history.CommitLog;
@@ -42,7 +43,9 @@ public final class WriteTablesProcedure {
     List<TableOutcome> outcomes =
         new TablesWrite(spark, tables::load)
             .write(
-                spark.table(QuotingUtils.quoteIdentifier(arguments.requiredText("rows"))),
+                ServerWork.asCaller(
+                    () ->
+                        spark.table(QuotingUtils.quoteIdentifier(arguments.requiredText("rows")))),
                 arguments.texts("tables").stream().map(TableBatch::of).toList(),
                 arguments.number("count"));
     outcomes.stream()

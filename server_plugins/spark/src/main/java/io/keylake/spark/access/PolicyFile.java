@@ -222,12 +222,23 @@ final class PolicyFile {
         .path("mask")
         .properties()
         .forEach(mask -> masks.put(mask.getKey(), mask.getValue().asText()));
+    checkQuotes(of, text(rule, "rows"));
+    masks.values().forEach(mask -> checkQuotes(of, mask));
     List<String> only = texts(of, columns.path("only"));
     List<String> except = texts(of, columns.path("except"));
     if (!only.isEmpty() && !except.isEmpty()) {
       throw refused("columns of %s are only: or except:, and not both".formatted(of));
     }
     return new Narrowing(text(rule, "rows"), Set.copyOf(only), Set.copyOf(except), masks);
+  }
+
+  /** A setting of a session makes names of texts in double quotes. */
+  private void checkQuotes(String of, @Nullable String expression) {
+    if (expression != null && expression.indexOf('"') >= 0) {
+      throw refused(
+          "%s has %s, with double quotes, of which a session can make a name; write texts in single quotes"
+              .formatted(of, expression));
+    }
   }
 
   private void checkWords(String of, JsonNode node, List<String> known) {

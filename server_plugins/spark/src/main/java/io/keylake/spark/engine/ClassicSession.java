@@ -69,6 +69,14 @@ public final class ClassicSession {
     return session.sessionState().catalogManager();
   }
 
+  /** The namespace in use, if it is one of a catalog; none otherwise. */
+  public List<String> namespace(String catalog) {
+    CatalogManager catalogs = catalogs();
+    return catalogs.currentCatalog().name().equals(catalog)
+        ? List.of(catalogs.currentNamespace())
+        : List.of();
+  }
+
   /** A statement of ours, which the parser takes. */
   public LogicalPlan parsed(String statement) {
     try {

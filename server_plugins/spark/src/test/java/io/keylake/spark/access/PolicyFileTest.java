@@ -53,6 +53,7 @@ class PolicyFileTest {
         "rules: [{who: ana, tables: x, may: drop, columns: {only: a}}] | has columns:, which narrow",
         "rules: [{who: ana, tables: x, may: read, columns: {only: a, except: b}}] | not both",
         "rules: [{who: ana, tables: x, may: read, rows: 5}] | rows has to be a text in quotes",
+        "rules: [{who: ana, tables: x, may: read, rows: 'a = \"b\"'}] | write texts in single quotes",
         "groups: {ana: [ana]} | is taken by a group or a principal",
         "groups: {g: [h]} | group g names h",
       })

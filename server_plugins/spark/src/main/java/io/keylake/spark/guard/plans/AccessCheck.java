@@ -8,6 +8,7 @@ import io.keylake.spark.write.request.WriteOptions;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.SparkSession;
@@ -63,6 +64,9 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
           "ResolvedInlineTable",
           "ResolvedNonPersistentFunc",
           "ResolvedPersistentFunc");
+
+  private static final Set<String> OPTIONS_OF_FILES =
+      Set.of("rowvalidationxsdpath", "avroschemaurl");
 
   private static final List<String> OF_CATALOGS =
       List.of("io.keylake.", "org.apache.iceberg.spark.functions.");
@@ -248,7 +252,23 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
         && subquery.plan() instanceof LogicalPlan plan) {
       check(plan, principal);
     }
+    checkOptions(expression, principal);
     CollectionConverters.asJava(expression.children())
         .forEach(child -> checkExpression(child, principal));
+  }
+
+  /** Functions over XML and Avro have options that name files. */
+  private void checkOptions(Expression expression, String principal) {
+    for (int i = 0; i < expression.productArity(); i++) {
+      if (expression.productElement(i) instanceof scala.collection.Map<?, ?> options) {
+        for (Object each : CollectionConverters.asJava(options.keys())) {
+          String name = String.valueOf(each).toLowerCase(Locale.ROOT);
+          if (OPTIONS_OF_FILES.contains(name)) {
+            control.require(
+                principal, Right.FILES, "option " + name + " of " + expression.prettyName());
+          }
+        }
+      }
+    }
   }
 }

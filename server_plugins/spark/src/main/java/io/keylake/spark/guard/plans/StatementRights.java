@@ -75,7 +75,6 @@ final class StatementRights {
           "CacheTable",
           "CacheTableAsSelect",
           "UncacheTable",
-          "ClearCacheCommand",
           "RefreshTable",
           "DropTempViewCommand",
           "DropTempView",
@@ -159,9 +158,10 @@ final class StatementRights {
     String subject = words(name);
     checkPlaces(statement, subject, principal);
     if (statement instanceof SetCommand set) {
-      checkSetting(set.kv().isEmpty() ? null : set.kv().get()._1(), principal);
+      checkSet(set, principal);
     } else if (statement instanceof ResetCommand reset) {
-      checkSetting(reset.config().isEmpty() ? null : reset.config().get(), principal);
+      SettingRights.check(
+          control, principal, reset.config().isEmpty() ? null : reset.config().get());
     } else if (statement instanceof Call call) {
       checkCall(call, principal);
     } else if (statement instanceof RenameTable rename) {
@@ -172,6 +172,8 @@ final class StatementRights {
       } else if (!(view.viewType() instanceof LocalTempView$)) {
         control.require(principal, Right.FILES, "a view for all sessions");
       }
+    } else if (name.startsWith("DropTempView") && isForAll(statement)) {
+      control.require(principal, Right.FILES, "a view for all sessions");
     } else if (OF_CODE.contains(name)) {
       control.require(principal, Right.RUN_CODE, subject);
     } else if (OF_NAMESPACE.containsKey(name)) {
@@ -212,9 +214,20 @@ final class StatementRights {
     }
   }
 
-  /** Settings of a session; those of catalogs open other tables, and have passwords. */
-  private void checkSetting(@Nullable String setting, String principal) {
-    SettingRights.check(control, principal, setting);
+  /** The statement sets a setting, or shows one or all of them. */
+  private void checkSet(SetCommand set, String principal) {
+    String name = set.kv().isEmpty() ? null : set.kv().get()._1();
+    if (name == null || name.equals("-v")) {
+      SettingRights.check(control, principal, null);
+    } else if (set.kv().get()._2().isEmpty()) {
+      SettingRights.checkShown(control, principal, name);
+    } else {
+      SettingRights.check(control, principal, name);
+    }
+  }
+
+  private static boolean isForAll(LogicalPlan dropped) {
+    return dropped.toString().toLowerCase(Locale.ROOT).contains("global_temp");
   }
 
   /** A procedure of ours checks its own call, when it knows the arguments. */
@@ -244,6 +257,9 @@ final class StatementRights {
       control.require(principal, Right.FILES, subject);
     } else {
       control.require(principal, Need.ofBranch(right, table, branch(statement), subject));
+      if (statement.nodeName().equals("CreateOrReplaceBranch")) {
+        control.require(principal, Need.of(Right.READ, table, subject + " of another's rows"));
+      }
     }
   }
 

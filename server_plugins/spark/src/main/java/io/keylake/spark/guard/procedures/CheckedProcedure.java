@@ -2,6 +2,7 @@ package io.keylake.spark.guard.procedures;
 
 import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.access.Need;
+import io.keylake.spark.access.Right;
 import io.keylake.spark.access.ServerWork;
 import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
@@ -17,12 +18,21 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StringType;
 import org.jspecify.annotations.Nullable;
 
-/** A procedure that asks the access policy before it does anything, and has its right then. */
-public record CheckedProcedure(KeyedCatalog catalog) {
-  private static final List<String> TABLES = List.of("table", "source_table", "like");
+/**
+ * A procedure that asks the access policy before it does anything, and has its right then.
+ *
+ * @param above the namespace in which the procedure looks for a table whose name has one part
+ */
+public record CheckedProcedure(KeyedCatalog catalog, List<String> above) {
+  private static final List<String> TABLES = List.of("table", "source_table");
+
+  /** Arguments with paths, or with a view of paths. */
+  private static final List<String> PLACES =
+      List.of("location", "file_list_view", "path", "staging_location", "copy", "target");
+
   private static final int NONE = -1;
 
-  /** The same procedure, with that before each of its calls. */
+  /** The same procedure of keylake, with that before each of its calls. */
   public UnboundProcedure of(UnboundProcedure procedure) {
     return new AroundProcedure(procedure, this::call);
   }
@@ -34,6 +44,11 @@ public record CheckedProcedure(KeyedCatalog catalog) {
     if (tables.isEmpty()) {
       tables.add(catalog.name() + ".*");
     }
+    if (PLACES.stream().anyMatch(name -> text(bound, input, name) != null)) {
+      String subject = "a place that CALL %s names".formatted(bound.name());
+      AccessControl.requireOfThread(Need.ofServer(Right.FILES, subject));
+    }
+    full(bound, input, "like").forEach(like -> AccessControl.requireSeen(like, "CREATE LIKE it"));
     if (isQuestion(bound, input)) {
       tables.forEach(table -> AccessControl.requireSeen(table, "CALL " + bound.name()));
     } else {
@@ -53,7 +68,10 @@ public record CheckedProcedure(KeyedCatalog catalog) {
     if (name == null) {
       return List.of();
     }
-    List<String> parts = ClassicSession.active().nameParts(name);
+    List<String> parts = new ArrayList<>(ClassicSession.active().nameParts(name));
+    if (parts.size() == 1) {
+      parts.addAll(0, above);
+    }
     boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
     String own = String.join(".", parts);
     return List.of(hasCatalog ? own : catalog.name() + "." + own);

@@ -154,6 +154,9 @@ final class ProcedureRights {
       } else if (right != null) {
         String changed = TO_MAIN.contains(name) ? Need.MAIN : branch;
         AccessControl.requireOfThread(Need.ofBranch(right, table, changed, subject));
+        if (name.equals("ensure_branch")) { // which shows what main is
+          AccessControl.requireOfThread(Need.ofBranch(Right.READ, table, Need.MAIN, subject));
+        }
       } else if (!isOfFiles) {
         AccessControl.requireOfThread(Need.ofServer(Right.RUN_CODE, subject));
       }

@@ -6,6 +6,7 @@ import io.keylake.spark.access.SettingRights;
 import java.util.Locale;
 import java.util.Set;
 import org.apache.spark.connect.proto.AddArtifactsRequest;
+import org.apache.spark.connect.proto.Command;
 import org.apache.spark.connect.proto.ConfigRequest;
 import org.apache.spark.connect.proto.KeyValue;
 import org.apache.spark.connect.proto.Read;
@@ -37,13 +38,36 @@ final class Request {
           "CommonInlineUserDefinedTableFunction",
           "CommonInlineUserDefinedDataSource",
           "StreamingForeachFunction",
+          "PythonUDF",
+          "JavaUDF",
+          "ScalarScalaUDF",
           "StreamingQueryListenerBusCommand",
+          "StreamingQueryListenerCommand",
           "TypedAggregateExpression",
           "MlCommand",
           "MlRelation",
           "PipelineCommand",
           "CreateResourceProfileCommand",
           "Any");
+
+  /** Commands that rules see as plans, or that have no code in them. */
+  private static final Set<String> KNOWN_COMMANDS =
+      Set.of(
+          "write_operation",
+          "write_operation_v2",
+          "create_dataframe_view",
+          "sql_command",
+          "merge_into_table_command",
+          "write_stream_operation_start",
+          "streaming_query_command",
+          "streaming_query_manager_command",
+          "get_resources_command",
+          "checkpoint_command",
+          "remove_cached_remote_relation_command",
+          "execute_external_command");
+
+  /** Messages whose bytes are rows or values; other bytes are code, or could be. */
+  private static final Set<String> WITH_BYTES = Set.of("LocalRelation", "Literal");
 
   private static final Set<String> OF_FILES = Set.of("ExternalCommand", "CreateExternalTable");
 
@@ -112,7 +136,7 @@ final class Request {
     if (!Option.apply(seal).equals(conf.getOption(AccessControl.SEAL))) {
       conf.set(AccessControl.SEAL, seal);
       if (!control.may(principal, Right.FILES)) {
-        conf.set(SettingRights.QUERIES_OF_FILES, "false"); // Spark opens them before rules see it
+        SettingRights.WITHOUT_FILES.forEach(conf::set);
       }
     }
   }
@@ -158,7 +182,7 @@ final class Request {
     if (name.equals("UserContext")) {
       return;
     }
-    if (OF_CODE.contains(name)) {
+    if (OF_CODE.contains(name) || hasUnknownCommand(message) || hasUnknownBytes(message)) {
       control.require(principal, Right.RUN_CODE, "code in a request");
     }
     if (OF_FILES.contains(name)
@@ -178,5 +202,17 @@ final class Request {
             });
       }
     }
+  }
+
+  private static boolean hasUnknownCommand(MessageOrBuilder message) {
+    return message instanceof Command
+        && message.getAllFields().keySet().stream()
+            .anyMatch(field -> !KNOWN_COMMANDS.contains(field.getName()));
+  }
+
+  private static boolean hasUnknownBytes(MessageOrBuilder message) {
+    return !WITH_BYTES.contains(message.getDescriptorForType().getName())
+        && message.getAllFields().keySet().stream()
+            .anyMatch(field -> field.getJavaType() == FieldDescriptor.JavaType.BYTE_STRING);
   }
 }
