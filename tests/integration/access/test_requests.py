@@ -33,6 +33,15 @@ def test_all_verbs_of_reading_work_on_a_whole_table(guarded: Guarded) -> None:
     assert notes.check().is_ok
 
 
+def test_many_rows_are_written_without_more_rights(guarded: Guarded) -> None:
+    notes = guarded.of("ana").table("shop.notes")
+    given = {"region": "north", "amount": 1.0, "email": "e", "secret": "s" * 100}
+    notes.upsert([{"id": number, **given} for number in range(10, 60_010)])
+    assert notes.read(["id"]).count() == 60_002
+    notes.delete([{"id": number} for number in range(10, 60_010)])
+    assert notes.read(["id"]).count() == 2
+
+
 def test_a_writer_changes_the_columns_of_its_rule(guarded: Guarded) -> None:
     orders = guarded.of("ben").table("shop.orders")
     commit = orders.update([{"id": 2, "amount": 7.0}])
@@ -68,6 +77,14 @@ def expression_of_java() -> Command:
     return command
 
 
+def runner() -> Command:
+    """A command that has a class of the server run a text."""
+    command = Command()
+    command.execute_external_command.runner = "java.lang.Thread"
+    command.execute_external_command.command = "anything"
+    return command
+
+
 def test_code_and_files_need_rights_of_their_own(guarded: Guarded, tmp_path: Path) -> None:
     spark, local = guarded.of("ana").spark, tmp_path / "module.py"
     local.write_text("x = 1")
@@ -82,6 +99,7 @@ def test_code_and_files_need_rights_of_their_own(guarded: Guarded, tmp_path: Pat
         lambda: spark.readStream.format("rate").load().writeStream.format("memory").queryName("q").start(),
         lambda: spark.client.execute_command(listener()),
         lambda: spark.client.execute_command(expression_of_java()),
+        lambda: spark.client.execute_command(runner()),
         lambda: spark.conf.set("spark.keylake.access.session", "x"),
         lambda: spark.conf.set("spark.sql.variable.substitute", "true"),
         lambda: spark.conf.set("spark.sql.catalog.lake.uri", "jdbc:sqlite:/tmp/mine"),

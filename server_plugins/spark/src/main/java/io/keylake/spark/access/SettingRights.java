@@ -16,7 +16,16 @@ public final class SettingRights {
    * settings and of the server's environment stand in SQL.
    */
   public static final Map<String, String> WITHOUT_FILES =
-      Map.of("spark.sql.runSQLOnFiles", "false", "spark.sql.variable.substitute", "false");
+      Map.of(
+          "spark.sql.runSQLOnFiles", "false",
+          "spark.sql.variable.substitute", "false");
+
+  /**
+   * The settings of a session whose principal may not run code: clients that compressed large plans
+   * would be refused, since nobody looks into these.
+   */
+  public static final Map<String, String> WITHOUT_CODE =
+      Map.of("spark.connect.session.planCompression.threshold", "-1");
 
   /** Beginnings of settings that open other catalogs and stores, or lead plans past the rules. */
   private static final List<String> CLOSED =

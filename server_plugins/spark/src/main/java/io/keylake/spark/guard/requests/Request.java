@@ -3,6 +3,7 @@ package io.keylake.spark.guard.requests;
 import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.access.Right;
 import io.keylake.spark.access.SettingRights;
+import io.keylake.spark.write.sent.SentRows;
 import java.util.Locale;
 import java.util.Set;
 import org.apache.spark.connect.proto.AddArtifactsRequest;
@@ -63,16 +64,16 @@ final class Request {
           "streaming_query_manager_command",
           "get_resources_command",
           "checkpoint_command",
-          "remove_cached_remote_relation_command",
-          "execute_external_command");
+          "remove_cached_remote_relation_command");
 
   /** Messages whose bytes are rows or values; other bytes are code, or could be. */
   private static final Set<String> WITH_BYTES = Set.of("LocalRelation", "Literal");
 
-  private static final Set<String> OF_FILES = Set.of("ExternalCommand", "CreateExternalTable");
+  private static final Set<String> OF_FILES = Set.of("CreateExternalTable");
 
-  /** Sources whose paths are names of tables, which rules check. */
-  private static final Set<String> OF_TABLES = Set.of("iceberg", "keylake");
+  /** Sources whose paths are names of tables, which rules check, and that of sent rows. */
+  private static final Set<String> OF_TABLES =
+      Set.of("iceberg", "keylake", SentRows.class.getName().toLowerCase(Locale.ROOT));
 
   /** Artifacts that are rows of a client, and no code. */
   private static final String ROWS = "cache/";
@@ -137,6 +138,9 @@ final class Request {
       conf.set(AccessControl.SEAL, seal);
       if (!control.may(principal, Right.FILES)) {
         SettingRights.WITHOUT_FILES.forEach(conf::set);
+      }
+      if (!control.may(principal, Right.RUN_CODE)) {
+        SettingRights.WITHOUT_CODE.forEach(conf::set);
       }
     }
   }

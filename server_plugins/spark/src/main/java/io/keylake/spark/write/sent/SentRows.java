@@ -40,6 +40,11 @@ import org.jspecify.annotations.Nullable;
 public final class SentRows implements TableProvider {
   private static final String CHUNKS = "chunks";
 
+  /** The rows of a table are those that a client has sent. */
+  public static boolean are(Table table) {
+    return table instanceof Sent;
+  }
+
   @Override
   public boolean supportsExternalMetadata() {
     return true;
