@@ -54,7 +54,7 @@ def test_nobody_sees_a_branch_until_it_is_published(lake: kl.Lake) -> None:
 @pytest.mark.parametrize("name", ["merged", "experiment_colors", "history_2026_11_01"])
 def test_a_branch_of_keylake_is_made_by_keylake_only(lake: kl.Lake, name: str) -> None:
     twin = EXPLICIT.create(lake, fresh_name("branches"))
-    with refused(lake, twin.table.name, kl.DefinitionError, f"keylake itself gives the name '{name}'"):
+    with refused(lake, twin.table.name, kl.DefinitionError, f"itself gives the name '{name}' to a branch"):
         lake.sql(f"CALL lake.system.ensure_branch(table => '{twin.table.name}', branch => '{name}')")
 
 
