@@ -316,6 +316,17 @@ def check_type(what: str, value: object, types: type | UnionType, may_be: str) -
         raise DefinitionError(f"{what} is {value!r}. Use {may_be}.")
 
 
+def check_if_exists(value: object) -> None:
+    """Refuses what does not say how a table that is there already is met.
+
+    >>> check_if_exists("replace")
+    Traceback (most recent call last):
+    keylake.errors.DefinitionError: if_exists='replace' is neither 'error' nor 'match'.
+    """
+    if value not in ("error", "match"):
+        raise DefinitionError(f"if_exists={value!r} is neither 'error' nor 'match'.")
+
+
 def check_count(what: str, value: object, least: int = 0) -> None:
     """Refuses what is no whole number from `least` to the largest that the server counts to.
 

@@ -43,6 +43,7 @@ from keylake.errors import (
     TableExists,
     TableNotFound,
     check_count,
+    check_if_exists,
     check_type,
 )
 from keylake.schema import Table, model_of
@@ -214,8 +215,7 @@ class Lake:
             profiles = lake.create(UserProfile, if_exists="match")
             clicks = lake.create(frame, name="features.clicks", key=["user_id", "day"], ordering="at")
         """
-        if if_exists not in ("error", "match"):
-            raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
+        check_if_exists(if_exists)
         if definition and not isinstance(table, type | TableSpec):
             return self._created_from(table, if_exists, definition)
         if definition:

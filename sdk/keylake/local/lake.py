@@ -18,7 +18,15 @@ from keylake._definition.spec import TableSpec
 from keylake._definition.table_names import name_parts, table_name
 from keylake._display.html_table import first_rows
 from keylake._table.reads import Row
-from keylake.errors import DefinitionError, SchemaMismatch, TableExists, TableNotFound, check_count, check_type
+from keylake.errors import (
+    DefinitionError,
+    SchemaMismatch,
+    TableExists,
+    TableNotFound,
+    check_count,
+    check_if_exists,
+    check_type,
+)
 from keylake.local.catalogs import (
     asking,
     of_folder,
@@ -145,8 +153,7 @@ class LocalLake:
 
             profiles = lake.create(UserProfile, if_exists="match")
         """
-        if if_exists not in ("error", "match"):
-            raise DefinitionError(f"if_exists={if_exists!r} is neither 'error' nor 'match'.")
+        check_if_exists(if_exists)
         spec = table if isinstance(table, TableSpec) else _class_of(table).table_spec()
         # Readers do not wait for what only makers of tables need.
         from keylake.local.creation import created
