@@ -80,8 +80,11 @@ public final class AccessControl {
 
   /** The same, of a server that has begun; null where no policy is configured. */
   public static synchronized @Nullable AccessControl ofServer() {
+    if (isKnown) {
+      return ofProcess;
+    }
     Option<SparkContext> server = SparkContext$.MODULE$.getActive();
-    return isKnown || server.isEmpty() ? ofProcess : start(server.get().conf());
+    return server.isEmpty() ? null : start(server.get().conf());
   }
 
   /** A token that all clients have would let none of them in that has its own. */

@@ -2,7 +2,6 @@ package io.keylake.spark.access;
 
 import com.google.common.hash.Hashing;
 import java.nio.charset.StandardCharsets;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -29,7 +28,7 @@ record Policy(
     principals = List.copyOf(principals);
     tokens = Map.copyOf(tokens);
     signed = Set.copyOf(signed);
-    rules = rules.stream().sorted(Comparator.comparingInt(Rule::number)).toList();
+    rules = List.copyOf(rules);
   }
 
   /** The principal that has a token. */

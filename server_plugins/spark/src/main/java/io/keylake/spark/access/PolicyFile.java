@@ -188,7 +188,6 @@ final class PolicyFile {
     Narrowing narrowing = narrowing(of, node);
     checkNarrowed(of, may, narrowing);
     return new Rule(
-        number,
         who,
         texts(of, node.path("tables")).stream().map(Pattern::of).toList(),
         node.has("branches")

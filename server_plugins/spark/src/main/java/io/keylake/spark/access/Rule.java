@@ -7,12 +7,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * A rule of a policy.
  *
- * @param number of the rule in its file, from 1
  * @param who names of principals
  * @param narrowing of what the rights to read and to write are for
  */
 record Rule(
-    int number,
     Set<String> who,
     List<Pattern> tables,
     List<Pattern> branches,

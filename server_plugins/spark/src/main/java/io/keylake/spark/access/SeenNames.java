@@ -15,7 +15,7 @@ public final class SeenNames {
   /** The session of this thread may name the table, or the part of one. */
   public static boolean isSeen(String catalog, Identifier name) {
     String[] above = name.namespace();
-    return ServerWork.isRunning()
+    return isAll()
         || AccessControl.isSeen(full(catalog, above, name.name()))
         || (above.length > 1 && AccessControl.isSeen(full(catalog, above)));
   }
@@ -28,12 +28,16 @@ public final class SeenNames {
   /** The namespaces of a list in which it may name a table. */
   public static String[][] namespaces(String catalog, String[]... namespaces) {
     return Arrays.stream(namespaces)
-        .filter(
-            each -> ServerWork.isRunning() || AccessControl.isNamespaceSeen(full(catalog, each)))
+        .filter(each -> isAll() || AccessControl.isNamespaceSeen(full(catalog, each)))
         .toArray(String[][]::new);
   }
 
-  private static String full(String catalog, String[] namespace, String... name) {
+  private static boolean isAll() {
+    return AccessControl.ofServer() == null || ServerWork.isRunning();
+  }
+
+  /** The name of a table, or of a namespace, as rules have it. */
+  public static String full(String catalog, String[] namespace, String... name) {
     return Stream.of(Stream.of(catalog), Arrays.stream(namespace), Arrays.stream(name))
         .flatMap(each -> each)
         .collect(Collectors.joining("."));

@@ -49,17 +49,9 @@ public final class ServerWork {
   }
 
   /** The same work, in another thread with the rights of this one. */
-  public static <T> Callable<T> carried(Callable<T> work) {
+  public static <T> Callable<T> carried(Supplier<T> work) {
     Kind kind = OF_THREAD.get();
-    return () -> {
-      Kind before = OF_THREAD.get();
-      OF_THREAD.set(kind);
-      try {
-        return work.call();
-      } finally {
-        OF_THREAD.set(before);
-      }
-    };
+    return () -> as(kind, work);
   }
 
   private static <T> T as(Kind kind, Supplier<T> work) {

@@ -6,7 +6,9 @@ import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 
 /** A procedure with something else around each of its calls, or in their place. */
 public record AroundProcedure(UnboundProcedure unbound, Around around) implements UnboundProcedure {
@@ -15,6 +17,18 @@ public record AroundProcedure(UnboundProcedure unbound, Around around) implement
   @FunctionalInterface
   public interface Around {
     Iterator<Scan> call(BoundProcedure procedure, InternalRow input);
+  }
+
+  /** The text of an argument; null where a call does not give it, or the procedure has none. */
+  public static @Nullable String text(BoundProcedure procedure, InternalRow input, String name) {
+    ProcedureParameter[] parameters = procedure.parameters();
+    for (int i = 0; i < parameters.length; i++) {
+      if (parameters[i].name().equals(name)) {
+        boolean isText = parameters[i].dataType() instanceof StringType;
+        return isText && !input.isNullAt(i) ? input.getUTF8String(i).toString() : null;
+      }
+    }
+    return null;
   }
 
   @Override

@@ -18,6 +18,12 @@ public interface KeyedCatalog {
 
   Catalog icebergCatalog();
 
+  /** The parts of a name without the catalog's own, which people may write in front of it. */
+  default List<String> withoutName(List<String> parts) {
+    boolean hasName = parts.size() > 2 && parts.get(0).equals(name());
+    return hasName ? parts.subList(1, parts.size()) : parts;
+  }
+
   /** A table, a branch or a part of one, as a query names it. */
   Table loadTable(Identifier ident) throws NoSuchTableException;
 

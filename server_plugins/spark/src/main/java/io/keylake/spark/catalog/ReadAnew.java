@@ -9,7 +9,6 @@ import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
-import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.jspecify.annotations.Nullable;
@@ -26,13 +25,11 @@ public record ReadAnew(KeyedCatalog catalog) {
 
   private Iterator<Scan> call(BoundProcedure bound, InternalRow input) {
     ClassicSession session = ClassicSession.active();
-    String table = session.keepsTables() ? text(bound, input, "table") : null;
+    String table = session.keepsTables() ? AroundProcedure.text(bound, input, "table") : null;
     if (table == null) {
       return bound.call(input);
     }
-    List<String> parts = session.nameParts(table);
-    boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
-    List<String> name = hasCatalog ? parts.subList(1, parts.size()) : parts;
+    List<String> name = catalog.withoutName(session.nameParts(table));
     String before = state(name);
     try {
       return bound.call(input);
@@ -41,23 +38,13 @@ public record ReadAnew(KeyedCatalog catalog) {
         List<String> whole = new ArrayList<>(List.of(catalog.name()));
         whole.addAll(name);
         session.hasChanged(whole);
-        String branch = text(bound, input, "branch");
+        String branch = AroundProcedure.text(bound, input, "branch");
         if (branch != null) {
           whole.add("branch_" + branch);
           session.hasChanged(whole);
         }
       }
     }
-  }
-
-  private static @Nullable String text(BoundProcedure bound, InternalRow input, String name) {
-    ProcedureParameter[] parameters = bound.parameters();
-    for (int i = 0; i < parameters.length; i++) {
-      if (parameters[i].name().equals(name)) {
-        return input.isNullAt(i) ? null : input.getUTF8String(i).toString();
-      }
-    }
-    return null;
   }
 
   /** The metadata file of a table; null where there is none of that name. */

@@ -77,6 +77,20 @@ public final class ClassicSession {
         : List.of();
   }
 
+  /** A name with its catalog and namespace, as Spark would find what it names. */
+  public List<String> fullName(List<String> parts) {
+    CatalogManager catalogs = catalogs();
+    if (parts.size() > 1 && catalogs.isCatalogRegistered(parts.get(0))) {
+      return parts;
+    }
+    List<String> full = new ArrayList<>(List.of(catalogs.currentCatalog().name()));
+    if (parts.size() == 1) {
+      full.addAll(List.of(catalogs.currentNamespace()));
+    }
+    full.addAll(parts);
+    return full;
+  }
+
   /** A statement of ours, which the parser takes. */
   public LogicalPlan parsed(String statement) {
     try {

@@ -175,9 +175,7 @@ record TableArgument(KeyedCatalog catalog) implements CatalogTables {
   }
 
   private TableIdentifier identifier(List<String> parts) {
-    boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
-    return TableIdentifier.of(
-        parts.subList(hasCatalog ? 1 : 0, parts.size()).toArray(String[]::new));
+    return TableIdentifier.of(catalog.withoutName(parts).toArray(String[]::new));
   }
 
   /** The name of a table as people read it. */

@@ -115,7 +115,9 @@ public final class ReadOptionsRule extends NodeRule {
     if (catalogs().v1SessionCatalog().isTempView(relation.multipartIdentifier())) {
       return relation;
     }
-    List<String> name = fullName(relation.multipartIdentifier());
+    List<String> name =
+        ClassicSession.of(session)
+            .fullName(CollectionConverters.asJava(relation.multipartIdentifier()));
     String last = name.get(name.size() - 1);
     if (isMention(last) || !isOurs(name.get(0))) {
       return relation;
@@ -135,20 +137,6 @@ public final class ReadOptionsRule extends NodeRule {
   private boolean isOurs(String catalog) {
     return catalogs().isCatalogRegistered(catalog)
         && catalogs().catalog(catalog) instanceof KeyedCatalog;
-  }
-
-  /** The name with catalog and namespace, as Spark would find them. */
-  private List<String> fullName(Seq<String> said) {
-    List<String> parts = CollectionConverters.asJava(said);
-    if (parts.size() > 1 && catalogs().isCatalogRegistered(parts.get(0))) {
-      return parts;
-    }
-    List<String> full = new ArrayList<>(List.of(catalogs().currentCatalog().name()));
-    if (parts.size() == 1) {
-      full.addAll(Arrays.asList(catalogs().currentNamespace()));
-    }
-    full.addAll(parts);
-    return full;
   }
 
   private CatalogManager catalogs() {

@@ -9,11 +9,9 @@ import io.keylake.spark.write.sent.SentRows;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.CallMethodViaReflection;
@@ -145,11 +143,7 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
       return; // by this session
     }
     if (leaf instanceof DataSourceV2Relation relation) {
-      checkRead(
-          TableName.of(
-              relation.table(), relation.catalog(), relation.identifier(), relation.options()),
-          relation.name(),
-          principal);
+      checkRead(TableName.of(relation), relation.name(), principal);
     } else if (leaf instanceof StreamingRelationV2 stream) {
       checkRead(
           TableName.of(
@@ -198,13 +192,6 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
     String table =
         TableName.full(stream.catalogAndIdent().get()._1(), stream.catalogAndIdent().get()._2());
     control.require(principal, Need.of(Right.WRITE, table, "a stream into the table"));
-  }
-
-  static @Nullable TableName written(NamedRelation target) {
-    return target instanceof DataSourceV2Relation relation
-        ? TableName.of(
-            relation.table(), relation.catalog(), relation.identifier(), relation.options())
-        : null;
   }
 
   /** The write is an update of columns; all others change whole rows. */
@@ -263,15 +250,10 @@ final class AccessCheck extends AbstractFunction1<LogicalPlan, BoxedUnit> {
 
   /** Functions over XML and Avro have options that name files. */
   private void checkOptions(Expression expression, String principal) {
-    for (int i = 0; i < expression.productArity(); i++) {
-      if (expression.productElement(i) instanceof scala.collection.Map<?, ?> options) {
-        for (Object each : CollectionConverters.asJava(options.keys())) {
-          String name = String.valueOf(each).toLowerCase(Locale.ROOT);
-          if (OPTIONS_OF_FILES.contains(name)) {
-            control.require(
-                principal, Right.FILES, "option " + name + " of " + expression.prettyName());
-          }
-        }
+    for (String option : MapMembers.names(expression)) {
+      if (OPTIONS_OF_FILES.contains(option)) {
+        control.require(
+            principal, Right.FILES, "option " + option + " of " + expression.prettyName());
       }
     }
   }

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -38,7 +39,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * The rule that puts the rows and columns which a principal may see in the place of a table, where
@@ -67,7 +68,7 @@ final class NarrowingRule extends Rule<LogicalPlan> {
   private static void collectWritten(LogicalPlan node, Set<String> written) {
     TableName name = null;
     if (node instanceof V2WriteCommand write) {
-      name = AccessCheck.written(write.table());
+      name = TableName.of(write.table());
     } else if (node instanceof UpdateTable || node instanceof DeleteFromTable) {
       name = leaf(node.children().head());
     } else if (node instanceof MergeIntoTable merge) {
@@ -84,7 +85,7 @@ final class NarrowingRule extends Rule<LogicalPlan> {
     while (leaf.children().size() == 1) {
       leaf = leaf.children().head();
     }
-    return leaf instanceof DataSourceV2Relation relation ? AccessCheck.written(relation) : null;
+    return leaf instanceof NamedRelation relation ? TableName.of(relation) : null;
   }
 
   /** One walk through a plan. */
@@ -104,16 +105,9 @@ final class NarrowingRule extends Rule<LogicalPlan> {
       if (node instanceof DataSourceV2Relation relation) {
         return relation(relation);
       }
-      LogicalPlan changed =
-          node.mapChildren(
-              new AbstractFunction1<LogicalPlan, LogicalPlan>() {
-                @Override
-                public LogicalPlan apply(LogicalPlan child) {
-                  return node(child);
-                }
-              });
+      LogicalPlan changed = node.mapChildren(this::node);
       return changed.transformExpressionsUp(
-          new scala.runtime.AbstractPartialFunction<Expression, Expression>() {
+          new AbstractPartialFunction<Expression, Expression>() {
             @Override
             public boolean isDefinedAt(Expression expression) {
               return expression instanceof PlanExpression<?> subquery
@@ -130,7 +124,7 @@ final class NarrowingRule extends Rule<LogicalPlan> {
     }
 
     private LogicalPlan relation(DataSourceV2Relation relation) {
-      TableName table = AccessCheck.written(relation);
+      TableName table = TableName.of(relation);
       if (table == null
           || table.part() != null
           || relation.table() instanceof RowLevelOperationTable

@@ -1,5 +1,7 @@
 package io.keylake.spark.guard.plans;
 
+import io.keylake.spark.layout.Comparison;
+import io.keylake.spark.table.NodeRule;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.And;
@@ -13,12 +15,10 @@ import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /** The optimizer and the planner of {@link SecuredRows}. */
 final class SecuredRowsRules {
@@ -28,36 +28,27 @@ final class SecuredRowsRules {
    * The rule that moves comparisons of a column with a literal below: they cannot fail, and so tell
    * nothing of rows that are hidden. With them a look-up opens the files of its keys only.
    */
-  static final class Pushdown extends Rule<LogicalPlan> {
+  static final class Pushdown extends NodeRule {
     @Override
     public LogicalPlan apply(LogicalPlan plan) {
-      return plan.transformUp(
-          new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
-            @Override
-            public boolean isDefinedAt(LogicalPlan node) {
-              return concerns(node);
-            }
-
-            @Override
-            public LogicalPlan apply(LogicalPlan node) {
-              return changed(node);
-            }
-          });
+      return plan.transformUp(changes());
     }
 
-    private static boolean concerns(LogicalPlan node) {
+    @Override
+    protected boolean concerns(LogicalPlan node) {
       return node instanceof Filter filter
           && filter.child() instanceof SecuredRows
-          && conjuncts(filter.condition()).stream()
+          && Comparison.terms(filter.condition()).stream()
               .anyMatch(each -> isHarmless(each, (SecuredRows) filter.child()));
     }
 
-    private static LogicalPlan changed(LogicalPlan node) {
+    @Override
+    protected LogicalPlan changed(LogicalPlan node) {
       Filter filter = (Filter) node;
       SecuredRows secured = (SecuredRows) filter.child();
       List<Expression> below = new ArrayList<>();
       List<Expression> above = new ArrayList<>();
-      for (Expression each : conjuncts(filter.condition())) {
+      for (Expression each : Comparison.terms(filter.condition())) {
         (isHarmless(each, secured) ? below : above).add(each);
       }
       LogicalPlan rows = secured.over(List.of(new Filter(and(below), secured.rows())));
@@ -85,15 +76,6 @@ final class SecuredRowsRules {
 
     private static boolean isPlain(Expression operand) {
       return operand instanceof Attribute || operand instanceof Literal;
-    }
-
-    private static List<Expression> conjuncts(Expression condition) {
-      if (!(condition instanceof And and)) {
-        return List.of(condition);
-      }
-      List<Expression> both = new ArrayList<>(conjuncts(and.left()));
-      both.addAll(conjuncts(and.right()));
-      return both;
     }
 
     private static Expression and(List<Expression> conditions) {

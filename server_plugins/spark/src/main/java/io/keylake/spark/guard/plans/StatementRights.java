@@ -3,11 +3,11 @@ package io.keylake.spark.guard.plans;
 import io.keylake.spark.access.AccessControl;
 import io.keylake.spark.access.Need;
 import io.keylake.spark.access.Right;
+import io.keylake.spark.access.SeenNames;
 import io.keylake.spark.access.SettingRights;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.ClassicSession;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -21,6 +21,7 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand;
 import org.apache.spark.sql.catalyst.plans.logical.Call;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RenameTable;
 import org.apache.spark.sql.catalyst.plans.logical.TableSpec;
@@ -193,20 +194,17 @@ final class StatementRights {
   /** A place that a statement names may be anybody's, and a class is run by all who write. */
   private void checkPlaces(LogicalPlan statement, String subject, String principal) {
     boolean isMoved = OF_PLACES.contains(statement.nodeName());
+    List<String> properties = new ArrayList<>(MapMembers.names(statement));
     for (int i = 0; i < statement.productArity(); i++) {
-      Object member = statement.productElement(i);
-      if (member instanceof TableSpec table) {
+      if (statement.productElement(i) instanceof TableSpec table) {
         isMoved |= table.location().isDefined();
-        member = table.properties();
+        properties.addAll(MapMembers.names(table));
       }
-      if (member instanceof scala.collection.Map<?, ?> properties) {
-        for (Object each : CollectionConverters.asJava(properties.keys())) {
-          String key = String.valueOf(each).toLowerCase(Locale.ROOT);
-          isMoved |= key.equals("location") || key.endsWith(".path");
-          if (key.endsWith(".impl")) {
-            control.require(principal, Right.RUN_CODE, "property " + key);
-          }
-        }
+    }
+    for (String property : properties) {
+      isMoved |= property.equals("location") || property.endsWith(".path");
+      if (property.endsWith(".impl")) {
+        control.require(principal, Right.RUN_CODE, "property " + property);
       }
     }
     if (isMoved) {
@@ -274,7 +272,7 @@ final class StatementRights {
     if (statement instanceof V2CreateTablePlan create) {
       named = create.name(); // no child once its query is analyzed
     }
-    if (statement instanceof org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable delete) {
+    if (statement instanceof DeleteFromTable delete) {
       named = delete.table();
     }
     while (named.children().size() == 1) {
@@ -288,14 +286,11 @@ final class StatementRights {
           identifier.catalog(), TableName.full(identifier.catalog(), identifier.identifier()));
     }
     if (named instanceof ResolvedNamespace namespace) {
-      List<String> path = new ArrayList<>(List.of(namespace.catalog().name()));
-      path.addAll(CollectionConverters.asJava(namespace.namespace()));
-      return ours(namespace.catalog(), String.join(".", path) + ".*");
+      String[] path = CollectionConverters.asJava(namespace.namespace()).toArray(String[]::new);
+      return ours(namespace.catalog(), SeenNames.full(namespace.catalog().name(), path, "*"));
     }
     if (named instanceof DataSourceV2Relation relation) {
-      TableName name =
-          TableName.of(
-              relation.table(), relation.catalog(), relation.identifier(), relation.options());
+      TableName name = TableName.of(relation);
       return name == null ? null : name.full();
     }
     return ofIceberg(named);
@@ -306,16 +301,10 @@ final class StatementRights {
     if (statement.productArity() == 0 || !(statement.productElement(0) instanceof Seq<?> parts)) {
       return null;
     }
+    ClassicSession classic = ClassicSession.of(session);
     List<String> name =
-        new ArrayList<>(CollectionConverters.asJava(parts).stream().map(String::valueOf).toList());
-    var catalogs = ClassicSession.of(session).catalogs();
-    if (name.size() < 2 || !catalogs.isCatalogRegistered(name.get(0))) {
-      if (name.size() == 1) {
-        name.addAll(0, Arrays.asList(catalogs.currentNamespace()));
-      }
-      name.add(0, catalogs.currentCatalog().name());
-    }
-    return ours(catalogs.catalog(name.get(0)), String.join(".", name));
+        classic.fullName(CollectionConverters.asJava(parts).stream().map(String::valueOf).toList());
+    return ours(classic.catalogs().catalog(name.get(0)), String.join(".", name));
   }
 
   private static @Nullable String ours(CatalogPlugin catalog, String name) {

@@ -2,6 +2,7 @@ package io.keylake.spark.guard.plans;
 
 import io.keylake.spark.access.Need;
 import io.keylake.spark.access.Right;
+import io.keylake.spark.access.SeenNames;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.SessionSettings;
 import io.keylake.spark.metadata.MetadataTable;
@@ -9,8 +10,6 @@ import io.keylake.spark.metadata.Part;
 import io.keylake.spark.table.ChangesTable;
 import io.keylake.spark.table.ReadOptionsRule;
 import io.keylake.spark.write.request.WriteOptions;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -18,6 +17,7 @@ import org.apache.iceberg.BaseMetadataTable;
 import org.apache.iceberg.MetadataTableType;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.StagedTable;
@@ -53,6 +53,12 @@ record TableName(String full, @Nullable String branch, @Nullable String part) {
           "end-timestamp");
 
   /** The table behind a relation; null where it is of a catalog that rules do not name. */
+  static @Nullable TableName of(NamedRelation named) {
+    return named instanceof DataSourceV2Relation relation
+        ? of(relation.table(), relation.catalog(), relation.identifier(), relation.options())
+        : null;
+  }
+
   static @Nullable TableName of(
       Table table,
       Option<CatalogPlugin> catalog,
@@ -109,15 +115,13 @@ record TableName(String full, @Nullable String branch, @Nullable String part) {
   }
 
   private static TableName beside(Table table, String catalog, Identifier identifier) {
-    List<String> path = new ArrayList<>(List.of(catalog));
-    path.addAll(Arrays.asList(identifier.namespace()));
     String part =
         table instanceof ChangesTable
             ? ChangesTable.NAME
             : table instanceof MetadataTable && Part.of(identifier.name()).isPresent()
                 ? identifier.name().toLowerCase(Locale.ROOT)
                 : "unknown";
-    return new TableName(String.join(".", path), null, part);
+    return new TableName(SeenNames.full(catalog, identifier.namespace()), null, part);
   }
 
   /** The full name of a table; one that is not there yet has none with its catalog. */
@@ -127,10 +131,7 @@ record TableName(String full, @Nullable String branch, @Nullable String part) {
 
   /** The full name of a table that need not be there. */
   static String full(CatalogPlugin catalog, Identifier identifier) {
-    List<String> path = new ArrayList<>(List.of(catalog.name()));
-    path.addAll(Arrays.asList(identifier.namespace()));
-    path.add(identifier.name());
-    return String.join(".", path);
+    return SeenNames.full(catalog.name(), identifier.namespace(), identifier.name());
   }
 
   /** The part shows neither values of columns nor bounds of them. */

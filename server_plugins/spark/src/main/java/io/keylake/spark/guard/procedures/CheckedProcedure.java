@@ -8,14 +8,13 @@ import io.keylake.spark.catalog.AroundProcedure;
 import io.keylake.spark.catalog.KeyedCatalog;
 import io.keylake.spark.engine.ClassicSession;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
-import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.types.StringType;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,11 +29,11 @@ public record CheckedProcedure(KeyedCatalog catalog, List<String> above) {
   private static final List<String> PLACES =
       List.of("location", "file_list_view", "path", "staging_location", "copy", "target");
 
-  private static final int NONE = -1;
-
-  /** The same procedure of keylake, with that before each of its calls. */
+  /** The same procedure, with that before each of its calls where there is a policy. */
   public UnboundProcedure of(UnboundProcedure procedure) {
-    return new AroundProcedure(procedure, this::call);
+    return AccessControl.ofServer() == null
+        ? procedure
+        : new AroundProcedure(procedure, this::call);
   }
 
   private Iterator<Scan> call(BoundProcedure bound, InternalRow input) {
@@ -44,7 +43,7 @@ public record CheckedProcedure(KeyedCatalog catalog, List<String> above) {
     if (tables.isEmpty()) {
       tables.add(catalog.name() + ".*");
     }
-    if (PLACES.stream().anyMatch(name -> text(bound, input, name) != null)) {
+    if (PLACES.stream().anyMatch(name -> AroundProcedure.text(bound, input, name) != null)) {
       String subject = "a place that CALL %s names".formatted(bound.name());
       AccessControl.requireOfThread(Need.ofServer(Right.FILES, subject));
     }
@@ -59,12 +58,12 @@ public record CheckedProcedure(KeyedCatalog catalog, List<String> above) {
 
   /** The call asks for a policy of maintenance, and sets none. */
   private static boolean isQuestion(BoundProcedure bound, InternalRow input) {
-    return bound.name().endsWith("_policy") && text(bound, input, "policy") == null;
+    return bound.name().endsWith("_policy") && AroundProcedure.text(bound, input, "policy") == null;
   }
 
   /** The full name of the table that an argument names; none where it names none. */
   private List<String> full(BoundProcedure bound, InternalRow input, String argument) {
-    String name = text(bound, input, argument);
+    String name = AroundProcedure.text(bound, input, argument);
     if (name == null) {
       return List.of();
     }
@@ -72,33 +71,14 @@ public record CheckedProcedure(KeyedCatalog catalog, List<String> above) {
     if (parts.size() == 1) {
       parts.addAll(0, above);
     }
-    boolean hasCatalog = parts.size() > 2 && parts.get(0).equals(catalog.name());
-    String own = String.join(".", parts);
-    return List.of(hasCatalog ? own : catalog.name() + "." + own);
+    return List.of(catalog.name() + "." + String.join(".", catalog.withoutName(parts)));
   }
 
   /** The branch that a call is about: main where it may name one and does not. */
   private static @Nullable String branch(BoundProcedure bound, InternalRow input) {
-    String branch = text(bound, input, "branch");
-    return branch == null && position(bound, "branch") != NONE ? Need.MAIN : branch;
-  }
-
-  private static @Nullable String text(BoundProcedure bound, InternalRow input, String argument) {
-    int position = position(bound, argument);
-    return position == NONE
-            || input.isNullAt(position)
-            || !(bound.parameters()[position].dataType() instanceof StringType)
-        ? null
-        : input.getUTF8String(position).toString();
-  }
-
-  private static int position(BoundProcedure bound, String argument) {
-    ProcedureParameter[] parameters = bound.parameters();
-    for (int i = 0; i < parameters.length; i++) {
-      if (parameters[i].name().equals(argument)) {
-        return i;
-      }
-    }
-    return NONE;
+    String branch = AroundProcedure.text(bound, input, "branch");
+    boolean mayNameOne =
+        Arrays.stream(bound.parameters()).anyMatch(each -> each.name().equals("branch"));
+    return branch == null && mayNameOne ? Need.MAIN : branch;
   }
 }
