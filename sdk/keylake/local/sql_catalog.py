@@ -50,6 +50,7 @@ class KeptSqlCatalog(SqlCatalog):
         if found is None or at != location:
             with reading("Metadata", location, io):
                 found = FromInputFile.table_metadata(io.new_input(location))
+                _check_head(found)
         self._newest.keep(identifier, (location, found))
         return found
 
@@ -86,3 +87,12 @@ class KeptSqlCatalog(SqlCatalog):
         response: Any = super().commit_table(table, requirements, updates)
         self._newest.keep(table.name(), (response.metadata_location, response.metadata))
         return response  # type: ignore[no-any-return]
+
+
+def _check_head(metadata: TableMetadata) -> None:
+    """Raises ValueError where the places that name the newest commit disagree: the table would have no rows."""
+    current, main = metadata.current_snapshot_id, metadata.refs.get("main")
+    if main is not None and main.snapshot_id != current:
+        raise ValueError(f"its branch main is at snapshot {main.snapshot_id}, and its current snapshot is {current}")
+    if current is not None and metadata.snapshot_by_id(current) is None:
+        raise ValueError(f"its current snapshot {current} is none of its snapshots")

@@ -14,6 +14,7 @@ import pytest
 import keylake as kl
 import keylake.local
 from integration.twin import fresh_name
+from keylake.local.avro_frames import check_frames
 from keylake.local.footers import check_name
 
 SCHEMA = pa.schema(
@@ -21,6 +22,7 @@ SCHEMA = pa.schema(
 )
 ROWS = [{"id": n, "a": n * 7919 % 100_003, "t": f"text {n}", "l": [n]} for n in range(500)]
 FLIPS = 12
+MARKER_BYTES = 16
 
 
 @pytest.fixture
@@ -89,6 +91,35 @@ def test_damage_is_never_read_as_rows(folder: Path, pattern: str) -> None:
                 assert is_named or content in cases, error
     assert told > 2 * len(files)
     assert read(folder) == rows
+
+
+def test_every_changed_bit_of_entries_in_a_manifest_is_told(folder: Path) -> None:
+    """A bound of a key that is another one hid a file from look-ups, and nothing else of the manifest showed it."""
+    file, rows = newest(folder, "*-m0.avro"), read(folder)
+    good, silent = file.read_bytes(), 0
+    content = bytearray(good)
+    for place in range(good.index(good[-MARKER_BYTES:]) + MARKER_BYTES, len(good)):
+        for bit in range(8):
+            content[place] ^= 1 << bit
+            try:
+                check_frames(bytes(content))
+            except ValueError:
+                pass
+            else:  # the number of entries, or a bit that only fills the last byte of what is compressed
+                silent += 1
+                with changed(file, bytes(content)):
+                    error_of(lambda: read(folder), rows)
+            content[place] ^= 1 << bit
+    assert silent <= 16
+
+
+@pytest.mark.parametrize("name", [b"current-snapshot-id", b"snapshot-id"])
+def test_metadata_with_another_newest_commit_is_damaged(folder: Path, name: bytes) -> None:
+    file = newest(folder, "*.metadata.json")
+    good = file.read_bytes()
+    place = good.index(b'"' + name + b'"')
+    with changed(file, good[: place + 1] + bytes([good[place + 1] ^ 1]) + good[place + 2 :]):
+        assert isinstance(error_of(lambda: read(folder)), kl.StoreFailed)
 
 
 def test_a_page_names_its_column_and_row_group(folder: Path) -> None:
