@@ -34,7 +34,7 @@ from keylake._table.files import FilesChanged
 from keylake._table.gate import Check, condition, null_rate, references, row_count_change, unique, value_range
 from keylake._table.layout import BucketAdvice, BucketChange
 from keylake._table.positions import Consumer
-from keylake._table.serving import PublishedIceberg, PublishedKv, kv_key
+from keylake._table.serving import MergedState, PublishedIceberg, PublishedKv, kv_key
 from keylake._table.states import HistoryBranch
 from keylake._triggers.steps import SqlStep, register_steps
 from keylake._triggers.trigger import Fired, Trigger
@@ -143,8 +143,9 @@ __all__ = [
     "JsonMapping", "JsonCommit", "Rescued",
     # what verbs give back
     "Commit", "CommitInfo", "History", "TableStream", "Undone", "Picked", "Consumer", "FilesChanged", "PublishedKv",
-    "PublishedIceberg", "Health", "PastHealth", "ReadHealth", "StreamHealth", "RowExplanation", "CellOrigin",
-    "StoredValue", "Origin", "CheckReport", "CheckedFiles", "Damage", "RepairPlan", "RepairStep", "RepairedFile",
+    "PublishedIceberg", "MergedState", "Health", "PastHealth", "ReadHealth", "StreamHealth", "RowExplanation",
+    "CellOrigin", "StoredValue", "Origin", "CheckReport", "CheckedFiles", "Damage", "RepairPlan", "RepairStep",
+    "RepairedFile",
     # back-fill, and what a query moves
     "join", "TableColumns", "explain_join", "JoinExplanation", "assert_no_shuffle",
     # a table in an online store

@@ -73,6 +73,26 @@ class PublishedIceberg(ShownFields):
         )
 
 
+@dataclass(frozen=True)
+class MergedState(ShownFields):
+    """A plain Iceberg table that has the merged rows of a commit, as `merged_state` gives it.
+
+    `metadata_location` is what other engines open: DuckDB by `iceberg_scan`, pyiceberg and polars by
+    `StaticTable.from_metadata`. Both ids are None where the table has no commit.
+
+    >>> print(MergedState("/lake/f/p/merged-state/0/metadata/00003-a.metadata.json", snapshot_id=4, of_snapshot_id=17))
+    snapshot 17 as a plain table: /lake/f/p/merged-state/0/metadata/00003-a.metadata.json
+    """
+
+    metadata_location: str
+    snapshot_id: int | None  # of the plain table
+    of_snapshot_id: int | None  # of main
+
+    def __str__(self) -> str:
+        of = "no commit" if self.of_snapshot_id is None else f"snapshot {self.of_snapshot_id}"
+        return f"{of} as a plain table: {self.metadata_location}"
+
+
 class Serving(Namespace):
     """`table.serving`: how a table gets to an online key-value store, and to other engines."""
 
@@ -145,6 +165,28 @@ class Serving(Namespace):
             at=snapshot_id_of("at", at),
         )
         return PublishedKv(**published[0])
+
+    def merged_state(self) -> MergedState:
+        """The newest commit as a plain Iceberg table without hidden columns, for engines that know nothing of keylake.
+
+        Files of this table are in it as they lie, with deletion vectors (format version 3) over the rows that lost;
+        only rows that are composed of several writes are written, to small files. What an earlier call has made is
+        used again for all keys that have not changed since. Nothing is committed to this table, and the state of an
+        earlier call stays readable for an hour.
+
+        Raises `ForeignCommit` after a commit of another engine, and `DefinitionError` on a branch or experiment.
+
+        Example::
+
+            state = profiles.serving.merged_state()
+            duckdb.sql(f"SELECT * FROM iceberg_scan('{state.metadata_location}')")
+        """
+        if self._handle.path.branch is not None:
+            raise DefinitionError(
+                f"{self._handle.path} is not main, and a merged state has the rows of main. "
+                "Ask main: lake.table(...).serving.merged_state()."
+            )
+        return MergedState(**self._handle.call("merged_state")[0])
 
     def refresh_merged(self) -> Commit:
         """Make the branch `merged` anew, in which every key stands once, for engines that know nothing of keyed tables.

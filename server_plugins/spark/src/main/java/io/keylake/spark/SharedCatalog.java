@@ -3,6 +3,7 @@ package io.keylake.spark;
 import static io.keylake.tables.KeylakeException.Kind.OUTCOME_UNKNOWN;
 
 import io.keylake.spark.access.SeenNames;
+import io.keylake.spark.mergedstate.MergedStates;
 import io.keylake.tables.Backoff;
 import io.keylake.tables.KeylakeException;
 import io.keylake.tables.NoAnswer;
@@ -110,7 +111,12 @@ abstract class SharedCatalog extends SparkCatalog {
 
   @Override
   public boolean purgeTable(Identifier ident) {
-    return isDropped(ident, () -> super.purgeTable(ident));
+    org.apache.iceberg.Table before = readable(ident);
+    boolean isDropped = isDropped(ident, () -> super.purgeTable(ident));
+    if (isDropped && before != null) {
+      MergedStates.ofProcess().purge(before);
+    }
+    return isDropped;
   }
 
   private boolean isDropped(Identifier ident, BooleanSupplier drop) {

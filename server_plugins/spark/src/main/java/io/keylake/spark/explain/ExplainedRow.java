@@ -2,8 +2,8 @@ package io.keylake.spark.explain;
 
 import io.keylake.spark.engine.RowJson;
 import io.keylake.spark.engine.RowType;
+import io.keylake.spark.keys.LookupKey;
 import io.keylake.spark.read.merge.KeyVersions;
-import io.keylake.spark.read.merge.LookupKey;
 import io.keylake.spark.read.merge.StoredVersion;
 import io.keylake.spark.read.task.OutputColumn;
 import io.keylake.spark.table.KeyedTable;

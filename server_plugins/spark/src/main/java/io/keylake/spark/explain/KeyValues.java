@@ -4,7 +4,7 @@ import static io.keylake.tables.KeylakeException.Kind.BAD_ROWS;
 import static io.keylake.tables.KeylakeException.Kind.SCHEMA_MISMATCH;
 
 import io.keylake.spark.keys.ColumnTypes;
-import io.keylake.spark.read.merge.LookupKey;
+import io.keylake.spark.keys.LookupKey;
 import io.keylake.spark.read.scan.PushedFilters;
 import io.keylake.spark.write.request.CheckedCast;
 import io.keylake.tables.KeylakeException;

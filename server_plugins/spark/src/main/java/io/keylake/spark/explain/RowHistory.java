@@ -2,10 +2,10 @@ package io.keylake.spark.explain;
 
 import io.keylake.merge.MergeRules.Wanted;
 import io.keylake.spark.keys.ColumnTypes;
+import io.keylake.spark.keys.LookupKey;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.FileFilter;
 import io.keylake.spark.read.merge.KeyVersions;
-import io.keylake.spark.read.merge.LookupKey;
 import io.keylake.spark.read.merge.StoredVersion;
 import io.keylake.spark.read.scan.PushedFilters;
 import io.keylake.spark.read.task.OutputColumn;

@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -108,6 +107,28 @@ public final class SortedFiles implements Closeable {
     this.metrics = MetricsConfig.from(properties, table.schema(), order);
   }
 
+  /** Files of a table that is not keyed: all of their columns are shown. */
+  private SortedFiles(Table table, OutputFileFactory places, long targetFileSize) {
+    this.table = table;
+    this.spec = table.spec();
+    this.stored = table.schema();
+    this.storedType = SparkSchemaUtil.convert(stored);
+    this.places = places;
+    this.targetFileSize = targetFileSize;
+    this.absent = Set.of();
+    this.order = table.sortOrder();
+    this.metrics = MetricsConfig.from(table.properties(), stored, order);
+  }
+
+  /**
+   * Files of a plain table without partitions.
+   *
+   * @param targetFileSize in bytes; a file that has reached it is followed by another
+   */
+  public static SortedFiles ofPlain(Table table, OutputFileFactory places, long targetFileSize) {
+    return new SortedFiles(table, places, targetFileSize);
+  }
+
   private SortedFiles(SortedFiles like, OutputFileFactory places) {
     this.table = like.table;
     this.spec = like.spec;
@@ -148,8 +169,12 @@ public final class SortedFiles implements Closeable {
     return kept;
   }
 
-  /** Adds a row to the file at hand, or begins one in this partition. */
-  public void write(StructLike partition, InternalRow row) throws IOException {
+  /**
+   * Adds a row to the file at hand, or begins one in this partition.
+   *
+   * @param partition null in a table without partitions
+   */
+  public void write(@Nullable StructLike partition, InternalRow row) throws IOException {
     if (rows % ROWS_BETWEEN_LENGTH_CHECKS == 0
         && writer != null
         && writer.length() >= targetFileSize) {
@@ -177,7 +202,7 @@ public final class SortedFiles implements Closeable {
    * @param areAll whether the rows that are held are all of the file
    */
   private void begin(boolean areAll) {
-    DataWriter<InternalRow> begun = open(Objects.requireNonNull(partition), areAll);
+    DataWriter<InternalRow> begun = open(partition, areAll);
     writer = begun;
     first.forEach(row -> add(begun, row));
     first.clear();
@@ -192,7 +217,7 @@ public final class SortedFiles implements Closeable {
     }
   }
 
-  private DataWriter<InternalRow> open(StructLike partition, boolean areAll) {
+  private DataWriter<InternalRow> open(@Nullable StructLike partition, boolean areAll) {
     try {
       return opened(partition, areAll);
     } catch (IOException | RuntimeException e) {
@@ -200,7 +225,8 @@ public final class SortedFiles implements Closeable {
     }
   }
 
-  private DataWriter<InternalRow> opened(StructLike partition, boolean areAll) throws IOException {
+  private DataWriter<InternalRow> opened(@Nullable StructLike partition, boolean areAll)
+      throws IOException {
     EncryptedOutputFile file = ChecksummedOutput.of(place(places, spec, partition));
     location = file.encryptingOutputFile().location();
     Map<String, String> properties = new HashMap<>(table.properties());
@@ -225,8 +251,8 @@ public final class SortedFiles implements Closeable {
 
   /** Folders tell people where files belong; one whose name would be too long is left out. */
   public static EncryptedOutputFile place(
-      OutputFileFactory places, PartitionSpec spec, StructLike partition) {
-    return spec.partitionToPath(partition).length() <= LONGEST_FOLDER
+      OutputFileFactory places, PartitionSpec spec, @Nullable StructLike partition) {
+    return partition != null && spec.partitionToPath(partition).length() <= LONGEST_FOLDER
         ? places.newOutputFile(spec, partition)
         : places.newOutputFile();
   }

@@ -5,8 +5,10 @@ import static io.keylake.tables.KeylakeException.Kind.DEFINITION;
 import io.keylake.spark.maintenance.CompactionRunner;
 import io.keylake.spark.maintenance.CompactionRunner.Outcome;
 import io.keylake.spark.maintenance.MergedBranchRefresh;
+import io.keylake.spark.mergedstate.MergedStates;
 import io.keylake.spark.procedures.LocalProcedure.Arguments;
 import io.keylake.tables.KeylakeException;
+import io.keylake.tables.branches.MergedBranch;
 import io.keylake.tables.compaction.BucketLayout;
 import io.keylake.tables.compaction.BucketLayout.Run;
 import io.keylake.tables.compaction.Compaction;
@@ -14,11 +16,14 @@ import io.keylake.tables.compaction.CompactionPlan.Choice;
 import io.keylake.tables.compaction.CompactionPolicy;
 import io.keylake.tables.compaction.Settlement;
 import io.keylake.tables.outcomes.CertainOperations;
+import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
@@ -66,6 +71,20 @@ final class CompactionProcedures {
 
   /** The commit of the branch that has merged rows. */
   private record MergedRow(long snapshotId, long ofSnapshotId, long rows) {}
+
+  /** The plain table that has the merged rows of a commit. */
+  private record StateRow(
+      String metadataLocation, @Nullable Long snapshotId, @Nullable Long ofSnapshotId) {
+    static StateRow of(TableMetadata state) {
+      Snapshot head = state.currentSnapshot();
+      return head == null
+          ? new StateRow(state.metadataFileLocation(), null, null)
+          : new StateRow(
+              state.metadataFileLocation(),
+              head.snapshotId(),
+              Long.valueOf(head.summary().get(MergedBranch.SOURCE)));
+    }
+  }
 
   /** The policy of a table, as JSON. */
   private record PolicyRow(String policy) {}
@@ -125,7 +144,16 @@ final class CompactionProcedures {
                   MergedBranchRefresh.run(
                       spark(), tables.load(arguments), spark().defaultParallelism());
               return List.of(new MergedRow(done.snapshotId(), done.sourceId(), done.rows()));
-            }));
+            }),
+        LocalProcedure.of(
+            "merged_state",
+            List.of(LocalProcedure.required("table")),
+            StateRow.class,
+            arguments ->
+                List.of(
+                    StateRow.of(
+                        MergedStates.ofProcess()
+                            .of(spark(), tables.load(arguments), Duration.ZERO)))));
   }
 
   /** Sets the policy of the table, if one is given, and says which it is. */

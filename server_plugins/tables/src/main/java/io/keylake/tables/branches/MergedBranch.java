@@ -36,7 +36,7 @@ public record MergedBranch(String working, long source) {
   /** The snapshot of main that a snapshot of the branch is made of: what came later is its lag. */
   public static final String SOURCE = WriteSummary.MERGED_OF;
 
-  static final String SOURCE_MILLIS = "keylake.merged_of_time_ms";
+  public static final String SOURCE_MILLIS = "keylake.merged_of_time_ms";
 
   /** The table has a merged branch, and main has moved since it was made. */
   public static boolean isStale(Table table) {

@@ -92,6 +92,7 @@ final class ProcedureRights {
                   "expire_snapshots",
                   "history_branches",
                   "maintenance_log",
+                  "merged_state",
                   "pause_maintenance",
                   "rebucket",
                   "refresh_merged",

@@ -5,6 +5,7 @@ import io.keylake.merge.Presence;
 import io.keylake.merge.RunCursor;
 import io.keylake.merge.Stamps;
 import io.keylake.spark.engine.ConstantVector;
+import io.keylake.spark.keys.LookupKey;
 import io.keylake.spark.read.task.OutputColumn;
 import io.keylake.spark.read.task.ReadTask;
 import io.keylake.tables.planning.SectionPlan;

@@ -5,6 +5,7 @@ import io.keylake.merge.Contributions;
 import io.keylake.merge.Decisions;
 import io.keylake.merge.SortedMerge;
 import io.keylake.spark.engine.ConstantVector;
+import io.keylake.spark.keys.LookupKey;
 import io.keylake.spark.parquet.DataFiles;
 import io.keylake.spark.parquet.ReadCounters;
 import io.keylake.spark.read.task.OutputColumn;

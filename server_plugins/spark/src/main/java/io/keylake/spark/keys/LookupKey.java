@@ -1,4 +1,4 @@
-package io.keylake.spark.read.merge;
+package io.keylake.spark.keys;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -20,12 +20,12 @@ import org.jspecify.annotations.Nullable;
 public record LookupKey(List<NestedField> columns, List<DataType> types, List<Object> values) {
 
   /** The rows that are looked through, which say where a column is. */
-  interface Batch {
+  public interface Batch {
     @Nullable ColumnVector column(int fieldId);
   }
 
   /** The row of the key among the first rows of a batch, or -1. */
-  int rowIn(Batch batch, int rows) {
+  public int rowIn(Batch batch, int rows) {
     List<ColumnVector> vectors = new ArrayList<>();
     columns.forEach(
         column ->

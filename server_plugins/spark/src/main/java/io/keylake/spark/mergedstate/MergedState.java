@@ -1,0 +1,275 @@
+package io.keylake.spark.mergedstate;
+
+import io.keylake.merge.MergeRules;
+import io.keylake.spark.read.merge.StandingRows;
+import io.keylake.tables.branches.MergedBranch;
+import io.keylake.tables.history.CommitLog;
+import io.keylake.tables.planning.BucketPlan;
+import io.keylake.tables.planning.FileListing;
+import io.keylake.tables.planning.ReadPlanner;
+import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.planning.request.ReadSpec;
+import io.keylake.tables.spec.KeyedSchema;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.UUID;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.RowDelta;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.SerializableTable;
+import org.apache.iceberg.SortOrder;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The merged state of one table, kept up with it:
+ *
+ * <ol>
+ *   <li>The newest commit of main is planned as a read of all columns. A section that a state had
+ *       before keeps what it has; the others are worked at, a task for each bucket.
+ *   <li>What differs from the files of the state before becomes one commit of a table beside the
+ *       keyed one. Files of the keyed table are in it as they lie.
+ *   <li>States of the last hour stay, for readers that have begun.
+ * </ol>
+ *
+ * <p>A state is a copy: it can be made again from the table at any time, and after a day it is, in
+ * another folder, so that cleaning finds the files of the one before as it finds those of a server
+ * that has died.
+ */
+final class MergedState {
+  private static final String FOLDER = "merged-state";
+
+  private static final Duration KEPT = Duration.ofHours(1);
+  private static final Duration OLDEST = Duration.ofDays(1);
+
+  private @Nullable StateOperations operations;
+  private Instant begun = Instant.EPOCH;
+  private Instant seen = Instant.EPOCH;
+  private @Nullable Long source;
+  private Map<SectionKey, List<StateFile>> sections = Map.of();
+
+  /**
+   * The state as it is, if it is fresh enough; null where it has to be looked at again.
+   *
+   * @param freshness how long ago main was looked at, at most
+   */
+  synchronized @Nullable TableMetadata within(Duration freshness) {
+    boolean isFresh = seen.plus(freshness).isAfter(Instant.now());
+    return isFresh && operations != null ? operations.current() : null;
+  }
+
+  /**
+   * The state of the newest commit.
+   *
+   * @param table as its catalog has it now
+   */
+  synchronized TableMetadata at(SparkContext spark, Table table) {
+    Instant now = Instant.now();
+    KeyedSchema schema = KeyedSchema.of(table);
+    Schema shown = schema.visible();
+    if (operations == null || begun.plus(OLDEST).isBefore(now) || !operations.isThere()) {
+      operations = begin(table, shown);
+      begun = now;
+      source = null;
+      sections = Map.of();
+    }
+    Long head = new CommitLog(table, null).headId();
+    boolean isSame = operations.current().schema().sameSchema(shown);
+    if (head != null && !(isSame && head.equals(source))) {
+      operations.show(shown);
+      move(spark, table, schema, head, isSame ? sections : Map.of());
+    }
+    seen = now;
+    return operations.current();
+  }
+
+  /** The folder of all states of a table. */
+  static String folder(Table table) {
+    return table.location() + "/" + FOLDER;
+  }
+
+  private static StateOperations begin(Table table, Schema shown) {
+    UUID uuid =
+        UUID.nameUUIDFromBytes((table.uuid() + "/" + FOLDER).getBytes(StandardCharsets.UTF_8));
+    String folder = "%s/%s".formatted(folder(table), UUID.randomUUID());
+    return new StateOperations(table.io(), folder, uuid, shown);
+  }
+
+  private void move(
+      SparkContext spark,
+      Table table,
+      KeyedSchema schema,
+      long head,
+      Map<SectionKey, List<StateFile>> known) {
+    ReadSpec all = ReadSpec.ofAllColumns(schema, head, MergeRules.Wanted.ROWS).unordered();
+    List<BucketPlan> buckets = new ReadPlanner(table, schema, all).plan().buckets();
+    Map<String, DataFile> files = new HashMap<>();
+    for (FileScanTask task : FileListing.ofAll(table).at(head)) {
+      files.put(task.file().location(), plain(task.file()));
+    }
+    Table state = new BaseTable(Objects.requireNonNull(operations), table.name());
+    Map<SectionKey, List<StateFile>> made = new HashMap<>();
+    List<StateWork> works = new ArrayList<>();
+    boolean mayStand = StandingRows.mayStand(StateWork.task(schema));
+    String operation = UUID.randomUUID().toString();
+    for (BucketPlan bucket : buckets) {
+      List<SectionPlan> open = new ArrayList<>();
+      for (SectionPlan section : bucket.sections()) {
+        SectionKey key = SectionKey.of(section);
+        List<StateFile> before = known.get(key);
+        if (before != null) {
+          made.put(key, before);
+        } else if (mayStand && section.passedThrough() && isWhole(section)) {
+          made.put(key, whole(section, files));
+        } else {
+          open.add(section);
+        }
+      }
+      if (!open.isEmpty()) {
+        works.add(new StateWork(schema, bucket.partition(), open, operation));
+      }
+    }
+    List<List<StateWork.Made>> done = run(spark, state, works);
+    for (int work = 0; work < done.size(); work++) {
+      List<SectionPlan> open = works.get(work).sections();
+      for (int i = 0; i < open.size(); i++) {
+        made.put(SectionKey.of(open.get(i)), files(open.get(i), done.get(work).get(i), files));
+      }
+    }
+    commit(state, byLocation(sections), byLocation(made), head, table);
+    sections = made;
+    source = head;
+    forget(state);
+  }
+
+  private static boolean isWhole(SectionPlan section) {
+    return section.runs().get(0).stream().allMatch(StoredFile::isWhole);
+  }
+
+  private static List<StateFile> whole(SectionPlan section, Map<String, DataFile> files) {
+    return section.runs().get(0).stream()
+        .map(file -> new StateFile(of(files, file), null))
+        .toList();
+  }
+
+  private static List<StateFile> files(
+      SectionPlan section, StateWork.Made made, Map<String, DataFile> files) {
+    List<StateFile> all = new ArrayList<>();
+    for (StoredFile file : section.runs().stream().flatMap(List::stream).toList()) {
+      if (!made.dropped().contains(file.location())) {
+        all.add(new StateFile(of(files, file), made.hidden().get(file.location())));
+      }
+    }
+    made.composed().forEach(file -> all.add(new StateFile(file, null)));
+    return all;
+  }
+
+  private static DataFile of(Map<String, DataFile> files, StoredFile file) {
+    return Objects.requireNonNull(files.get(file.location()), "a plan is of files of its snapshot");
+  }
+
+  /** The same file in a table without partitions, in which it gets row ids of its own. */
+  private static DataFile plain(DataFile file) {
+    return DataFiles.builder(PartitionSpec.unpartitioned())
+        .copy(file)
+        .withSortOrder(SortOrder.unsorted())
+        .withFirstRowId(null)
+        .build();
+  }
+
+  private static List<List<StateWork.Made>> run(
+      SparkContext spark, Table state, List<StateWork> works) {
+    if (works.isEmpty()) {
+      return List.of();
+    }
+    JavaSparkContext jobs = JavaSparkContext.fromSparkContext(spark);
+    Broadcast<Table> copy = jobs.broadcast(SerializableTable.copyOf(state));
+    try {
+      return jobs.parallelize(works, works.size()).map(new StateWork.Runner(copy)).collect();
+    } finally {
+      copy.destroy();
+    }
+  }
+
+  private static Map<String, StateFile> byLocation(Map<SectionKey, List<StateFile>> sections) {
+    Map<String, StateFile> all = new HashMap<>();
+    sections.values().forEach(files -> files.forEach(file -> all.put(file.location(), file)));
+    return all;
+  }
+
+  private static void commit(
+      Table state,
+      Map<String, StateFile> before,
+      Map<String, StateFile> after,
+      long source,
+      Table table) {
+    RowDelta delta =
+        state
+            .newRowDelta()
+            .set(MergedBranch.SOURCE, String.valueOf(source))
+            .set(
+                MergedBranch.SOURCE_MILLIS,
+                String.valueOf(table.snapshot(source).timestampMillis()));
+    if (state.currentSnapshot() != null) { // what came before is no other writer's
+      delta.validateFromSnapshot(state.currentSnapshot().snapshotId());
+    }
+    before.forEach(
+        (location, file) -> {
+          StateFile now = after.get(location);
+          if (file.hidden() != null && (now == null || !now.hidesAs(file))) {
+            delta.removeDeletes(file.hidden());
+          }
+          if (now == null) {
+            delta.removeRows(file.file());
+          }
+        });
+    after.forEach(
+        (location, file) -> {
+          StateFile old = before.get(location);
+          if (old == null) {
+            delta.addRows(file.file());
+          }
+          if (file.hidden() != null && (old == null || !file.hidesAs(old))) {
+            delta.addDeletes(file.hidden());
+          }
+        });
+    delta.commit();
+  }
+
+  /** States of long ago go, with those of their files that are not the table's. */
+  private static void forget(Table state) {
+    long oldest = Instant.now().minus(KEPT).toEpochMilli();
+    boolean hasOlder = false;
+    for (var snapshot : state.snapshots()) {
+      hasOlder |= snapshot.timestampMillis() < oldest;
+    }
+    if (hasOlder) {
+      state
+          .expireSnapshots()
+          .expireOlderThan(oldest)
+          .retainLast(1)
+          .deleteWith(
+              file -> {
+                if (file.startsWith(state.location() + "/")) {
+                  state.io().deleteFile(file);
+                }
+              })
+          .commit();
+    }
+  }
+}

@@ -1,0 +1,59 @@
+package io.keylake.spark.mergedstate;
+
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.UUID;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.io.SupportsPrefixOperations;
+import org.apache.spark.SparkContext;
+
+/**
+ * The merged states that this process has made. Nothing is done for tables that nobody asks for.
+ */
+public final class MergedStates {
+  private static final int MOST = 1000;
+
+  private static final MergedStates OF_PROCESS = new MergedStates();
+
+  private final Map<UUID, MergedState> byTable =
+      new LinkedHashMap<>(16, 0.75f, true) {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<UUID, MergedState> eldest) {
+          return size() > MOST;
+        }
+      };
+
+  private MergedStates() {}
+
+  public static MergedStates ofProcess() {
+    return OF_PROCESS;
+  }
+
+  /**
+   * The metadata of a plain Iceberg table that has the merged rows of a keyed one.
+   *
+   * @param table as its catalog has it now
+   * @param freshness how old the state may be; zero for that of the newest commit
+   */
+  public TableMetadata of(SparkContext spark, Table table, Duration freshness) {
+    MergedState state = stateOf(table.uuid());
+    TableMetadata fresh = state.within(freshness);
+    return fresh != null ? fresh : state.at(spark, table);
+  }
+
+  /** Deletes the states of a table whose files are deleted, too, of whatever server they are. */
+  public void purge(Table table) {
+    synchronized (this) {
+      byTable.remove(table.uuid());
+    }
+    if (table.io() instanceof SupportsPrefixOperations io) {
+      io.deletePrefix(MergedState.folder(table));
+    }
+  }
+
+  private synchronized MergedState stateOf(UUID table) {
+    return byTable.computeIfAbsent(table, id -> new MergedState());
+  }
+}

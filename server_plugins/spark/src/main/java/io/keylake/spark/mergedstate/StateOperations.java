@@ -1,0 +1,112 @@
+package io.keylake.spark.mergedstate;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.UUID;
+import org.apache.iceberg.CatalogUtil;
+import org.apache.iceberg.LocationProviders;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.SortOrder;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableMetadataParser;
+import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.LocationProvider;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The metadata of a merged state, which no catalog has: this process knows which file is the newest
+ * one, and makes the state anew where it does not.
+ */
+final class StateOperations implements TableOperations {
+  /** Deletion vectors, of which a file has one at most. */
+  private static final int FORMAT = 3;
+
+  private static final Map<String, String> PROPERTIES =
+      Map.of(
+          TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED, "true",
+          TableProperties.METADATA_PREVIOUS_VERSIONS_MAX, "5",
+          TableProperties.MIN_SNAPSHOTS_TO_KEEP, "1");
+
+  private final FileIO io;
+  private final String location;
+  private TableMetadata current;
+  private int version;
+
+  /**
+   * @param uuid the same for all states of a table: readers take another for another table
+   */
+  StateOperations(FileIO io, String location, UUID uuid, Schema schema) {
+    this.io = io;
+    this.location = location;
+    TableMetadata first =
+        TableMetadata.buildFromEmpty(FORMAT)
+            .assignUUID(uuid.toString())
+            .setLocation(location)
+            .setCurrentSchema(schema, schema.highestFieldId())
+            .setDefaultPartitionSpec(PartitionSpec.unpartitioned())
+            .setDefaultSortOrder(SortOrder.unsorted())
+            .setProperties(PROPERTIES)
+            .build();
+    this.current = written(first);
+  }
+
+  /** Shows other columns from now on. */
+  void show(Schema schema) {
+    if (!current.schema().sameSchema(schema)) {
+      int last = Math.max(schema.highestFieldId(), current.lastColumnId());
+      commit(current, TableMetadata.buildFrom(current).setCurrentSchema(schema, last).build());
+    }
+  }
+
+  /** The newest metadata was not cleaned away by somebody who does not know of the state. */
+  boolean isThere() {
+    return io.newInputFile(current.metadataFileLocation()).exists();
+  }
+
+  @Override
+  public synchronized TableMetadata current() {
+    return current;
+  }
+
+  @Override
+  public TableMetadata refresh() {
+    return current();
+  }
+
+  @Override
+  public synchronized void commit(@Nullable TableMetadata base, TableMetadata metadata) {
+    if (base != current) {
+      throw new CommitFailedException("The merged state was made by somebody else meanwhile");
+    }
+    if (metadata != base) {
+      current = written(metadata);
+      CatalogUtil.deleteRemovedMetadataFiles(io, base, current);
+    }
+  }
+
+  private TableMetadata written(TableMetadata metadata) {
+    String name = String.format(Locale.ROOT, "%05d-%s.metadata.json", version++, UUID.randomUUID());
+    String file = metadataFileLocation(name);
+    TableMetadataParser.write(metadata, io.newOutputFile(file));
+    return TableMetadata.buildFrom(metadata).discardChanges().withMetadataLocation(file).build();
+  }
+
+  @Override
+  public FileIO io() {
+    return io;
+  }
+
+  @Override
+  public String metadataFileLocation(String name) {
+    return location + "/metadata/" + name;
+  }
+
+  @Override
+  public LocationProvider locationProvider() {
+    return LocationProviders.locationsFor(location, PROPERTIES);
+  }
+}

@@ -1,0 +1,186 @@
+package io.keylake.spark.mergedstate;
+
+import io.keylake.spark.maintenance.TaskFiles;
+import io.keylake.spark.parquet.DataFiles;
+import io.keylake.spark.parquet.ReadCounters;
+import io.keylake.spark.parquet.SortedFiles;
+import io.keylake.spark.read.merge.BucketRows;
+import io.keylake.spark.read.merge.StandingRows;
+import io.keylake.spark.read.task.OutputColumn;
+import io.keylake.spark.read.task.ReadTask;
+import io.keylake.tables.planning.SectionPlan;
+import io.keylake.tables.planning.SectionPlan.StoredFile;
+import io.keylake.tables.spec.KeyedSchema;
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.deletes.BaseDVFileWriter;
+import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.Function;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.roaringbitmap.PeekableIntIterator;
+import org.roaringbitmap.RoaringBitmap;
+
+/**
+ * The work of one task: the sections of one bucket that no earlier state has. Rows that stand for
+ * themselves stay where they are, the others of their files are hidden by deletion vectors, and
+ * composed rows are written to files of their own.
+ *
+ * @param operation the common part of the new files' names
+ */
+record StateWork(
+    KeyedSchema schema, List<Serializable> partition, List<SectionPlan> sections, String operation)
+    implements Serializable {
+  private static final long TARGET_BYTES = 512L << 20;
+
+  /**
+   * The files of one section in the state.
+   *
+   * @param hidden by the location of the stored file; a file without any has all of its rows
+   * @param dropped locations of stored files that have no merged row
+   * @param composed new files
+   */
+  record Made(Map<String, DeleteFile> hidden, List<String> dropped, List<DataFile> composed)
+      implements Serializable {}
+
+  /** Runs a work where a task is; a class of its own, so that nothing else travels with it. */
+  record Runner(Broadcast<Table> state) implements Function<StateWork, List<Made>> {
+    @Override
+    public List<Made> call(StateWork work) throws IOException {
+      return work.run(state.value());
+    }
+  }
+
+  /** The columns of the state, in its order. */
+  static ReadTask task(KeyedSchema schema) {
+    List<OutputColumn> output = new ArrayList<>();
+    StructType shown = SparkSchemaUtil.convert(schema.visible());
+    for (StructField field : shown.fields()) {
+      NestedField column = schema.table().asStruct().field(field.name());
+      output.add(OutputColumn.of(schema, column, field.dataType()));
+    }
+    return ReadTask.unfiltered(schema, output);
+  }
+
+  private List<Made> run(Table state) throws IOException {
+    List<Made> made = new ArrayList<>();
+    OutputFileFactory places = TaskFiles.named(state, FileFormat.PARQUET, operation, state.io());
+    OutputFileFactory vectors = TaskFiles.named(state, FileFormat.PUFFIN, operation, state.io());
+    for (SectionPlan section : sections) {
+      if (TaskContext.get().isInterrupted()) {
+        throw new IOException("the merged state is not wanted any more");
+      }
+      made.add(made(state, section, places, vectors));
+    }
+    return made;
+  }
+
+  private Made made(
+      Table state, SectionPlan section, OutputFileFactory places, OutputFileFactory vectors)
+      throws IOException {
+    ReadTask task = task(schema);
+    DataFiles files = new DataFiles(state.io(), new ReadCounters());
+    Map<String, RoaringBitmap> shown = new HashMap<>();
+    List<DataFile> composed = List.of();
+    if (!section.passedThrough()) {
+      StandingRows rows = StandingRows.find(task, section, files);
+      shown.putAll(rows.byFile());
+      composed = written(state, places, sink -> rows.compose(partition, sink));
+    } else if (StandingRows.mayStand(task)) {
+      for (StoredFile file : section.runs().get(0)) {
+        RoaringBitmap left = files.shown(file);
+        shown.put(
+            file.location(), left == null ? RoaringBitmap.bitmapOfRange(0, file.rows()) : left);
+      }
+    } else {
+      composed = written(state, places, sink -> all(task, section, files, sink));
+    }
+    return hiding(section, shown, composed, vectors);
+  }
+
+  /** The source of rows that are written. */
+  private interface Rows {
+    void give(StandingRows.Sink sink) throws IOException;
+  }
+
+  private void all(ReadTask task, SectionPlan section, DataFiles files, StandingRows.Sink sink)
+      throws IOException {
+    try (BucketRows rows = new BucketRows(task, partition, List.of(section), files)) {
+      for (ColumnarBatch batch = rows.next(); batch != null; batch = rows.next()) {
+        for (Iterator<InternalRow> each = batch.rowIterator(); each.hasNext(); ) {
+          sink.accept(each.next());
+        }
+      }
+    }
+  }
+
+  private static List<DataFile> written(Table state, OutputFileFactory places, Rows rows)
+      throws IOException {
+    StructField[] types = SparkSchemaUtil.convert(state.schema()).fields();
+    Object[] values = new Object[types.length];
+    GenericInternalRow written = new GenericInternalRow(values);
+    SortedFiles files = SortedFiles.ofPlain(state, places, TARGET_BYTES);
+    try {
+      rows.give(
+          row -> {
+            for (int i = 0; i < values.length; i++) {
+              values[i] = row.isNullAt(i) ? null : row.get(i, types[i].dataType());
+            }
+            files.write(null, written);
+          });
+      return List.of(files.finish());
+    } catch (IOException | RuntimeException e) {
+      files.abort();
+      throw e;
+    }
+  }
+
+  private static Made hiding(
+      SectionPlan section,
+      Map<String, RoaringBitmap> shown,
+      List<DataFile> composed,
+      OutputFileFactory vectors)
+      throws IOException {
+    List<String> dropped = new ArrayList<>();
+    Map<String, DeleteFile> hidden = new HashMap<>();
+    for (StoredFile file : section.runs().stream().flatMap(List::stream).toList()) {
+      RoaringBitmap left = shown.getOrDefault(file.location(), new RoaringBitmap());
+      RoaringBitmap others = RoaringBitmap.flip(left, 0L, file.rows());
+      if (left.isEmpty()) {
+        dropped.add(file.location());
+      } else if (!others.isEmpty()) {
+        hidden.put(file.location(), vector(file.location(), others, vectors));
+      }
+    }
+    return new Made(hidden, dropped, composed);
+  }
+
+  /** A file for each vector: DuckDB 1.5 mixes up those that share one. */
+  private static DeleteFile vector(String location, RoaringBitmap rows, OutputFileFactory vectors)
+      throws IOException {
+    BaseDVFileWriter writer = new BaseDVFileWriter(vectors, other -> null);
+    try (writer) {
+      for (PeekableIntIterator each = rows.getIntIterator(); each.hasNext(); ) {
+        writer.delete(location, each.next(), PartitionSpec.unpartitioned(), null);
+      }
+    }
+    return writer.result().deleteFiles().get(0);
+  }
+}

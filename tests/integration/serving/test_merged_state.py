@@ -1,0 +1,147 @@
+"""DuckDB, pyiceberg and polars over the merged state of a keyed table: the rows of its newest commit, at every step."""
+
+import dataclasses
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import duckdb_extension_avro
+import duckdb_extension_iceberg
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyiceberg.table import StaticTable
+
+import keylake as kl
+from integration.histories import Shape, operations
+from integration.random_runs import FIRST, of_every_shape
+from integration.twin import by_key, fresh_name
+
+
+@pytest.fixture(scope="module")
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as session:
+        for extension in (duckdb_extension_avro, duckdb_extension_iceberg):
+            (path,) = Path(extension.__path__[0]).rglob("*.duckdb_extension")
+            session.execute(f"LOAD '{path}'")
+        session.execute("SET TimeZone = 'UTC'")
+        yield session
+
+
+@pytest.fixture(autouse=True)
+def planned_by_pyiceberg(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars warns where a planner of its own, which is a package apart, is not installed."""
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+
+
+def state_of(lake: kl.Lake, name: str) -> str:
+    (row,) = lake.spark.sql(f"CALL lake.system.merged_state(table => '{name}')").collect()
+    return str(row.metadata_location)
+
+
+def by_each(duck: duckdb.DuckDBPyConnection, metadata: str) -> dict[str, pa.Table]:
+    """All rows and columns of the state as each engine gives them."""
+    plain = StaticTable.from_metadata(metadata)
+    return {
+        "DuckDB": duck.execute(f"SELECT * FROM iceberg_scan('{metadata}')").to_arrow_table(),
+        "pyiceberg": plain.scan().to_arrow(),
+        "polars": pl.scan_iceberg(plain).collect().to_arrow(),
+    }
+
+
+@of_every_shape
+def test_states_of_random_histories(lake: kl.Lake, duck: duckdb.DuckDBPyConnection, shape: Shape) -> None:
+    twin = shape.create(lake, fresh_name("states"))
+    columns = [n for n in twin.model.columns if not isinstance(twin.table.spec.column(n).reducer, kl.ArraySum)]
+    for number, operation in enumerate(operations(shape, FIRST + 5, count=6, rows=25)):
+        print(operation)
+        operation.apply(twin)
+        if number in (1, 4):
+            twin.table.compact("settle")
+        if number == 3:
+            twin.table.compact("full")
+        for engine, rows in by_each(duck, state_of(lake, twin.table.name)).items():
+            shown = rows.select([*twin.model.key, *columns])
+            assert by_key(shown, twin.model.key) == twin.expected(columns), (engine, number)
+
+
+class Clicks(kl.Table, name="states.of_clicks", buckets=2):
+    id: int = kl.key()
+    clicks: int | None = None
+    city: str | None = None
+
+
+def rows_of(metadata: str) -> list[tuple[object, ...]]:
+    rows = StaticTable.from_metadata(metadata).scan().to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in rows)
+
+
+def renamed(table: type[kl.Table], name: str) -> kl.TableSpec:
+    return dataclasses.replace(table.table_spec(), name=name)
+
+
+def test_a_state_is_of_the_newest_commit_and_stays(lake: kl.Lake) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    nothing = table.serving.merged_state()
+    assert (nothing.snapshot_id, nothing.of_snapshot_id, rows_of(nothing.metadata_location)) == (None, None, [])
+    table.upsert([{"id": n, "clicks": n, "city": "Oslo"} for n in range(4)])
+    first = table.serving.merged_state()
+    assert first == table.serving.merged_state()
+    newest = table.update([{"id": 1, "clicks": 9}])
+    table.delete([{"id": 2}])
+    second = table.serving.merged_state()
+    assert second.of_snapshot_id != newest.snapshot_id == table.history(2)[1].snapshot_id
+    assert rows_of(second.metadata_location) == [(0, 0, "Oslo"), (1, 9, "Oslo"), (3, 3, "Oslo")]
+    assert rows_of(first.metadata_location) == [(n, n, "Oslo") for n in range(4)]
+
+
+def test_columns_of_a_state_are_those_of_the_table(lake: kl.Lake) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    table.upsert([{"id": 1, "clicks": 1, "city": "Oslo"}])
+    table.serving.merged_state()
+    for change in ("ADD COLUMN country STRING", "RENAME COLUMN city TO town", "DROP COLUMN clicks"):
+        lake.spark.sql(f"ALTER TABLE lake.{table.name} {change}")
+    state = StaticTable.from_metadata(table.serving.merged_state().metadata_location)
+    assert state.scan().to_arrow().to_pylist() == [{"id": 1, "town": "Oslo", "country": None}]
+
+
+def test_a_state_is_made_again_where_somebody_has_cleaned_it_away(lake: kl.Lake) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    table.upsert([{"id": n, "clicks": n, "city": "Oslo"} for n in range(9)])
+    table.update([{"id": 1, "clicks": 9}])
+    state = table.serving.merged_state()
+    shutil.rmtree(Path(state.metadata_location.removeprefix("file:")).parents[1])
+    again = table.serving.merged_state()
+    assert again.metadata_location != state.metadata_location
+    assert len(rows_of(again.metadata_location)) == 9
+    assert table.read().toArrow().num_rows == 9
+
+
+def test_a_purge_takes_states_along(lake: kl.Lake, warehouse: Path) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    table.upsert([{"id": n, "clicks": n, "city": "Oslo"} for n in range(9)])
+    table.serving.merged_state()
+    folder = warehouse.joinpath(*table.name.split("."), "merged-state")
+    assert list(folder.rglob("*.metadata.json"))
+    lake.spark.sql(f"DROP TABLE lake.{table.name} PURGE")
+    assert not list(folder.rglob("*.*"))
+
+
+def test_only_main_has_a_state(lake: kl.Lake) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    table.upsert([{"id": 1, "clicks": 1, "city": "Oslo"}])
+    with pytest.raises(kl.DefinitionError, match="has the rows of main"):
+        table.branch("tmp_states").serving.merged_state()
+
+
+def test_a_state_writes_composed_rows_alone(lake: kl.Lake) -> None:
+    table = lake.create(renamed(Clicks, fresh_name("states")))
+    table.upsert([{"id": n, "clicks": n, "city": "Oslo"} for n in range(1000)])
+    table.update([{"id": n, "clicks": -n} for n in range(500, 507)])
+    state = StaticTable.from_metadata(table.serving.merged_state().metadata_location)
+    inside = "/merged-state/"
+    made = [task.file for task in state.scan().plan_files() if inside in task.file.file_path]
+    assert sum(file.record_count for file in made) == 7
+    stored = {row.path for row in lake.spark.sql(f"SELECT path FROM lake.{table.name}.keyed_files").collect()}
+    assert {task.file.file_path for task in state.scan().plan_files() if inside not in task.file.file_path} < stored
